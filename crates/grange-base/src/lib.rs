@@ -1,0 +1,21 @@
+//! What every Grange crate stands on: an injected clock, orderly shutdown, the supervised worker loop,
+//! retry, throttle, quantities with units, telemetry and the printing of error chains.
+//!
+//! Nothing here knows what Grange is about. No nouns of the archive, no database, no HTTP serving.
+
+pub mod chain;
+pub mod clock;
+pub mod quantity;
+pub mod retry;
+pub mod shutdown;
+pub mod telemetry;
+pub mod throttle;
+pub mod worker;
+
+pub use chain::Chain;
+pub use clock::{Clock, TestClock};
+pub use quantity::{Period, Size};
+pub use retry::{Retry, RetryPolicy};
+pub use shutdown::{Shutdown, Trigger};
+pub use throttle::Throttle;
+pub use worker::{Worker, WorkerError};
