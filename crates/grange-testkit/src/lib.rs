@@ -1,0 +1,20 @@
+//! Lends tests what they need: a database of their own, a NATS server, Python judges, waiting for a condition.
+//!
+//! It sits below everything: a testkit that knew the node would be compiled twice, and its types would not match.
+//! Services come from `scripts/with-services`, which `make test` runs. Without them a test that needs one says so
+//! loudly and passes on a laptop, and fails in CI.
+
+pub mod nats;
+pub mod postgres;
+pub mod wait;
+
+pub use nats::NatsServer;
+pub use postgres::TestDatabase;
+pub use wait::until;
+
+/// Says loudly that a test was skipped because `what` is missing; in CI that is a failure.
+pub fn skipped(what: &str) {
+    let text = format!("SKIPPED: {what} is not there (run through `scripts/with-services`, or `make test`)");
+    assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{text}");
+    eprintln!("\n*** {text} ***\n");
+}
