@@ -1,0 +1,47 @@
+# Two promises on a fresh machine: `make demo` shows Grange at work, `make test` proves it.
+# Each sets up what it needs (Debian packages when root, a Python environment, a cargo build).
+
+CARGO ?= cargo
+JUDGES := $(CURDIR)/.setup/venv/bin/python
+
+.PHONY: help demo test lint fmt tidy bench fuzz docs generate install
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: ## start Grange on embedded defaults and show what it does (DEMO_ONCE=1: run the story and exit)
+	@scripts/setup build
+	@$(CARGO) build --quiet --release --bin grange
+	@scripts/demo
+
+test: ## everything: format, lints, tidy, all tests with real PostgreSQL and NATS
+	@scripts/setup test
+	$(MAKE) lint
+	GRANGE_TEST_PYTHON=$(JUDGES) scripts/with-services $(CARGO) test --workspace --locked
+
+lint: ## formatting and clippy, warnings denied
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+fmt: ## format everything
+	$(CARGO) fmt --all
+
+tidy: ## arrows between crates, licences, leftovers
+	$(CARGO) xtask tidy
+
+bench: ## measure Grange beside its peers, ratios in one run
+	@scripts/setup test
+	@scripts/bench
+
+fuzz: ## run every fuzz target for FUZZ_SECONDS (default 60) each
+	@scripts/fuzz
+
+generate: ## write the files that are made from the types (example settings, reference pages)
+	$(CARGO) build --quiet --bin grange
+	scripts/generate
+
+docs: ## build the book into docs/book (needs mdbook)
+	mdbook build docs
+
+install: ## install the grange program for this user
+	$(CARGO) install --locked --path crates/grange
