@@ -6,10 +6,12 @@
 
 pub mod nats;
 pub mod postgres;
+pub mod tcp_fault;
 pub mod wait;
 
 pub use nats::NatsServer;
 pub use postgres::TestDatabase;
+pub use tcp_fault::TcpFault;
 pub use wait::until;
 
 /// Says loudly that a test was skipped because `what` is missing; in CI that is a failure.

@@ -25,7 +25,10 @@ pub struct NatsServer {
 impl NatsServer {
     /// Starts `nats-server` on a free loopback port, or `None` (said loudly) when it is not installed.
     pub fn start() -> Option<Self> {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|l| l.local_addr()).ok()?.port();
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .and_then(|l| l.local_addr())
+            .ok()?
+            .port();
         let mut server = Self { port, child: None };
         if server.restart() {
             Some(server)
@@ -59,7 +62,10 @@ impl NatsServer {
         self.child = Some(child);
         let start = Instant::now();
         while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
-            assert!(start.elapsed() < Duration::from_secs(30), "nats-server did not open its port");
+            assert!(
+                start.elapsed() < Duration::from_secs(30),
+                "nats-server did not open its port"
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
         true

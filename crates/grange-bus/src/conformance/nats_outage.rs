@@ -1,0 +1,54 @@
+//! A NATS server of the test's own is killed and started again.
+
+use std::time::{Duration, Instant};
+
+use grange_testkit::{NatsServer, until};
+
+use super::{Bench, message};
+use crate::bus::State;
+
+#[tokio::test]
+async fn subscriptions_survive_a_restart_and_publishing_meanwhile_fails_at_once() {
+    let Some(mut server) = NatsServer::start() else {
+        return;
+    };
+    let bench = Bench::with_url(&server.url());
+    let (listener, publisher) = (bench.node().await, bench.node().await);
+    let (queue, topic) = (bench.channels().the_sched(), bench.channels().all_nodes());
+    let taking = listener.subscribe(&queue).await.unwrap();
+    let hearing = listener.subscribe(&topic).await.unwrap();
+    server.kill();
+    until("both notice", || async {
+        listener.state() != State::Connected && publisher.state() != State::Connected
+    })
+    .await;
+
+    let start = Instant::now();
+    for _ in 0..100 {
+        let error = publisher.publish(&queue, &message("lost")).await.unwrap_err();
+        assert_eq!(error.code(), "bus-disconnected");
+    }
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "a hundred hints take {:?}",
+        start.elapsed()
+    );
+    let during = listener.subscribe(&bench.channels().all_admin()).await.unwrap();
+
+    assert!(server.restart());
+    for (channel, subscription) in [
+        (&queue, &taking),
+        (&topic, &hearing),
+        (&bench.channels().all_admin(), &during),
+    ] {
+        until("a message is heard again", || async {
+            let _ = publisher.publish(channel, &message("back")).await;
+            subscription.waiting() > 0
+        })
+        .await;
+    }
+    assert_eq!(
+        (listener.state(), publisher.state()),
+        (State::Connected, State::Connected)
+    );
+}

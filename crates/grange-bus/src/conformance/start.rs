@@ -1,0 +1,104 @@
+//! What an operator reads when the bus cannot be opened.
+
+use std::net::TcpListener;
+
+use grange_base::{Chain, Clock, Period, Shutdown};
+use grange_testkit::{TcpFault, TestDatabase};
+
+use crate::error::Error;
+use crate::open::open;
+use crate::settings::Settings;
+
+async fn refused(settings: Settings) -> Error {
+    open(&settings, None, &Clock::system(), &Shutdown::never())
+        .await
+        .expect_err("this cannot be opened")
+}
+
+fn settings(url: String) -> Settings {
+    Settings {
+        url,
+        connect_timeout: Period::from_secs(1),
+        ..Settings::default()
+    }
+}
+
+/// A port on which nobody listens.
+fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0))
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named_without_its_password() {
+    let port = free_port();
+    for (url, shown) in [
+        (
+            format!("nats://grange:hunter2@127.0.0.1:{port}"),
+            format!("nats://grange:***@127.0.0.1:{port}"),
+        ),
+        (
+            format!("postgres://grange:hunter2@127.0.0.1:{port}/grange"),
+            format!("postgres://grange:***@127.0.0.1:{port}/grange"),
+        ),
+    ] {
+        let error = refused(settings(url)).await;
+        assert_eq!(error.code(), "bus-unreachable");
+        let text = Chain(&error).to_string();
+        assert!(!text.contains("hunter2"), "{text}");
+        assert!(!format!("{error:?}").contains("hunter2"));
+        assert!(
+            text.starts_with(&format!(
+                "cannot reach the message bus at {shown} within 1s: check that the server runs there and lets us \
+                 in, or change bus.url: "
+            )),
+            "{text}"
+        );
+        assert!(text.contains("refused"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_given_up_in_time() {
+    let wire = TcpFault::before("127.0.0.1:1").await;
+    wire.silence();
+    for scheme in ["nats", "postgres"] {
+        let error = refused(settings(format!("{scheme}://{}/grange", wire.address()))).await;
+        assert_eq!(error.code(), "bus-unreachable", "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_does_not_exist_is_named() {
+    let Some(database) = TestDatabase::create().await else {
+        return;
+    };
+    let error = refused(settings(format!("{}_not", database.url))).await;
+    let text = Chain(&error).to_string();
+    assert!(text.contains("does not exist"), "{text}");
+}
+
+#[tokio::test]
+async fn bad_settings_are_refused_before_anything_is_tried() {
+    let missing = Settings {
+        token_file: Some("/nowhere/token".into()),
+        ..settings(format!("nats://127.0.0.1:{}", free_port()))
+    };
+    for (settings, code) in [
+        (settings("redis://h".into()), "bus-url"),
+        (settings("postgres:".into()), "bus-no-database"),
+        (
+            Settings {
+                environment: "MY_SITE".into(),
+                ..Settings::default()
+            },
+            "bus-environment",
+        ),
+        (missing, "bus-token-file"),
+    ] {
+        assert_eq!(refused(settings).await.code(), code);
+    }
+}
