@@ -1,0 +1,18 @@
+//! The nouns of Grange and their rules.
+//!
+//! Invariants: every function here is a pure function of its arguments (no clock, no IO, no async), and a value
+//! that exists is valid: names and ids are checked where they are made, not where they are used.
+//!
+//! It must never know where the nouns are kept (SQL lives in `grange-db`), how they travel or how they are shown.
+
+pub mod account;
+pub mod audit;
+pub mod ids;
+mod nearest;
+pub mod node;
+
+pub use account::{Permission, Role, Session, Token, User, UserName};
+pub use audit::{Actor, AuditEntry};
+pub use ids::{NodeId, SessionId, TokenId, UserId, WorkId};
+pub use nearest::UnknownName;
+pub use node::{Liveness, NodeRecord, NodeRole};
