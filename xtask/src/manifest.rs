@@ -29,7 +29,8 @@ pub(crate) fn read_all(root: &Path) -> anyhow::Result<Vec<Manifest>> {
             .with_context(|| format!("cannot list {above}"))?
             .collect::<Result<_, _>>()?;
         folders.sort_by_key(std::fs::DirEntry::path);
-        for folder in folders {
+        // Licence texts lie beside the crates they are for.
+        for folder in folders.into_iter().filter(|entry| entry.path().is_dir()) {
             let table = read(&folder.path().join("Cargo.toml"))?;
             let folder = format!("{above}/{}", folder.file_name().to_string_lossy());
             manifests.push(parse(&folder, &table, &licence));
