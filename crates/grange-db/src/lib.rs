@@ -1,1 +1,44 @@
-//! Facts.
+//! Keeps the facts of Grange in SQL: SQLite or PostgreSQL, chosen by URL.
+//!
+//! Invariants:
+//! - A store method is a whole act. After `Ok` it is on disk, after an error nothing of it is; no transaction leaves
+//!   this crate.
+//! - Both engines behave alike. SQL is written once; [`dialect`] holds the few differences, and the conformance suite
+//!   runs every method on both.
+//! - Every change by a person writes its line of the audit log in the same transaction.
+//! - Mutable rows carry an edition; a save made from an older one is refused.
+//! - Leases are judged by one clock: the server's on PostgreSQL, the injected one on SQLite.
+//!
+//! It must never know who is allowed to do what (that is `grange-app`), how secrets are hashed (it stores opaque
+//! hashes), or what the work it hands out is about. All SQL of the archive's facts lives here and nowhere else.
+
+mod act;
+mod audit;
+mod backup;
+mod dialect;
+mod error;
+mod migrate;
+mod nodes;
+mod open;
+mod postgres;
+mod row;
+mod sessions;
+mod settings;
+mod sqlite;
+mod target;
+mod tokens;
+mod users;
+mod work;
+mod writer;
+
+pub use audit::{Audit, AuditFilter, Record};
+pub use backup::{list_backups, prune_backups};
+pub use error::Error;
+pub use nodes::{NewNode, Nodes};
+pub use open::{Db, Status};
+pub use sessions::{NewSession, Sessions};
+pub use settings::Settings;
+pub use target::Target;
+pub use tokens::{NewToken, Tokens};
+pub use users::{NewUser, Users};
+pub use work::{Claim, Counts, Item, Offer, Offered, State, Work, WorkFilter};

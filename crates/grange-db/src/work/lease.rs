@@ -1,0 +1,202 @@
+//! Claiming work and what a claimer may say about it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::any::AnyRow;
+
+use super::{Claim, State, Work, columns};
+use crate::act::{Query, Tx};
+use crate::dialect::Sql;
+use crate::error::{Error, Fail};
+use crate::row::{Columns, length};
+
+impl Work<'_> {
+    /// Takes the best piece of work of this kind: highest priority first, then the oldest. Two claimers never get
+    /// the same one. A dead claimer's is taken again once its lease has ended.
+    pub async fn claim(&self, kind: &str, owner: &str, lease: Duration) -> Result<Option<Claim>, Error> {
+        Ok(self.claim_many(kind, owner, lease, 1).await?.pop())
+    }
+
+    /// Takes up to `n` pieces at once, in the order they should be done.
+    pub async fn claim_many(
+        &self,
+        kind: &str,
+        owner: &str,
+        lease: Duration,
+        n: u32,
+    ) -> Result<Vec<Claim>, Error> {
+        self.0
+            .write_one(
+                "claim work",
+                (kind.to_owned(), owner.to_owned(), length(lease), i64::from(n)),
+                |tx, (kind, owner, lease, n)| {
+                    Box::pin(async move {
+                        let query = tx
+                            .timed(&CLAIM)
+                            .bind(kind.as_str())
+                            .bind(owner.as_str())
+                            .bind(*lease)
+                            .bind(*n);
+                        claims(&tx.rows(query).await?)
+                    })
+                },
+            )
+            .await
+    }
+
+    /// Prolongs the lease: it now ends `lease` from now. Gives the new end.
+    pub async fn renew(&self, claim: &Claim, lease: Duration) -> Result<Timestamp, Error> {
+        self.0
+            .write_one(
+                "renew the lease",
+                (claim.clone(), length(lease)),
+                |tx, (claim, lease)| {
+                    Box::pin(async move {
+                        let query = held(tx, &RENEW, claim).bind(*lease);
+                        let row = kept(tx, query, claim).await?;
+                        row.time("due_at")
+                    })
+                },
+            )
+            .await
+    }
+
+    /// The work is done, for ever.
+    pub async fn finish(&self, claim: &Claim) -> Result<(), Error> {
+        self.0
+            .write_one("finish the work", claim.clone(), |tx, claim| {
+                Box::pin(finish(tx, claim))
+            })
+            .await
+    }
+
+    /// The attempt failed. The work comes back after `retry_after`, or is given up if this was the last attempt:
+    /// the answer is [`State::Ready`] or [`State::Failed`].
+    pub async fn fail(&self, claim: &Claim, error: &str, retry_after: Duration) -> Result<State, Error> {
+        self.0
+            .write_one(
+                "record the failure",
+                (claim.clone(), error.to_owned(), length(retry_after)),
+                |tx, (claim, error, retry_after)| {
+                    Box::pin(async move {
+                        let query = held(tx, &FAIL, claim).bind(error.as_str()).bind(*retry_after);
+                        let row = kept(tx, query, claim).await?;
+                        row.parsed("state")
+                    })
+                },
+            )
+            .await
+    }
+
+    /// Gives the work back untouched, as on shutdown. The attempt does not count.
+    pub async fn release(&self, claim: &Claim) -> Result<(), Error> {
+        self.0
+            .write_one("give the work back", claim.clone(), |tx, claim| {
+                Box::pin(async move {
+                    let query = held(tx, &RELEASE, claim);
+                    kept(tx, query, claim).await.map(|_| ())
+                })
+            })
+            .await
+    }
+
+    /// Takes the leases of dead claimers away and counts them; their work is ready again, or given up if that was
+    /// the last attempt. Claiming does not wait for this: it keeps the picture true for people.
+    pub async fn expire(&self) -> Result<u64, Error> {
+        self.0
+            .write_one("end dead leases", (), |tx, ()| {
+                Box::pin(async move {
+                    let query = tx.timed(&EXPIRE);
+                    tx.run(query).await
+                })
+            })
+            .await
+    }
+}
+
+// The rows are locked in a step of their own: in one with the update, PostgreSQL may run the inner SELECT more than
+// once and lock more than it was asked for.
+static CLAIM: Sql = Sql::new(concat!(
+    "WITH picked AS MATERIALIZED (
+         SELECT id AS picked_id FROM work
+         WHERE kind = $2 AND due_at <= {now} AND (attempts_max = 0 OR attempts < attempts_max)
+         ORDER BY priority DESC, created_at, id LIMIT $5 {skip_locked}
+     )
+     UPDATE work SET
+         last_error = CASE WHEN state = 'claimed' THEN 'the lease of ' || lease_owner || ' ran out'
+                           ELSE last_error END,
+         state = 'claimed', lease_owner = $3, lease_token = lease_token + 1, due_at = {now} + $4,
+         attempts = attempts + 1, updated_at = {now}, edition = edition + 1
+     FROM picked WHERE id = picked_id
+     RETURNING ",
+    columns!()
+));
+static RENEW: Sql = Sql::new(
+    "UPDATE work SET due_at = {now} + $4, updated_at = {now}, edition = edition + 1
+     WHERE id = $2 AND lease_token = $3 AND state = 'claimed' RETURNING due_at",
+);
+static FINISH: Sql = Sql::new(
+    "UPDATE work SET state = 'done', due_at = NULL, lease_owner = NULL, last_error = NULL,
+         updated_at = {now}, edition = edition + 1
+     WHERE id = $2 AND lease_token = $3 AND state = 'claimed' RETURNING id",
+);
+static FAIL: Sql = Sql::new(
+    "UPDATE work SET
+         state = CASE WHEN attempts_max > 0 AND attempts >= attempts_max THEN 'failed' ELSE 'ready' END,
+         due_at = CASE WHEN attempts_max > 0 AND attempts >= attempts_max THEN NULL ELSE {now} + $5 END,
+         lease_owner = NULL, last_error = $4, updated_at = {now}, edition = edition + 1
+     WHERE id = $2 AND lease_token = $3 AND state = 'claimed' RETURNING state",
+);
+static RELEASE: Sql = Sql::new(
+    "UPDATE work SET state = 'ready', due_at = {now}, lease_owner = NULL, attempts = attempts - 1,
+         updated_at = {now}, edition = edition + 1
+     WHERE id = $2 AND lease_token = $3 AND state = 'claimed' RETURNING id",
+);
+static EXPIRE: Sql = Sql::new(
+    "UPDATE work SET
+         state = CASE WHEN attempts_max > 0 AND attempts >= attempts_max THEN 'failed' ELSE 'ready' END,
+         due_at = CASE WHEN attempts_max > 0 AND attempts >= attempts_max THEN NULL ELSE {now} END,
+         last_error = 'the lease of ' || lease_owner || ' ran out', lease_owner = NULL,
+         updated_at = {now}, edition = edition + 1
+     WHERE state = 'claimed' AND due_at <= {now}",
+);
+
+/// Finishing inside another act's transaction: the fact and the end of the work are one.
+pub(crate) async fn finish(tx: &mut Tx<'_>, claim: &Claim) -> Result<(), Fail> {
+    let query = held(tx, &FINISH, claim);
+    kept(tx, query, claim).await.map(|_| ())
+}
+
+/// A statement about a row that is still the claimer's.
+fn held<'q>(tx: &Tx<'_>, sql: &'static Sql, claim: &Claim) -> Query<'q> {
+    tx.timed(sql).bind(claim.id.to_string()).bind(claim.token)
+}
+
+async fn kept(tx: &mut Tx<'_>, query: Query<'_>, claim: &Claim) -> Result<AnyRow, Fail> {
+    let lost = || Error::LeaseLost {
+        what: format!("{} {}", claim.kind, claim.key),
+    };
+    Ok(tx.row(query).await?.ok_or_else(lost)?)
+}
+
+fn claims(rows: &[AnyRow]) -> Result<Vec<Claim>, Fail> {
+    let read = |row: &AnyRow| {
+        let claim = Claim {
+            id: row.parsed("id")?,
+            kind: row.text("kind")?,
+            key: row.text("key")?,
+            payload: row.json("payload")?,
+            priority: row.int("priority")?,
+            attempt: row.int("attempts")? as u32,
+            last_error: row.text_or_none("last_error")?,
+            lease_until: row.time("due_at")?,
+            token: row.int("lease_token")?,
+        };
+        Ok((row.time("created_at")?, claim))
+    };
+    let mut claims = rows.iter().map(read).collect::<Result<Vec<_>, Fail>>()?;
+    // Neither engine promises the order in which changed rows come back.
+    claims.sort_by_key(|(created_at, claim)| (-claim.priority, *created_at, claim.id));
+    Ok(claims.into_iter().map(|(_, claim)| claim).collect())
+}
