@@ -1,6 +1,9 @@
 //! The bus within one process: what `grange up` uses on one machine.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
+use grange_base::{Shutdown, Trigger};
 use tokio::sync::watch;
 
 use crate::bus::{Bus, State};
@@ -15,23 +18,42 @@ use crate::wire::Message;
 /// Hands messages straight to the listeners. Never disconnected.
 #[derive(Debug)]
 pub struct Local {
-    registry: Registry,
+    registry: Arc<Registry>,
     buffer: usize,
     state: watch::Sender<State>,
+    /// Ends the task that waits for the shutdown.
+    end: Trigger,
 }
 
 impl Local {
-    /// A bus whose listeners keep as many messages as the default settings say.
+    /// A bus that lives as long as it is held, with the buffer of the default settings.
     pub fn new() -> Self {
-        Self::with_buffer(Settings::default().buffer())
+        Self {
+            registry: Arc::default(),
+            buffer: Settings::default().buffer(),
+            state: watch::Sender::new(State::Connected),
+            end: Trigger::new(),
+        }
     }
 
-    pub(crate) fn with_buffer(buffer: usize) -> Self {
-        Self {
-            registry: Registry::default(),
-            buffer,
-            state: watch::Sender::new(State::Connected),
-        }
+    /// A bus whose subscriptions also end with `shutdown`, as they do on a bus with a server.
+    pub(crate) fn until(shutdown: &Shutdown, buffer: usize) -> Self {
+        let mut bus = Self::new();
+        bus.buffer = buffer;
+        bus.end = Trigger::below(shutdown);
+        let (registry, ended) = (Arc::clone(&bus.registry), bus.end.listener());
+        tokio::spawn(async move {
+            ended.wait().await;
+            registry.close();
+        });
+        bus
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.end.pull();
+        self.registry.close();
     }
 }
 

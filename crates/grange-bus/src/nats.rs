@@ -4,6 +4,7 @@
 //! The client library reconnects and subscribes again by itself; this file gives it the back-off, bounds every wait,
 //! and tells the rest of Grange in what state the connection is.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -31,12 +32,12 @@ const GROUP: &str = "grange";
 /// Two unanswered pings end a connection that died in the network: noticed within a minute.
 const PING: Duration = Duration::from_secs(20);
 
-#[derive(Debug)]
 pub(crate) struct Nats {
     place: String,
     client: Client,
     states: watch::Receiver<State>,
-    settings: Settings,
+    publish_timeout: Duration,
+    buffer: usize,
     /// Ends the forwarding tasks with this bus.
     end: Trigger,
 }
@@ -91,7 +92,8 @@ impl Nats {
             place,
             client,
             states,
-            settings: settings.clone(),
+            publish_timeout: settings.publish_timeout.0,
+            buffer: settings.buffer(),
             end: Trigger::below(shutdown),
         })
     }
@@ -110,7 +112,7 @@ impl Nats {
             place: self.place.clone(),
             source,
         };
-        let waited = self.settings.publish_timeout.0;
+        let waited = self.publish_timeout;
         let sending = async {
             self.client
                 .publish(channel.name().to_owned(), text.into())
@@ -149,7 +151,7 @@ impl Nats {
             self.client.publish(inbox, "".into()).await.ok()?;
             echo.next().await
         };
-        let _ = tokio::time::timeout(self.settings.publish_timeout.0, trip).await;
+        let _ = tokio::time::timeout(self.publish_timeout, trip).await;
     }
 }
 
@@ -160,7 +162,7 @@ impl Bus for Nats {
     }
 
     async fn subscribe(&self, channel: &Channel) -> Result<Subscription, Error> {
-        let waited = self.settings.publish_timeout.0;
+        let waited = self.publish_timeout;
         let subscriber = tokio::time::timeout(waited, self.listen(channel))
             .await
             .unwrap_or_else(|elapsed| {
@@ -173,7 +175,7 @@ impl Bus for Nats {
         if self.state() == State::Connected {
             self.round_trip().await;
         }
-        let (feed, subscription) = pair(channel, self.settings.buffer());
+        let (feed, subscription) = pair(channel, self.buffer);
         let forwarding = forward(
             subscriber,
             feed,
@@ -191,6 +193,16 @@ impl Bus for Nats {
 
     fn place(&self) -> &str {
         &self.place
+    }
+}
+
+/// Without what the client library remembers, which includes the password.
+impl fmt::Debug for Nats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nats")
+            .field("place", &self.place)
+            .field("state", &self.state())
+            .finish_non_exhaustive()
     }
 }
 

@@ -25,7 +25,7 @@ pub async fn open(
     // A bad name would only show at the first channel made.
     settings.channels()?;
     Ok(match Address::read(&settings.url, database_url)? {
-        Address::Local => Arc::new(Local::with_buffer(settings.buffer())),
+        Address::Local => Arc::new(Local::until(shutdown, settings.buffer())),
         Address::Postgres(url) => Arc::new(Postgres::open(&url, settings, clock, shutdown).await?),
         Address::Nats(servers) => Arc::new(Nats::open(servers, settings, clock, shutdown).await?),
     })

@@ -12,6 +12,7 @@
 //! One connection listens, up to [`PUBLISHERS`] publish. LISTEN binds to a session, so a pooler in transaction mode
 //! (PgBouncer) must be bypassed for `bus.url`.
 
+use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +56,6 @@ const TELL_ONE: &str = "SELECT pg_notify('grange_inbox_' || objid::bigint, $2) F
 
 const TELL_ALL: &str = "SELECT pg_notify($1, $2)";
 
-#[derive(Debug)]
 pub(crate) struct Postgres {
     place: String,
     pool: PgPool,
@@ -63,7 +63,9 @@ pub(crate) struct Postgres {
     /// Unbounded, because it holds at most one entry per subscription begun or ended.
     commands: mpsc::UnboundedSender<Command>,
     states: watch::Receiver<State>,
-    settings: Settings,
+    connect_timeout: Duration,
+    publish_timeout: Duration,
+    buffer: usize,
     /// Ends the listening task with this bus.
     end: Trigger,
 }
@@ -117,7 +119,9 @@ impl Postgres {
             registry,
             commands,
             states,
-            settings: settings.clone(),
+            connect_timeout: connect,
+            publish_timeout: publish,
+            buffer: settings.buffer(),
             end,
         })
     }
@@ -137,7 +141,7 @@ impl Postgres {
             Kind::Topic => sqlx::query(TELL_ALL).bind(names::notify_name(channel)),
             Kind::Queue => sqlx::query(TELL_ONE).bind(i64::from(names::queue_key(channel))),
         };
-        let waited = self.settings.publish_timeout.0;
+        let waited = self.publish_timeout;
         match tokio::time::timeout(waited, query.bind(payload).execute(&self.pool)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => Err(Error::TimedOut {
@@ -161,13 +165,13 @@ impl Bus for Postgres {
     }
 
     async fn subscribe(&self, channel: &Channel) -> Result<Subscription, Error> {
-        let subscription = self.registry.add(channel, self.settings.buffer());
+        let subscription = self.registry.add(channel, self.buffer);
         let (done, listening) = oneshot::channel();
         // Fails only after shutdown, when there is nothing to hear any more.
         let _ = self.commands.send(Command::Listen(channel.clone(), done));
         if self.state() == State::Connected {
             // When the server is gone without our noticing yet, listening starts on the next session.
-            let _ = tokio::time::timeout(self.settings.connect_timeout.0, listening).await;
+            let _ = tokio::time::timeout(self.connect_timeout, listening).await;
         }
         let (commands, gone) = (self.commands.clone(), channel.clone());
         Ok(subscription.on_end(move || {
@@ -181,6 +185,16 @@ impl Bus for Postgres {
 
     fn place(&self) -> &str {
         &self.place
+    }
+}
+
+/// Without what the client library remembers, which includes the password.
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postgres")
+            .field("place", &self.place)
+            .field("state", &self.state())
+            .finish_non_exhaustive()
     }
 }
 

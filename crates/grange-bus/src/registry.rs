@@ -10,7 +10,13 @@ use crate::wire::Message;
 
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
-    listeners: Mutex<HashMap<Channel, Listeners>>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    listeners: HashMap<Channel, Listeners>,
+    closed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -23,16 +29,19 @@ struct Listeners {
 impl Registry {
     pub(crate) fn add(&self, channel: &Channel, capacity: usize) -> Subscription {
         let (feed, subscription) = pair(channel, capacity);
-        let mut listeners = self.lock();
-        let here = listeners.entry(channel.clone()).or_default();
-        here.feeds.retain(|feed| !feed.orphaned());
-        here.feeds.push(feed);
+        let mut inner = self.lock();
+        // After the end the feed is dropped here, and the subscription has ended before it began.
+        if !inner.closed {
+            let here = inner.listeners.entry(channel.clone()).or_default();
+            here.feeds.retain(|feed| !feed.orphaned());
+            here.feeds.push(feed);
+        }
         subscription
     }
 
     /// Hands the message out. False when nobody here listens.
     pub(crate) fn deliver(&self, channel: &Channel, message: Message) -> bool {
-        let mut listeners = self.lock();
+        let listeners = &mut self.lock().listeners;
         let Some(here) = listeners.get_mut(channel) else {
             return false;
         };
@@ -58,12 +67,13 @@ impl Registry {
     /// Whether anyone here still listens to it.
     pub(crate) fn listens(&self, channel: &Channel) -> bool {
         self.lock()
+            .listeners
             .get(channel)
             .is_some_and(|here| here.feeds.iter().any(|feed| !feed.orphaned()))
     }
 
     pub(crate) fn channels(&self) -> Vec<Channel> {
-        let mut listeners = self.lock();
+        let listeners = &mut self.lock().listeners;
         listeners.retain(|_, here| {
             here.feeds.retain(|feed| !feed.orphaned());
             !here.feeds.is_empty()
@@ -71,12 +81,14 @@ impl Registry {
         listeners.keys().cloned().collect()
     }
 
-    /// Ends every subscription.
+    /// Ends every subscription, present and to come.
     pub(crate) fn close(&self) {
-        self.lock().clear();
+        let mut inner = self.lock();
+        inner.closed = true;
+        inner.listeners.clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Channel, Listeners>> {
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -19,17 +19,28 @@ pub fn shared_url() -> Option<String> {
 #[derive(Debug)]
 pub struct NatsServer {
     port: u16,
+    options: Vec<String>,
     child: Option<Child>,
 }
 
 impl NatsServer {
     /// Starts `nats-server` on a free loopback port, or `None` (said loudly) when it is not installed.
     pub fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// The same with further options of the program, such as `--auth`.
+    pub fn start_with(options: &[&str]) -> Option<Self> {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .and_then(|l| l.local_addr())
             .ok()?
             .port();
-        let mut server = Self { port, child: None };
+        let options = options.iter().map(|&option| option.to_owned()).collect();
+        let mut server = Self {
+            port,
+            options,
+            child: None,
+        };
         if server.restart() {
             Some(server)
         } else {
@@ -55,6 +66,7 @@ impl NatsServer {
         self.kill();
         let spawned = Command::new("nats-server")
             .args(["-a", "127.0.0.1", "-p", &self.port.to_string()])
+            .args(&self.options)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{Bench, hear, message, tell};
 use crate::channels::Channels;
+use crate::subscription::Subscription;
 
 pub(super) async fn each_message_of_a_queue_is_taken_by_exactly_one_listener(bench: &Bench) {
     const LISTENERS: usize = 4;
@@ -167,7 +168,7 @@ pub(super) async fn several_listeners_in_one_process_count_each_for_themselves(b
         assert_eq!(hearer.waiting(), 0);
     }
     until("all are taken once", || async {
-        takers.iter().map(|t| t.waiting()).sum::<usize>() == 40
+        takers.iter().map(Subscription::waiting).sum::<usize>() == 40
     })
     .await;
     assert!(takers.iter().all(|taker| taker.waiting() > 0));

@@ -73,12 +73,10 @@ pub(super) async fn the_longest_channel_name_works(bench: &Bench) {
 pub(super) async fn shutdown_ends_the_subscriptions(bench: &Bench) {
     let node = bench.node().await;
     let mut subscription = node.subscribe(&bench.channels().all_nodes()).await.unwrap();
-    if bench.only.is_some() {
-        // In one process nothing runs that could be ended; listeners watch the shutdown themselves.
-        return;
-    }
     bench.trigger.pull();
     assert_eq!(subscription.recv().await, None);
+    let mut late = node.subscribe(&bench.channels().all_nodes()).await.unwrap();
+    assert_eq!(late.recv().await, None);
 }
 
 pub(super) async fn the_last_handle_ends_the_subscriptions(bench: &Bench) {

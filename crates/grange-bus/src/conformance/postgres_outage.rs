@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use grange_base::telemetry::{render_metrics, start_metrics};
 use grange_base::{Clock, Period, TestClock, Trigger};
 use grange_testkit::{TcpFault, TestDatabase, until};
 use jiff::Timestamp;
@@ -97,6 +98,7 @@ impl Wired {
 #[tokio::test]
 async fn while_the_server_is_down_publishing_fails_at_once_and_listening_waits() {
     let Some(node) = wired().await else { return };
+    start_metrics();
     let channels = node.settings.channels().unwrap();
     let mut before = node.bus.subscribe(&channels.the_sched()).await.unwrap();
     node.wire.cut();
@@ -118,6 +120,9 @@ async fn while_the_server_is_down_publishing_fails_at_once_and_listening_waits()
         "a hundred hints take {:?}",
         start.elapsed()
     );
+
+    let counted = r#"grange_bus_published_total{channel="THE_SCHED",outcome="bus-disconnected"}"#;
+    assert!(render_metrics().contains(counted), "{}", render_metrics());
 
     let mut during = node.bus.subscribe(&channels.all_nodes()).await.unwrap();
     node.wire.mend();

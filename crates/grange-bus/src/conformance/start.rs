@@ -3,8 +3,9 @@
 use std::net::TcpListener;
 
 use grange_base::{Chain, Clock, Period, Shutdown};
-use grange_testkit::{TcpFault, TestDatabase};
+use grange_testkit::{NatsServer, TcpFault, TestDatabase};
 
+use crate::bus::State;
 use crate::error::Error;
 use crate::open::open;
 use crate::settings::Settings;
@@ -101,4 +102,54 @@ async fn bad_settings_are_refused_before_anything_is_tried() {
     ] {
         assert_eq!(refused(settings).await.code(), code);
     }
+}
+
+#[tokio::test]
+async fn a_nats_token_or_password_comes_from_its_file() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "hunter2\n").unwrap();
+    for (options, user) in [
+        (&["--auth", "hunter2"][..], ""),
+        (&["--user", "grange", "--pass", "hunter2"], "grange@"),
+    ] {
+        let Some(server) = NatsServer::start_with(options) else {
+            return;
+        };
+        let url = server.url().replace("//", &format!("//{user}"));
+        let error = refused(settings(url.clone())).await;
+        assert_eq!(error.code(), "bus-unreachable");
+        assert!(
+            Chain(&error).to_string().contains("authorization violation"),
+            "{}",
+            Chain(&error)
+        );
+        let settings = Settings {
+            token_file: Some(file.path().to_owned()),
+            ..settings(url)
+        };
+        opened(&settings).await;
+    }
+}
+
+#[tokio::test]
+async fn an_open_bus_shows_no_password() {
+    if let Some(server) = NatsServer::start_with(&["--user", "grange", "--pass", "hunter2"]) {
+        let url = server.url().replace("//", "//grange:hunter2@");
+        opened(&settings(url)).await;
+    }
+    if let Some(database) = TestDatabase::create().await {
+        // The test server trusts everyone, also with a password.
+        opened(&settings(database.url.replace("grange@", "grange:hunter2@"))).await;
+    }
+}
+
+async fn opened(settings: &Settings) {
+    let bus = open(settings, None, &Clock::system(), &Shutdown::never())
+        .await
+        .unwrap();
+    assert_eq!(bus.state(), State::Connected);
+    assert!(
+        !bus.place().contains("hunter2") && !format!("{bus:?}").contains("hunter2"),
+        "{bus:?}"
+    );
 }
