@@ -1,0 +1,1 @@
+//! What belongs to one engine: files, servers, crashes.
