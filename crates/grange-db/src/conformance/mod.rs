@@ -87,7 +87,8 @@ impl Bed {
         if self.server.is_some() {
             until("the lease to end", async || Timestamp::now() > time).await;
         } else {
-            self.hand.set(time.max(self.clock.now()) + Duration::from_millis(1));
+            self.hand
+                .set(time.max(self.clock.now()) + Duration::from_millis(1));
         }
     }
 
