@@ -118,10 +118,7 @@ impl Db {
                 queue.send(Job::Act(Box::new(act))).await.map_err(|_| closed())?;
                 answered.await.map_err(|_| closed())?
             }
-            Engine::Postgres => {
-                self.repeated(doing, async || self.transaction(doing, &input, body).await)
-                    .await
-            }
+            Engine::Postgres => self.repeated(doing, &input, body, Shape::Transaction).await,
         }
     }
 
@@ -139,23 +136,26 @@ impl Db {
     {
         match &self.0.engine {
             Engine::Sqlite { .. } => self.write(doing, input, body).await,
-            Engine::Postgres => {
-                self.repeated(doing, async || self.statement(doing, &input, body).await)
-                    .await
-            }
+            Engine::Postgres => self.repeated(doing, &input, body, Shape::Statement).await,
         }
     }
 
-    /// Tries again when two transactions met.
-    async fn repeated<Out>(
+    /// Runs the act on PostgreSQL, and again when two transactions met.
+    async fn repeated<In, Out>(
         &self,
         doing: &'static str,
-        attempt: impl AsyncFn() -> Result<Out, Fail>,
+        input: &In,
+        body: Body<In, Out>,
+        shape: Shape,
     ) -> Result<Out, Error> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match attempt().await {
+            let outcome = match shape {
+                Shape::Transaction => self.transaction(doing, input, body).await,
+                Shape::Statement => self.statement(doing, input, body).await,
+            };
+            match outcome {
                 Ok(out) => return Ok(out),
                 Err(Fail::Sql(error)) if conflict(&error) && attempts < CONFLICTS_MAX => {
                     tracing::debug!(attempts, doing, "two transactions met, trying again");
@@ -210,6 +210,13 @@ impl Db {
             other => other,
         }
     }
+}
+
+/// Whether an act needs a transaction around it on PostgreSQL.
+#[derive(Clone, Copy)]
+enum Shape {
+    Transaction,
+    Statement,
 }
 
 /// One act in SQLite's queue: what to do, and whom to tell.

@@ -131,6 +131,8 @@ pub enum Error {
     Row { column: &'static str, reason: String },
 
     // Rules.
+    #[error("the {what} holds a NUL character, which cannot be stored: leave it out")]
+    BadText { what: &'static str },
     #[error("there is no {what}")]
     NotFound { what: String },
     #[error("there already is a {what}")]
@@ -186,6 +188,7 @@ impl Error {
             Self::Unsure { .. } => "db-unsure",
             Self::Closed { .. } => "db-closed",
             Self::Row { .. } => "db-row-unreadable",
+            Self::BadText { .. } => "bad-text",
             Self::NotFound { .. } => "not-found",
             Self::Exists { .. } => "exists",
             Self::Stale { .. } => "stale",

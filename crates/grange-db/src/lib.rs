@@ -15,6 +15,8 @@
 mod act;
 mod audit;
 mod backup;
+#[cfg(test)]
+mod conformance;
 mod dialect;
 mod error;
 mod migrate;
@@ -26,6 +28,8 @@ mod sessions;
 mod settings;
 mod sqlite;
 mod target;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod users;
 mod work;

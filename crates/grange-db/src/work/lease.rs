@@ -77,7 +77,12 @@ impl Work<'_> {
         self.0
             .write_one(
                 "record the failure",
-                (claim.clone(), error.to_owned(), length(retry_after)),
+                // The text may come from the web, and PostgreSQL keeps no NUL.
+                (
+                    claim.clone(),
+                    error.replace('\0', "\u{fffd}"),
+                    length(retry_after),
+                ),
                 |tx, (claim, error, retry_after)| {
                     Box::pin(async move {
                         let query = held(tx, &FAIL, claim).bind(error.as_str()).bind(*retry_after);

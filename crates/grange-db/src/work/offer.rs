@@ -135,6 +135,13 @@ static PRUNE: Sql =
 
 /// Offering inside another act's transaction: the fact and the work that follows from it are one.
 pub(crate) async fn offer_one(tx: &mut Tx<'_>, new: &Offer) -> Result<Offered, Fail> {
+    // PostgreSQL cannot keep it, and both engines behave alike. The payload is JSON, which spells it out.
+    if new.kind.contains('\0') || new.key.contains('\0') {
+        return Err(Error::BadText {
+            what: "key of the work",
+        }
+        .into());
+    }
     let id = WorkId::new();
     let query = tx
         .timed(&OFFER)
