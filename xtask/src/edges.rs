@@ -46,7 +46,14 @@ const MAY: &[(&str, &[&[&str]])] = &[
             GROUND,
             PORTS,
             &["grange-api", "grange-app", "grange-web", "grange-replay", "grange-harvest", "grange-schedule"],
-            &["grange-swap", "grange-package", "grange-index", "grange-archive", "grange-batch", "grange-oai"],
+            &[
+                "grange-swap",
+                "grange-package",
+                "grange-index",
+                "grange-archive",
+                "grange-batch",
+                "grange-oai",
+            ],
         ],
     ),
     ("grange", &[GROUND, FORMATS, &["grange-node", "grange-api", "grange-crawl", "oaipmh", "grange-swap"]]),
@@ -69,8 +76,12 @@ pub(crate) fn check(manifests: &[Manifest]) -> Vec<String> {
         // Tests may also borrow from the testkit, and from whatever the crate itself may use.
         for need in manifest.test_needs.iter().filter(|need| ours(need) && *need != "grange-testkit") {
             let own = need == &manifest.name;
-            if !own && !groups.iter().any(|group| group.contains(&need.as_str())) && manifest.name != "grange" {
-                found.push(format!("{} → {need} (tests): this arrow points upward or sideways", manifest.name));
+            if !own && !groups.iter().any(|group| group.contains(&need.as_str())) && manifest.name != "grange"
+            {
+                found.push(format!(
+                    "{} → {need} (tests): this arrow points upward or sideways",
+                    manifest.name
+                ));
             }
         }
     }

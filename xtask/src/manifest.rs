@@ -94,7 +94,8 @@ mod tests {
 
     #[test]
     fn each_omission_is_named() {
-        let text = "[package]\nname = \"other\"\nlicense = \"MIT\"\n[dependencies]\nx = { package = \"y\" }\n";
+        let text =
+            "[package]\nname = \"other\"\nlicense = \"MIT\"\n[dependencies]\nx = { package = \"y\" }\n";
         let manifest = parse("libs/urlkey", &text.parse().unwrap(), "AGPL-3.0-or-later");
         assert_eq!(manifest.needs, BTreeSet::from(["y".to_owned()]));
         assert_eq!(check(&[manifest]).len(), 3);

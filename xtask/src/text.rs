@@ -20,7 +20,8 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Vec<String>> {
     }
     let mut found = Vec::new();
     for file in files {
-        let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let text =
+            std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
         for (number, line) in text.lines().enumerate() {
             for (head, tail, why) in FORBIDDEN {
                 if line.contains(&format!("{head}{tail}")) {

@@ -135,7 +135,8 @@ impl fmt::Display for Size {
     /// Exact where a unit divides it (`2GiB`, `500MB`), else with one decimal in the largest binary unit (`1.4MiB`).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.0;
-        let exact = SIZE_UNITS.iter().rev().find(|(_, factor)| bytes >= *factor && bytes % factor == 0);
+        let exact =
+            SIZE_UNITS.iter().rev().find(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor));
         match exact {
             Some((unit, factor)) if bytes / factor < 10_000 => write!(f, "{}{unit}", bytes / factor),
             _ => {
@@ -240,9 +241,14 @@ mod tests {
 
     #[test]
     fn sizes_show_as_people_read_them() {
-        for (bytes, text) in
-            [(0, "0B"), (1, "1B"), (2 << 30, "2GiB"), (500_000_000, "500MB"), (1_468_007, "1.4MiB"), (999, "999B")]
-        {
+        for (bytes, text) in [
+            (0, "0B"),
+            (1, "1B"),
+            (2 << 30, "2GiB"),
+            (500_000_000, "500MB"),
+            (1_468_007, "1.4MiB"),
+            (999, "999B"),
+        ] {
             assert_eq!(Size(bytes).to_string(), text);
         }
     }

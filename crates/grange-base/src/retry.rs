@@ -85,8 +85,7 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_the_bound_and_end() {
-        let policy =
-            RetryPolicy { first: Duration::from_secs(1), most: Duration::from_secs(5), attempts: 5 };
+        let policy = RetryPolicy { first: Duration::from_secs(1), most: Duration::from_secs(5), attempts: 5 };
         let waits: Vec<_> = (1..=5).map(|n| policy.wait(n, Retry::Soon).map(|w| w.as_secs())).collect();
         assert_eq!(waits, [Some(1), Some(2), Some(4), Some(5), None]);
         assert_eq!(policy.wait(1, Retry::No), None);

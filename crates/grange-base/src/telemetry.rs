@@ -27,7 +27,9 @@ pub enum LogFormat {
 
 /// The log filter could not be read.
 #[derive(Debug, thiserror::Error)]
-#[error("log filter \"{filter}\" is not understood: write a level (info) or levels per part (info,grange_db=debug)")]
+#[error(
+    "log filter \"{filter}\" is not understood: write a level (info) or levels per part (info,grange_db=debug)"
+)]
 pub struct FilterError {
     filter: String,
     #[source]

@@ -51,7 +51,9 @@ impl Hint {
 /// A worker that ended other than by shutdown.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    #[error("worker {worker} panicked: {message}; the process stops so that nothing goes on from broken state")]
+    #[error(
+        "worker {worker} panicked: {message}; the process stops so that nothing goes on from broken state"
+    )]
     Panicked { worker: String, message: String },
 }
 

@@ -33,11 +33,7 @@ impl Address {
                     matches!(server.scheme(), "nats" | "tls")
                         && server.host_str().is_some_and(|host| !host.is_empty())
                 };
-                if servers.iter().all(fits) {
-                    Ok(Self::Nats(servers))
-                } else {
-                    Err(refuse())
-                }
+                if servers.iter().all(fits) { Ok(Self::Nats(servers)) } else { Err(refuse()) }
             }
         }
     }
@@ -87,17 +83,9 @@ mod tests {
     fn urls_choose_the_backend() {
         let pg = "postgres://u@h/d";
         assert_eq!(Address::read("local:", None).unwrap(), Address::Local);
-        assert_eq!(
-            Address::read("postgres:", Some(pg)).unwrap(),
-            Address::Postgres(pg.into())
-        );
-        assert_eq!(
-            Address::read(pg, Some("sqlite:x")).unwrap(),
-            Address::Postgres(pg.into())
-        );
-        let Address::Nats(servers) = Address::read("nats://a:4222, tls://b", None).unwrap() else {
-            panic!()
-        };
+        assert_eq!(Address::read("postgres:", Some(pg)).unwrap(), Address::Postgres(pg.into()));
+        assert_eq!(Address::read(pg, Some("sqlite:x")).unwrap(), Address::Postgres(pg.into()));
+        let Address::Nats(servers) = Address::read("nats://a:4222, tls://b", None).unwrap() else { panic!() };
         assert_eq!(servers.len(), 2);
         for (url, database, code) in [
             ("postgres:", None, "bus-no-database"),
@@ -117,31 +105,17 @@ mod tests {
     fn no_secret_is_shown() {
         for (url, shown) in [
             ("local:", "local:"),
-            (
-                "postgres://grange:hunter2@db/grange?sslmode=require",
-                "postgres://grange:***@db/grange",
-            ),
-            (
-                "postgres://db/grange?user=g&password=hunter2",
-                "postgres://db/grange",
-            ),
+            ("postgres://grange:hunter2@db/grange?sslmode=require", "postgres://grange:***@db/grange"),
+            ("postgres://db/grange?user=g&password=hunter2", "postgres://db/grange"),
             ("nats://hunter2@h:4222", "nats://***@h:4222"),
-            (
-                "nats://u:hunter2@a,nats://u:hunter2@b:1",
-                "nats://u:***@a,nats://u:***@b:1",
-            ),
+            ("nats://u:hunter2@a,nats://u:hunter2@b:1", "nats://u:***@a,nats://u:***@b:1"),
             ("postgres://u:hun,ter2@h/d", "postgres://u:***@h/d"),
             ("nats://u:123,hunter2@h", "***"),
             ("nats h", "nats h"),
         ] {
             assert_eq!(masked(url), shown);
         }
-        for url in [
-            "u:hunter2@host",
-            "nats://u:hunter2@ho st",
-            "redis://:hunter2@h",
-            "//u:hunter2@h",
-        ] {
+        for url in ["u:hunter2@host", "nats://u:hunter2@ho st", "redis://:hunter2@h", "//u:hunter2@h"] {
             let error = Address::read(url, None).unwrap_err().to_string();
             assert!(!error.contains("hunter2"), "{error}");
         }

@@ -32,12 +32,7 @@ pub struct Announcer {
 impl Announcer {
     /// `from` names node and role: `node1/scheduler`.
     pub fn new(bus: Arc<dyn Bus>, channels: Channels, clock: Clock, from: &str) -> Self {
-        Self {
-            bus,
-            channels,
-            clock,
-            from: from.into(),
-        }
+        Self { bus, channels, clock, from: from.into() }
     }
 
     pub fn channels(&self) -> &Channels {
@@ -50,33 +45,20 @@ impl Announcer {
 
     /// Tells the channel that something happened to `subject`. Call it after the row is written.
     pub async fn hint(&self, channel: &Channel, kind: &str, subject: &str) {
-        self.announce(
-            channel,
-            Message::new(self.clock.now(), &*self.from, kind, subject),
-        )
-        .await;
+        self.announce(channel, Message::new(self.clock.now(), &*self.from, kind, subject)).await;
     }
 
     /// Tells with details, for events that a page shows as they come.
     pub async fn event(&self, channel: &Channel, kind: &str, subject: &str, body: serde_json::Value) {
-        self.announce(
-            channel,
-            Message::new(self.clock.now(), &*self.from, kind, subject).with_body(body),
-        )
-        .await;
+        self.announce(channel, Message::new(self.clock.now(), &*self.from, kind, subject).with_body(body))
+            .await;
     }
 
     /// Says on the channel ERROR that work on `what` was given up, and why.
     pub async fn report_error(&self, what: &str, reason: &str) {
         tracing::error!(what, reason, "given up");
         let body = json!({ "reason": shortened(reason, REASON_BYTES_MAX) });
-        self.event(
-            &self.channels.error(),
-            GIVEN_UP,
-            &shortened(what, WHAT_BYTES_MAX),
-            body,
-        )
-        .await;
+        self.event(&self.channels.error(), GIVEN_UP, &shortened(what, WHAT_BYTES_MAX), body).await;
     }
 
     /// For handlers that failed: how long to wait before the next try, or `None` when that was the last, and then
@@ -121,49 +103,25 @@ mod tests {
 
     fn announcer() -> Announcer {
         let (clock, _hand) = Clock::test(Timestamp::UNIX_EPOCH);
-        Announcer::new(
-            Arc::new(Local::new()),
-            Channels::new("TEST").unwrap(),
-            clock,
-            "node1/archiver",
-        )
+        Announcer::new(Arc::new(Local::new()), Channels::new("TEST").unwrap(), clock, "node1/archiver")
     }
 
     #[tokio::test]
     async fn the_last_failure_is_reported_with_its_reason_and_the_ones_before_are_not() {
         let announcer = announcer();
-        let mut errors = announcer
-            .bus()
-            .subscribe(&announcer.channels().error())
-            .await
-            .unwrap();
-        let policy = RetryPolicy {
-            first: Duration::from_secs(1),
-            most: Duration::from_secs(8),
-            attempts: 3,
-        };
+        let mut errors = announcer.bus().subscribe(&announcer.channels().error()).await.unwrap();
+        let policy = RetryPolicy { first: Duration::from_secs(1), most: Duration::from_secs(8), attempts: 3 };
         let mut waits = Vec::new();
         for failures in 1..=3 {
             waits.push(
-                announcer
-                    .failed(&policy, failures, Retry::Soon, "file/7", "replica TWO is full")
-                    .await,
+                announcer.failed(&policy, failures, Retry::Soon, "file/7", "replica TWO is full").await,
             );
         }
-        assert_eq!(
-            waits,
-            [Some(Duration::from_secs(1)), Some(Duration::from_secs(2)), None]
-        );
+        assert_eq!(waits, [Some(Duration::from_secs(1)), Some(Duration::from_secs(2)), None]);
         assert_eq!(errors.waiting(), 1);
         let event = errors.recv().await.unwrap();
-        assert_eq!(
-            (event.kind.as_str(), event.subject.as_str()),
-            (GIVEN_UP, "file/7")
-        );
-        assert_eq!(
-            (event.from.as_str(), event.at),
-            ("node1/archiver", Timestamp::UNIX_EPOCH)
-        );
+        assert_eq!((event.kind.as_str(), event.subject.as_str()), (GIVEN_UP, "file/7"));
+        assert_eq!((event.from.as_str(), event.at), ("node1/archiver", Timestamp::UNIX_EPOCH));
         assert_eq!(event.body, json!({ "reason": "replica TWO is full" }));
     }
 
@@ -171,19 +129,10 @@ mod tests {
     #[tokio::test]
     async fn a_reason_of_any_length_still_travels() {
         let announcer = announcer();
-        let mut errors = announcer
-            .bus()
-            .subscribe(&announcer.channels().error())
-            .await
-            .unwrap();
+        let mut errors = announcer.bus().subscribe(&announcer.channels().error()).await.unwrap();
         for reason in ["ø".repeat(100_000), "\"".repeat(100_000), "\u{1}".repeat(100_000)] {
             announcer.report_error(&"\"".repeat(9_000), &reason).await;
-            assert!(
-                !errors.recv().await.unwrap().body["reason"]
-                    .as_str()
-                    .unwrap()
-                    .is_empty()
-            );
+            assert!(!errors.recv().await.unwrap().body["reason"].as_str().unwrap().is_empty());
         }
     }
 }

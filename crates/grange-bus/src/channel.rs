@@ -61,21 +61,11 @@ impl Instance {
     /// capitals (`harvester` → `HARVESTER`). The id tells several on one machine apart and may be empty.
     pub fn new(application: &str, id: &str) -> Result<Self, Error> {
         let capitals: String = application.chars().filter(char::is_ascii_uppercase).collect();
-        let application = if capitals.is_empty() {
-            application.to_ascii_uppercase()
-        } else {
-            capitals
-        };
+        let application = if capitals.is_empty() { application.to_ascii_uppercase() } else { capitals };
         if application.is_empty() || !application.bytes().all(|b| b.is_ascii_alphanumeric()) {
-            return Err(Error::name(
-                &application,
-                "an application is named with letters and digits",
-            ));
+            return Err(Error::name(&application, "an application is named with letters and digits"));
         }
-        Ok(Self {
-            application,
-            id: id.trim().to_owned(),
-        })
+        Ok(Self { application, id: id.trim().to_owned() })
     }
 
     pub fn application(&self) -> &str {
@@ -98,10 +88,7 @@ impl Instance {
         let (application, id) = text.split_once('_').unwrap_or((text, ""));
         let abbreviated = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit();
         (!application.is_empty() && application.bytes().all(abbreviated)).then_some(())?;
-        Some(Self {
-            application: application.to_owned(),
-            id: part::decode(id)?,
-        })
+        Some(Self { application: application.to_owned(), id: part::decode(id)? })
     }
 }
 
@@ -135,10 +122,7 @@ impl Channel {
         name.push('_');
         match &parts.replica {
             Some(replica) if replica == COMMON => {
-                return Err(Error::name(
-                    replica,
-                    "COMMON stands for \"no replica\" and names none",
-                ));
+                return Err(Error::name(replica, "COMMON stands for \"no replica\" and names none"));
             }
             Some(replica) => name.push_str(&named(replica, "a replica")?),
             None => name.push_str(COMMON),
@@ -150,12 +134,7 @@ impl Channel {
         if name.len() > NAME_BYTES_MAX {
             return Err(Error::name(&name, "a channel name has at most 200 bytes"));
         }
-        Ok(Self {
-            name,
-            row,
-            environment: environment.to_owned(),
-            parts,
-        })
+        Ok(Self { name, row, environment: environment.to_owned(), parts })
     }
 
     /// Reads a name that [`crate::Channels`] made; anything else, also a name not in its one proper form, is refused.
@@ -167,11 +146,7 @@ impl Channel {
             .find_map(|row| {
                 let (lane, rest) = row.strip(rest)?;
                 let (replica, at) = rest.split_once('_').unwrap_or((rest, ""));
-                let replica = if replica == COMMON {
-                    None
-                } else {
-                    Some(part::decode(replica)?)
-                };
+                let replica = if replica == COMMON { None } else { Some(part::decode(replica)?) };
                 let at = match (row.place, at) {
                     (Where::Instance, at) => {
                         let (machine, instance) = part::decode_machine(at)?;
@@ -185,11 +160,7 @@ impl Channel {
             })
             .ok_or_else(refuse)?;
         crate::channels::check_environment(environment)?;
-        if channel.name == name {
-            Ok(channel)
-        } else {
-            Err(refuse())
-        }
+        if channel.name == name { Ok(channel) } else { Err(refuse()) }
     }
 
     pub fn name(&self) -> &str {
@@ -206,11 +177,7 @@ impl Channel {
     }
 
     pub fn kind(&self) -> Kind {
-        if self.row.prefix.starts_with("ALL_") {
-            Kind::Topic
-        } else {
-            Kind::Queue
-        }
+        if self.row.prefix.starts_with("ALL_") { Kind::Topic } else { Kind::Queue }
     }
 
     pub fn convention(&self) -> Convention {

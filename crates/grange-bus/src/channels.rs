@@ -110,21 +110,13 @@ pub const ENVIRONMENT_BYTES_MAX: usize = 40;
 pub(crate) fn check_environment(environment: &str) -> Result<(), Error> {
     let length = (1..=ENVIRONMENT_BYTES_MAX).contains(&environment.len());
     let fits = length && environment.bytes().all(|b| b.is_ascii_alphanumeric());
-    if fits {
-        Ok(())
-    } else {
-        Err(Error::Environment {
-            given: environment.to_owned(),
-        })
-    }
+    if fits { Ok(()) } else { Err(Error::Environment { given: environment.to_owned() }) }
 }
 
 impl Channels {
     pub fn new(environment: &str) -> Result<Self, Error> {
         check_environment(environment)?;
-        Ok(Self {
-            environment: environment.to_owned(),
-        })
+        Ok(Self { environment: environment.to_owned() })
     }
 
     pub fn environment(&self) -> &str {
@@ -137,26 +129,17 @@ impl Channels {
     }
 
     fn of_replica(&self, row: &'static Row, replica: &str) -> Result<Channel, Error> {
-        let parts = Parts {
-            replica: Some(replica.to_owned()),
-            ..Parts::default()
-        };
+        let parts = Parts { replica: Some(replica.to_owned()), ..Parts::default() };
         Channel::make(&self.environment, row, parts)
     }
 
     fn of_instance(&self, row: &'static Row, machine: &str, instance: &Instance) -> Result<Channel, Error> {
-        let parts = Parts {
-            at: Some((machine.to_owned(), instance.clone())),
-            ..Parts::default()
-        };
+        let parts = Parts { at: Some((machine.to_owned(), instance.clone())), ..Parts::default() };
         Channel::make(&self.environment, row, parts)
     }
 
     fn of_lane(&self, row: &'static Row, lane: &str) -> Result<Channel, Error> {
-        let parts = Parts {
-            lane: Some(lane.to_owned()),
-            ..Parts::default()
-        };
+        let parts = Parts { lane: Some(lane.to_owned()), ..Parts::default() };
         Channel::make(&self.environment, row, parts)
     }
 

@@ -20,18 +20,8 @@ fn names_are_those_of_the_documents() {
     use Kind::{Queue, Topic};
     for (channel, name, kind, convention) in [
         (Ok(c.the_sched()), "PROD_THE_SCHED_COMMON", Queue, Singleton),
-        (
-            c.any_haco("HIGH"),
-            "PROD_ANY_HIGHPRIORITY_HACO_COMMON",
-            Queue,
-            Competing,
-        ),
-        (
-            c.any_haco("LOW"),
-            "PROD_ANY_LOWPRIORITY_HACO_COMMON",
-            Queue,
-            Competing,
-        ),
+        (c.any_haco("HIGH"), "PROD_ANY_HIGHPRIORITY_HACO_COMMON", Queue, Competing),
+        (c.any_haco("LOW"), "PROD_ANY_LOWPRIORITY_HACO_COMMON", Queue, Competing),
         (
             c.this_repos_client(MACHINE, &harvester),
             "PROD_THIS_REPOS_CLIENT_COMMON_130_226_258_7_HCA_HIGH",
@@ -54,26 +44,11 @@ fn names_are_those_of_the_documents() {
         (c.the_cr("THREE"), "PROD_THE_CR_THREE", Queue, Singleton),
         // The later channels of NetarchiveSuite, in the documents' order.
         (Ok(c.harvestmon()), "PROD_HARVESTMON_COMMON", Queue, Plain),
-        (
-            Ok(c.all_harvester_status()),
-            "PROD_ALL_HARVESTER_STATUS_COMMON",
-            Topic,
-            Everyone,
-        ),
+        (Ok(c.all_harvester_status()), "PROD_ALL_HARVESTER_STATUS_COMMON", Topic, Everyone),
         (Ok(c.hchan_val_req()), "PROD_HCHAN_VAL_REQ_COMMON", Queue, Plain),
         (Ok(c.hchan_val_resp()), "PROD_HCHAN_VAL_RESP_COMMON", Queue, Plain),
-        (
-            c.job_snapshot("SNAPSHOT"),
-            "PROD_JOB_SNAPSHOT_SNAPSHOT_COMMON",
-            Queue,
-            Plain,
-        ),
-        (
-            c.job_partial("FOCUSED"),
-            "PROD_JOB_PARTIAL_FOCUSED_COMMON",
-            Queue,
-            Plain,
-        ),
+        (c.job_snapshot("SNAPSHOT"), "PROD_JOB_SNAPSHOT_SNAPSHOT_COMMON", Queue, Plain),
+        (c.job_partial("FOCUSED"), "PROD_JOB_PARTIAL_FOCUSED_COMMON", Queue, Plain),
         // Grange's own.
         (Ok(c.all_nodes()), "PROD_ALL_NODES_COMMON", Topic, Everyone),
         (
@@ -86,34 +61,14 @@ fn names_are_those_of_the_documents() {
         (Ok(c.all_replay()), "PROD_ALL_REPLAY_COMMON", Topic, Everyone),
         (Ok(c.any_swap()), "PROD_ANY_SWAP_COMMON", Queue, Competing),
         (Ok(c.any_oai()), "PROD_ANY_OAI_COMMON", Queue, Competing),
-        (
-            Ok(c.any_lifecycle()),
-            "PROD_ANY_LIFECYCLE_COMMON",
-            Queue,
-            Competing,
-        ),
+        (Ok(c.any_lifecycle()), "PROD_ANY_LIFECYCLE_COMMON", Queue, Competing),
     ] {
         let channel = channel.unwrap();
-        assert_eq!(
-            (channel.name(), channel.kind(), channel.convention()),
-            (name, kind, convention)
-        );
+        assert_eq!((channel.name(), channel.kind(), channel.convention()), (name, kind, convention));
         let back = Channel::parse(name).unwrap();
         assert_eq!(
-            (
-                back.prefix(),
-                back.lane(),
-                back.replica(),
-                back.machine(),
-                back.instance()
-            ),
-            (
-                channel.prefix(),
-                channel.lane(),
-                channel.replica(),
-                channel.machine(),
-                channel.instance()
-            ),
+            (back.prefix(), back.lane(), back.replica(), back.machine(), back.instance()),
+            (channel.prefix(), channel.lane(), channel.replica(), channel.machine(), channel.instance()),
             "{name}"
         );
         assert_eq!(back.environment(), "PROD");
@@ -126,10 +81,7 @@ fn the_parts_are_read_back() {
     assert_eq!(channel.machine(), Some(MACHINE));
     let instance = channel.instance().unwrap();
     assert_eq!((instance.application(), instance.id()), ("HCA", "HIGH"));
-    assert_eq!(
-        Channel::parse("PROD_JOB_PARTIAL_FOCUSED_COMMON").unwrap().lane(),
-        Some("FOCUSED")
-    );
+    assert_eq!(Channel::parse("PROD_JOB_PARTIAL_FOCUSED_COMMON").unwrap().lane(), Some("FOCUSED"));
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub enum Error {
     Url { given: String },
 
     #[error(
-        "bus.url is postgres: but the database is not PostgreSQL: set database.url to a postgres:// address, \
+        "bus.url is postgres: but the database is not PostgreSQL: set db.url to a postgres:// address, \
          or bus.url to one, or to local:"
     )]
     NoDatabase,
@@ -63,11 +63,7 @@ pub enum Error {
     Unreadable(#[source] serde_json::Error),
 
     #[error("cannot publish on {channel}: no connection to {place} since {since}")]
-    Disconnected {
-        channel: String,
-        place: String,
-        since: Timestamp,
-    },
+    Disconnected { channel: String, place: String, since: Timestamp },
 
     #[error("cannot publish on {channel} at {place}")]
     Publish {
@@ -78,11 +74,7 @@ pub enum Error {
     },
 
     #[error("cannot publish on {channel}: {place} did not take it within {}", Period(*waited))]
-    TimedOut {
-        channel: String,
-        place: String,
-        waited: Duration,
-    },
+    TimedOut { channel: String, place: String, waited: Duration },
 
     #[error("cannot listen on {channel} at {place}")]
     Subscribe {
@@ -95,10 +87,7 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn name(given: &str, reason: &str) -> Self {
-        Self::Name {
-            given: given.to_owned(),
-            reason: reason.to_owned(),
-        }
+        Self::Name { given: given.to_owned(), reason: reason.to_owned() }
     }
 
     /// Stable: the key of the translation and the field of the API.

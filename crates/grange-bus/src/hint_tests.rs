@@ -81,9 +81,7 @@ impl Bench {
     async fn insert_and_tell(&self, row: u32) {
         self.rows.insert(row);
         let channel = self.announcer.channels().the_repos();
-        self.announcer
-            .hint(&channel, "file-deposited", &format!("file/{row}"))
-            .await;
+        self.announcer.hint(&channel, "file-deposited", &format!("file/{row}")).await;
     }
 
     async fn end(self) {
@@ -117,10 +115,7 @@ async fn with_a_hearing_bus_the_clock_need_not_move() {
     for row in 0..10 {
         bench.insert_and_tell(row).await;
         let rows = bench.rows.clone();
-        until("the row is done", || async {
-            rows.done().len() as u32 == row + 1
-        })
-        .await;
+        until("the row is done", || async { rows.done().len() as u32 == row + 1 }).await;
     }
     bench.end().await;
 }
@@ -132,11 +127,7 @@ async fn a_worker_is_woken_after_an_outage() {
     let (_feed, subscription) = crate::subscription::pair(&channel, 1);
     let hint = Hint::new();
     let _waker = Waker(tokio::spawn(carry(subscription, states, hint.clone())));
-    state.send_replace(State::Reconnecting {
-        since: Timestamp::UNIX_EPOCH,
-    });
+    state.send_replace(State::Reconnecting { since: Timestamp::UNIX_EPOCH });
     state.send_replace(State::Connected);
-    tokio::time::timeout(Duration::from_mins(1), hint.wait())
-        .await
-        .unwrap();
+    tokio::time::timeout(Duration::from_mins(1), hint.wait()).await.unwrap();
 }

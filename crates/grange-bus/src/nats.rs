@@ -52,17 +52,9 @@ impl Nats {
         let place = masked(&servers.iter().map(Url::as_str).collect::<Vec<_>>().join(","));
         let (options, servers) = credentials(servers, settings.token_file.as_deref())?;
         let tried = settings.connect_timeout.0;
-        let unreachable = |source| Error::Unreachable {
-            place: place.clone(),
-            tried,
-            source,
-        };
+        let unreachable = |source| Error::Unreachable { place: place.clone(), tried, source };
         let (state, states) = watch::channel(State::Connected);
-        let observer = Observer {
-            place: place.clone(),
-            clock: clock.clone(),
-            state,
-        };
+        let observer = Observer { place: place.clone(), clock: clock.clone(), state };
         let observer = Arc::new(Mutex::new(observer));
         let options = options
             .name("grange")
@@ -72,10 +64,7 @@ impl Nats {
             .reconnect_delay_callback(back_off)
             .event_callback(move |event| {
                 // In order, one at a time; the lock is never held across a wait.
-                observer
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .hear(&event);
+                observer.lock().unwrap_or_else(PoisonError::into_inner).hear(&event);
                 async {}
             });
         let servers = servers
@@ -107,11 +96,8 @@ impl Nats {
                 since,
             });
         }
-        let publish = |source| Error::Publish {
-            channel: channel.name().to_owned(),
-            place: self.place.clone(),
-            source,
-        };
+        let publish =
+            |source| Error::Publish { channel: channel.name().to_owned(), place: self.place.clone(), source };
         let waited = self.publish_timeout;
         let sending = async {
             self.client
@@ -121,11 +107,7 @@ impl Nats {
             self.client.flush().await.map_err(|error| publish(error.into()))
         };
         tokio::time::timeout(waited, sending).await.unwrap_or_else(|_| {
-            Err(Error::TimedOut {
-                channel: channel.name().to_owned(),
-                place: self.place.clone(),
-                waited,
-            })
+            Err(Error::TimedOut { channel: channel.name().to_owned(), place: self.place.clone(), waited })
         })
     }
 
@@ -163,9 +145,8 @@ impl Bus for Nats {
 
     async fn subscribe(&self, channel: &Channel) -> Result<Subscription, Error> {
         let waited = self.publish_timeout;
-        let subscriber = tokio::time::timeout(waited, self.listen(channel))
-            .await
-            .unwrap_or_else(|elapsed| {
+        let subscriber =
+            tokio::time::timeout(waited, self.listen(channel)).await.unwrap_or_else(|elapsed| {
                 Err(Error::Subscribe {
                     channel: channel.name().to_owned(),
                     place: self.place.clone(),
@@ -176,13 +157,7 @@ impl Bus for Nats {
             self.round_trip().await;
         }
         let (feed, subscription) = pair(channel, self.buffer);
-        let forwarding = forward(
-            subscriber,
-            feed,
-            channel.clone(),
-            self.place.clone(),
-            self.end.listener(),
-        );
+        let forwarding = forward(subscriber, feed, channel.clone(), self.place.clone(), self.end.listener());
         let task = tokio::spawn(forwarding).abort_handle();
         Ok(subscription.on_end(move || task.abort()))
     }
@@ -241,9 +216,7 @@ impl Observer {
             Event::Connected => self.tell(State::Connected),
             Event::Disconnected => {
                 tracing::warn!(bus = %self.place, "bus connection lost, reconnecting");
-                self.tell(State::Reconnecting {
-                    since: self.clock.now(),
-                });
+                self.tell(State::Reconnecting { since: self.clock.now() });
             }
             Event::ServerError(_) | Event::ClientError(_) | Event::SlowConsumer(_) => {
                 tracing::warn!(bus = %self.place, %event, "bus trouble");
@@ -283,10 +256,7 @@ fn credentials(
         .map(|path| {
             std::fs::read_to_string(path)
                 .map(|text| text.trim().to_owned())
-                .map_err(|source| Error::TokenFile {
-                    path: path.to_owned(),
-                    source,
-                })
+                .map_err(|source| Error::TokenFile { path: path.to_owned(), source })
         })
         .transpose()?;
     let options = ConnectOptions::new();
@@ -300,7 +270,5 @@ fn credentials(
 }
 
 fn decoded(part: &str) -> String {
-    percent_encoding::percent_decode_str(part)
-        .decode_utf8_lossy()
-        .into_owned()
+    percent_encoding::percent_decode_str(part).decode_utf8_lossy().into_owned()
 }

@@ -75,11 +75,7 @@ mod tests {
         ] {
             assert_eq!(encode_machine(machine), written);
             for after in ["", "ISA", "HCA_HIGH", "9_8_7_6"] {
-                let rest = if after.is_empty() {
-                    written.to_owned()
-                } else {
-                    format!("{written}_{after}")
-                };
+                let rest = if after.is_empty() { written.to_owned() } else { format!("{written}_{after}") };
                 assert_eq!(decode_machine(&rest), Some((machine.to_owned(), after)), "{rest}");
             }
         }

@@ -80,17 +80,11 @@ impl Postgres {
         let place = masked(url);
         let (connect, publish) = (settings.connect_timeout.0, settings.publish_timeout.0);
         // sqlx names the faulty part of a URL, never the password in it.
-        let unreachable = |source| Error::Unreachable {
-            place: place.clone(),
-            tried: connect,
-            source,
-        };
+        let unreachable = |source| Error::Unreachable { place: place.clone(), tried: connect, source };
         let options = PgConnectOptions::from_str(url)
             .map_err(|error| unreachable(error.into()))?
             .application_name("grange-bus");
-        let session = Session::open(&options, connect)
-            .await
-            .map_err(|error| unreachable(error.into()))?;
+        let session = Session::open(&options, connect).await.map_err(|error| unreachable(error.into()))?;
         let pool = PgPoolOptions::new()
             .max_connections(PUBLISHERS)
             .acquire_timeout(publish)
@@ -144,11 +138,9 @@ impl Postgres {
         let waited = self.publish_timeout;
         match tokio::time::timeout(waited, query.bind(payload).execute(&self.pool)).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => Err(Error::TimedOut {
-                channel: channel.name().to_owned(),
-                place: self.place.clone(),
-                waited,
-            }),
+            Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => {
+                Err(Error::TimedOut { channel: channel.name().to_owned(), place: self.place.clone(), waited })
+            }
             Ok(Err(source)) => Err(Error::Publish {
                 channel: channel.name().to_owned(),
                 place: self.place.clone(),

@@ -66,10 +66,7 @@ impl Registry {
 
     /// Whether anyone here still listens to it.
     pub(crate) fn listens(&self, channel: &Channel) -> bool {
-        self.lock()
-            .listeners
-            .get(channel)
-            .is_some_and(|here| here.feeds.iter().any(|feed| !feed.orphaned()))
+        self.lock().listeners.get(channel).is_some_and(|here| here.feeds.iter().any(|feed| !feed.orphaned()))
     }
 
     pub(crate) fn channels(&self) -> Vec<Channel> {

@@ -13,7 +13,7 @@ use crate::error::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// What carries the hints: `local:` within one process, `postgres:` over the connection of `database.url` (a
+    /// What carries the hints: `local:` within one process, `postgres:` over the connection of `db.url` (a
     /// cluster then needs no further service), `postgres://USER@HOST/NAME` over another database, or
     /// `nats://HOST:4222` (several servers separated by commas, `tls://` for encryption) over NATS.
     pub url: String,
@@ -71,10 +71,7 @@ mod tests {
 
     #[test]
     fn an_empty_section_is_the_default_and_an_unknown_key_is_refused() {
-        assert_eq!(
-            serde_json::from_str::<Settings>("{}").unwrap(),
-            Settings::default()
-        );
+        assert_eq!(serde_json::from_str::<Settings>("{}").unwrap(), Settings::default());
         let error = serde_json::from_str::<Settings>(r#"{"utl": "local:"}"#).unwrap_err();
         assert!(error.to_string().contains("unknown field `utl`"));
     }

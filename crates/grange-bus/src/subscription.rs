@@ -53,17 +53,8 @@ impl Shared {
 
 /// Both ends of a buffer for at most `capacity` messages.
 pub(crate) fn pair(channel: &Channel, capacity: usize) -> (Feed, Subscription) {
-    let shared = Arc::new(Shared {
-        channel: channel.clone(),
-        capacity,
-        state: Mutex::default(),
-    });
-    (
-        Feed {
-            shared: Arc::clone(&shared),
-        },
-        Subscription { shared, on_end: None },
-    )
+    let shared = Arc::new(Shared { channel: channel.clone(), capacity, state: Mutex::default() });
+    (Feed { shared: Arc::clone(&shared) }, Subscription { shared, on_end: None })
 }
 
 impl Feed {

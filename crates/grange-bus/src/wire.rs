@@ -75,10 +75,7 @@ impl Message {
     pub fn encode(&self) -> Result<String, Error> {
         let text = serde_json::to_string(self).map_err(Error::Unreadable)?;
         if text.len() > MESSAGE_BYTES_MAX {
-            return Err(Error::TooLarge {
-                bytes: text.len(),
-                most: MESSAGE_BYTES_MAX,
-            });
+            return Err(Error::TooLarge { bytes: text.len(), most: MESSAGE_BYTES_MAX });
         }
         Ok(text)
     }
@@ -91,10 +88,7 @@ impl Message {
         }
         let head: Head = serde_json::from_slice(text).map_err(Error::Unreadable)?;
         if head.v > VERSION {
-            return Err(Error::Version {
-                version: head.v,
-                known: VERSION,
-            });
+            return Err(Error::Version { version: head.v, known: VERSION });
         }
         serde_json::from_slice(text).map_err(Error::Unreadable)
     }
@@ -107,12 +101,7 @@ mod tests {
     use super::*;
 
     fn message() -> Message {
-        Message::new(
-            Timestamp::UNIX_EPOCH,
-            "node1/scheduler",
-            "job-submitted",
-            "job/42",
-        )
+        Message::new(Timestamp::UNIX_EPOCH, "node1/scheduler", "job-submitted", "job/42")
     }
 
     #[test]
@@ -121,15 +110,9 @@ mod tests {
         assert_eq!(message.version(), 1);
         assert_eq!(message.id.to_string(), "0b6a3f9e-8f0c-4a51-9d61-2f6a7c1f5e10");
         assert_eq!(message.at.to_string(), "2026-11-05T12:00:00.25Z");
-        assert_eq!(
-            (message.kind.as_str(), message.subject.as_str()),
-            ("job-submitted", "job/42")
-        );
+        assert_eq!((message.kind.as_str(), message.subject.as_str()), ("job-submitted", "job/42"));
         assert_eq!(message.from, "node1/scheduler");
-        assert_eq!(
-            message.body,
-            json!({ "channel": "FOCUSED", "title": "Dagblade, forår" })
-        );
+        assert_eq!(message.body, json!({ "channel": "FOCUSED", "title": "Dagblade, forår" }));
     }
 
     /// Field by field as version 1 has it; whoever changes this breaks older nodes.
@@ -146,12 +129,7 @@ mod tests {
 
     #[test]
     fn a_newer_version_is_told_from_damage() {
-        assert_eq!(
-            Message::decode(br#"{"v": 2, "shape": "other"}"#)
-                .unwrap_err()
-                .code(),
-            "bus-version"
-        );
+        assert_eq!(Message::decode(br#"{"v": 2, "shape": "other"}"#).unwrap_err().code(), "bus-version");
         for damaged in [&b""[..], b"{", b"null", b"{}", br#"{"v": 1}"#, b"\xff\xfe"] {
             assert_eq!(Message::decode(damaged).unwrap_err().code(), "bus-unreadable");
         }
@@ -162,16 +140,8 @@ mod tests {
         let bare = message().with_body(json!("")).encode().unwrap().len();
         let room = MESSAGE_BYTES_MAX - bare;
         assert!(message().with_body(json!("x".repeat(room))).encode().is_ok());
-        let error = message()
-            .with_body(json!("x".repeat(room + 1)))
-            .encode()
-            .unwrap_err();
+        let error = message().with_body(json!("x".repeat(room + 1))).encode().unwrap_err();
         assert_eq!(error.code(), "bus-too-large");
-        assert!(
-            message()
-                .with_body(json!("ø".repeat(room / 2 + 1)))
-                .encode()
-                .is_err()
-        );
+        assert!(message().with_body(json!("ø".repeat(room / 2 + 1))).encode().is_err());
     }
 }

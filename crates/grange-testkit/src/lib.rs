@@ -6,6 +6,7 @@
 
 pub mod nats;
 pub mod postgres;
+pub mod sqlite;
 pub mod tcp_fault;
 pub mod wait;
 

@@ -31,16 +31,9 @@ impl NatsServer {
 
     /// The same with further options of the program, such as `--auth`.
     pub fn start_with(options: &[&str]) -> Option<Self> {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .and_then(|l| l.local_addr())
-            .ok()?
-            .port();
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|l| l.local_addr()).ok()?.port();
         let options = options.iter().map(|&option| option.to_owned()).collect();
-        let mut server = Self {
-            port,
-            options,
-            child: None,
-        };
+        let mut server = Self { port, options, child: None };
         if server.restart() {
             Some(server)
         } else {
@@ -74,10 +67,7 @@ impl NatsServer {
         self.child = Some(child);
         let start = Instant::now();
         while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
-            assert!(
-                start.elapsed() < Duration::from_secs(30),
-                "nats-server did not open its port"
-            );
+            assert!(start.elapsed() < Duration::from_secs(30), "nats-server did not open its port");
             std::thread::sleep(Duration::from_millis(10));
         }
         true

@@ -22,9 +22,7 @@ impl TestDatabase {
             return None;
         };
         let name = format!("grange_test_{}", uuid::Uuid::new_v4().simple());
-        let mut connection = PgConnection::connect(&server)
-            .await
-            .expect("the test PostgreSQL must answer");
+        let mut connection = PgConnection::connect(&server).await.expect("the test PostgreSQL must answer");
         connection
             .execute(AssertSqlSafe(format!("CREATE DATABASE {name}")))
             .await
@@ -36,9 +34,8 @@ impl TestDatabase {
 
     /// Ends every connection to this database, as a restarting server would.
     pub async fn cut_connections(&self) {
-        let mut connection = PgConnection::connect(&self.server)
-            .await
-            .expect("the test PostgreSQL must answer");
+        let mut connection =
+            PgConnection::connect(&self.server).await.expect("the test PostgreSQL must answer");
         sqlx::query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1")
             .bind(&self.name)
             .execute(&mut connection)
@@ -52,9 +49,7 @@ impl Drop for TestDatabase {
         let (server, name) = (self.server.clone(), self.name.clone());
         // A test's runtime is ending here, so the clean-up brings its own.
         let cleaner = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async {
                 let mut connection = PgConnection::connect(&server).await?;
                 let drop = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");

@@ -30,9 +30,7 @@ pub struct TcpFault {
 impl TcpFault {
     /// In front of `server` (`host:port`).
     pub async fn before(server: &str) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0))
-            .await
-            .expect("a loopback port is free");
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a loopback port is free");
         let address = listener.local_addr().expect("a bound socket has an address");
         let wire = Arc::new(watch::Sender::new(Wire::Whole));
         let (server, watched) = (server.to_owned(), Arc::clone(&wire));

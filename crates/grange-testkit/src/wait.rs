@@ -13,10 +13,7 @@ where
 {
     let start = Instant::now();
     while !condition().await {
-        assert!(
-            start.elapsed() < LONGEST,
-            "waited {LONGEST:?} in vain for: {what}"
-        );
+        assert!(start.elapsed() < LONGEST, "waited {LONGEST:?} in vain for: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

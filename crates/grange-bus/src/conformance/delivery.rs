@@ -23,11 +23,7 @@ pub(super) async fn each_message_of_a_queue_is_taken_by_exactly_one_listener(ben
     let publisher = bench.node().await;
     tell(publisher.as_ref(), &queue, (0..MESSAGES).map(|n| n.to_string())).await;
     until("all are taken", || async {
-        listeners
-            .iter()
-            .map(|(_, taking, _)| taking.waiting())
-            .sum::<usize>()
-            >= MESSAGES
+        listeners.iter().map(|(_, taking, _)| taking.waiting()).sum::<usize>() >= MESSAGES
     })
     .await;
     // Said after everything else: who heard this has heard all before it, so nothing is still on its way.
@@ -43,15 +39,9 @@ pub(super) async fn each_message_of_a_queue_is_taken_by_exactly_one_listener(ben
         }
     }
     assert_eq!(times_taken.len(), MESSAGES, "none is lost");
-    assert!(
-        times_taken.values().all(|times| *times == 1),
-        "none is doubled: {times_taken:?}"
-    );
+    assert!(times_taken.values().all(|times| *times == 1), "none is doubled: {times_taken:?}");
     // 200 draws out of 4 that miss one of them: 4 × 0.75^200, about 1e-24.
-    assert!(
-        shares.iter().all(|share| *share > 0),
-        "each listener has a share: {shares:?}"
-    );
+    assert!(shares.iter().all(|share| *share > 0), "each listener has a share: {shares:?}");
 }
 
 pub(super) async fn each_listener_of_a_topic_gets_a_copy(bench: &Bench) {
@@ -65,11 +55,7 @@ pub(super) async fn each_listener_of_a_topic_gets_a_copy(bench: &Bench) {
     let expected: Vec<String> = (0..50).map(|n| n.to_string()).collect();
     tell(bench.node().await.as_ref(), &topic, expected.clone()).await;
     for (_, subscription) in &mut listeners {
-        assert_eq!(
-            hear(subscription, 50).await,
-            expected,
-            "one sender is heard in its order"
-        );
+        assert_eq!(hear(subscription, 50).await, expected, "one sender is heard in its order");
         assert_eq!((subscription.waiting(), subscription.dropped()), (0, 0));
     }
 }
@@ -114,11 +100,7 @@ pub(super) async fn channels_and_environments_do_not_hear_each_other(bench: &Ben
         tell(publisher.as_ref(), channel, [channel.to_string()]).await;
         assert_eq!(hear(subscription, 1).await, [channel.to_string()]);
     }
-    assert!(
-        subscriptions
-            .iter()
-            .all(|subscription| subscription.waiting() == 0)
-    );
+    assert!(subscriptions.iter().all(|subscription| subscription.waiting() == 0));
 }
 
 pub(super) async fn a_listener_that_went_takes_nothing(bench: &Bench) {
@@ -153,23 +135,15 @@ pub(super) async fn a_queue_without_listeners_keeps_nothing(bench: &Bench) {
 pub(super) async fn several_listeners_in_one_process_count_each_for_themselves(bench: &Bench) {
     let node = bench.node().await;
     let (queue, topic) = (bench.channels().any_swap(), bench.channels().all_admin());
-    let takers = [
-        node.subscribe(&queue).await.unwrap(),
-        node.subscribe(&queue).await.unwrap(),
-    ];
-    let mut hearers = [
-        node.subscribe(&topic).await.unwrap(),
-        node.subscribe(&topic).await.unwrap(),
-    ];
+    let takers = [node.subscribe(&queue).await.unwrap(), node.subscribe(&queue).await.unwrap()];
+    let mut hearers = [node.subscribe(&topic).await.unwrap(), node.subscribe(&topic).await.unwrap()];
     tell(node.as_ref(), &queue, (0..40).map(|n| n.to_string())).await;
     tell(node.as_ref(), &topic, ["end".to_owned()]).await;
     for hearer in &mut hearers {
         assert_eq!(hear(hearer, 1).await, ["end"]);
         assert_eq!(hearer.waiting(), 0);
     }
-    until("all are taken once", || async {
-        takers.iter().map(Subscription::waiting).sum::<usize>() == 40
-    })
-    .await;
+    until("all are taken once", || async { takers.iter().map(Subscription::waiting).sum::<usize>() == 40 })
+        .await;
     assert!(takers.iter().all(|taker| taker.waiting() > 0));
 }

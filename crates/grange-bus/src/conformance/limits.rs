@@ -12,10 +12,8 @@ pub(super) async fn a_message_too_large_is_refused_and_the_largest_travels(bench
     for channel in [bench.channels().the_repos(), bench.channels().all_replay()] {
         let mut subscription = node.subscribe(&channel).await.unwrap();
         let room = MESSAGE_BYTES_MAX - message("x").with_body(json!("")).encode().unwrap().len();
-        let error = node
-            .publish(&channel, &message("x").with_body(json!("y".repeat(room + 1))))
-            .await
-            .unwrap_err();
+        let error =
+            node.publish(&channel, &message("x").with_body(json!("y".repeat(room + 1)))).await.unwrap_err();
         assert_eq!(error.code(), "bus-too-large");
         assert_eq!(
             error.to_string(),
@@ -33,16 +31,8 @@ pub(super) async fn a_slow_listener_loses_the_oldest_and_can_tell(bench: &Bench)
     let (slow, publisher) = (bench.node().await, bench.node().await);
     let queue = bench.channels().harvestmon();
     let mut subscription = slow.subscribe(&queue).await.unwrap();
-    tell(
-        publisher.as_ref(),
-        &queue,
-        (0..BUFFER + MORE).map(|n| n.to_string()),
-    )
-    .await;
-    until("all have come", || async {
-        subscription.dropped() as usize == MORE
-    })
-    .await;
+    tell(publisher.as_ref(), &queue, (0..BUFFER + MORE).map(|n| n.to_string())).await;
+    until("all have come", || async { subscription.dropped() as usize == MORE }).await;
     let newest: Vec<String> = (MORE..BUFFER + MORE).map(|n| n.to_string()).collect();
     assert_eq!(hear(&mut subscription, BUFFER).await, newest);
 }
@@ -53,14 +43,8 @@ pub(super) async fn the_longest_channel_name_works(bench: &Bench) {
     // Two topics and two queues that differ in the last letter only.
     let long = |last: &str| format!("{}{last}", "r".repeat(NAME_BYTES_MAX - bare - 1));
     let channels = bench.channels();
-    let topics = [
-        channels.all_ba(&long("a")).unwrap(),
-        channels.all_ba(&long("b")).unwrap(),
-    ];
-    let queues = [
-        channels.any_ba(&long("a")).unwrap(),
-        channels.any_ba(&long("b")).unwrap(),
-    ];
+    let topics = [channels.all_ba(&long("a")).unwrap(), channels.all_ba(&long("b")).unwrap()];
+    let queues = [channels.any_ba(&long("a")).unwrap(), channels.any_ba(&long("b")).unwrap()];
     assert_eq!(topics[0].name().len(), NAME_BYTES_MAX);
     for [one, other] in [topics, queues] {
         let mut subscription = node.subscribe(&one).await.unwrap();
@@ -81,10 +65,7 @@ pub(super) async fn shutdown_ends_the_subscriptions(bench: &Bench) {
 
 pub(super) async fn the_last_handle_ends_the_subscriptions(bench: &Bench) {
     let node = bench.open(&bench.settings).await;
-    let mut subscription = node
-        .subscribe(&bench.channels().the_cr("THREE").unwrap())
-        .await
-        .unwrap();
+    let mut subscription = node.subscribe(&bench.channels().the_cr("THREE").unwrap()).await.unwrap();
     drop(node);
     assert_eq!(subscription.recv().await, None);
 }

@@ -36,18 +36,9 @@ struct Bench {
 impl Bench {
     fn with_url(url: &str) -> Self {
         let environment = format!("T{}", uuid::Uuid::new_v4().simple());
-        let settings = Settings {
-            url: url.to_owned(),
-            environment,
-            buffer_messages: BUFFER,
-            ..Settings::default()
-        };
-        Self {
-            settings,
-            database: None,
-            only: None,
-            trigger: Trigger::new(),
-        }
+        let settings =
+            Settings { url: url.to_owned(), environment, buffer_messages: BUFFER, ..Settings::default() };
+        Self { settings, database: None, only: None, trigger: Trigger::new() }
     }
 
     async fn local() -> Option<Self> {
@@ -58,10 +49,7 @@ impl Bench {
 
     async fn postgres() -> Option<Self> {
         let database = TestDatabase::create().await?;
-        Some(Self {
-            database: Some(database),
-            ..Self::with_url("postgres:")
-        })
+        Some(Self { database: Some(database), ..Self::with_url("postgres:") })
     }
 
     fn nats() -> Ready<Option<Self>> {
@@ -78,9 +66,7 @@ impl Bench {
 
     async fn open(&self, settings: &Settings) -> Arc<dyn Bus> {
         let database_url = self.database.as_ref().map(|database| database.url.as_str());
-        open(settings, database_url, &Clock::system(), &self.trigger.listener())
-            .await
-            .unwrap()
+        open(settings, database_url, &Clock::system(), &self.trigger.listener()).await.unwrap()
     }
 
     fn channels(&self) -> Channels {
@@ -104,10 +90,7 @@ async fn hear(subscription: &mut Subscription, count: usize) -> Vec<String> {
     let mut subjects = Vec::new();
     for _ in 0..count {
         let next = tokio::time::timeout(std::time::Duration::from_mins(1), subscription.recv());
-        let message = next
-            .await
-            .expect("a message comes within a minute")
-            .expect("the bus is open");
+        let message = next.await.expect("a message comes within a minute").expect("the bus is open");
         subjects.push(message.subject);
     }
     subjects

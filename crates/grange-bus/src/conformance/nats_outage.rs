@@ -28,27 +28,18 @@ async fn subscriptions_survive_a_restart_and_publishing_meanwhile_fails_at_once(
         let error = publisher.publish(&queue, &message("lost")).await.unwrap_err();
         assert_eq!(error.code(), "bus-disconnected");
     }
-    assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "a hundred hints take {:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_secs(5), "a hundred hints take {:?}", start.elapsed());
     let during = listener.subscribe(&bench.channels().all_admin()).await.unwrap();
 
     assert!(server.restart());
-    for (channel, subscription) in [
-        (&queue, &taking),
-        (&topic, &hearing),
-        (&bench.channels().all_admin(), &during),
-    ] {
+    for (channel, subscription) in
+        [(&queue, &taking), (&topic, &hearing), (&bench.channels().all_admin(), &during)]
+    {
         until("a message is heard again", || async {
             let _ = publisher.publish(channel, &message("back")).await;
             subscription.waiting() > 0
         })
         .await;
     }
-    assert_eq!(
-        (listener.state(), publisher.state()),
-        (State::Connected, State::Connected)
-    );
+    assert_eq!((listener.state(), publisher.state()), (State::Connected, State::Connected));
 }

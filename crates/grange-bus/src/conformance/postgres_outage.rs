@@ -74,14 +74,7 @@ async fn wired() -> Option<Wired> {
     let (clock, hand) = Clock::test(Timestamp::UNIX_EPOCH);
     let trigger = Trigger::new();
     let bus = open(&settings, None, &clock, &trigger.listener()).await.unwrap();
-    Some(Wired {
-        wire,
-        bus,
-        hand,
-        settings,
-        _trigger: trigger,
-        _database: database,
-    })
+    Some(Wired { wire, bus, hand, settings, _trigger: trigger, _database: database })
 }
 
 impl Wired {
@@ -102,32 +95,22 @@ async fn while_the_server_is_down_publishing_fails_at_once_and_listening_waits()
     let channels = node.settings.channels().unwrap();
     let mut before = node.bus.subscribe(&channels.the_sched()).await.unwrap();
     node.wire.cut();
-    node.wait_for("the loss is noticed", |state| state != State::Connected)
-        .await;
+    node.wait_for("the loss is noticed", |state| state != State::Connected).await;
     assert!(matches!(node.bus.state(), State::Reconnecting { since } if since > Timestamp::UNIX_EPOCH));
 
     let start = Instant::now();
     for _ in 0..100 {
-        let error = node
-            .bus
-            .publish(&channels.the_sched(), &message("lost"))
-            .await
-            .unwrap_err();
+        let error = node.bus.publish(&channels.the_sched(), &message("lost")).await.unwrap_err();
         assert_eq!(error.code(), "bus-disconnected");
     }
-    assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "a hundred hints take {:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_secs(5), "a hundred hints take {:?}", start.elapsed());
 
     let counted = r#"grange_bus_published_total{channel="THE_SCHED",outcome="bus-disconnected"}"#;
     assert!(render_metrics().contains(counted), "{}", render_metrics());
 
     let mut during = node.bus.subscribe(&channels.all_nodes()).await.unwrap();
     node.wire.mend();
-    node.wait_for("the connection is back", |state| state == State::Connected)
-        .await;
+    node.wait_for("the connection is back", |state| state == State::Connected).await;
     tell(node.bus.as_ref(), &channels.the_sched(), ["queue".to_owned()]).await;
     tell(node.bus.as_ref(), &channels.all_nodes(), ["topic".to_owned()]).await;
     assert_eq!(hear(&mut before, 1).await, ["queue"]);
@@ -141,22 +124,12 @@ async fn a_server_that_falls_silent_is_noticed_and_publishing_gives_up_in_time()
     let subscription = node.bus.subscribe(&channels.the_sched()).await.unwrap();
     node.wire.silence();
     let start = Instant::now();
-    let error = node
-        .bus
-        .publish(&channels.the_sched(), &message("lost"))
-        .await
-        .unwrap_err();
+    let error = node.bus.publish(&channels.the_sched(), &message("lost")).await.unwrap_err();
     assert_eq!(error.code(), "bus-timed-out");
-    assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "gave up after {:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_secs(5), "gave up after {:?}", start.elapsed());
 
-    node.wait_for("the silence is noticed", |state| state != State::Connected)
-        .await;
+    node.wait_for("the silence is noticed", |state| state != State::Connected).await;
     node.wire.mend();
-    node.wait_for("the connection is back", |state| state == State::Connected)
-        .await;
+    node.wait_for("the connection is back", |state| state == State::Connected).await;
     heard_again(node.bus.as_ref(), &channels.the_sched(), &subscription).await;
 }

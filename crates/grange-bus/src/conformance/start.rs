@@ -11,36 +11,23 @@ use crate::open::open;
 use crate::settings::Settings;
 
 async fn refused(settings: Settings) -> Error {
-    open(&settings, None, &Clock::system(), &Shutdown::never())
-        .await
-        .expect_err("this cannot be opened")
+    open(&settings, None, &Clock::system(), &Shutdown::never()).await.expect_err("this cannot be opened")
 }
 
 fn settings(url: String) -> Settings {
-    Settings {
-        url,
-        connect_timeout: Period::from_secs(1),
-        ..Settings::default()
-    }
+    Settings { url, connect_timeout: Period::from_secs(1), ..Settings::default() }
 }
 
 /// A port on which nobody listens.
 fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0))
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
+    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_named_without_its_password() {
     let port = free_port();
     for (url, shown) in [
-        (
-            format!("nats://grange:hunter2@127.0.0.1:{port}"),
-            format!("nats://grange:***@127.0.0.1:{port}"),
-        ),
+        (format!("nats://grange:hunter2@127.0.0.1:{port}"), format!("nats://grange:***@127.0.0.1:{port}")),
         (
             format!("postgres://grange:hunter2@127.0.0.1:{port}/grange"),
             format!("postgres://grange:***@127.0.0.1:{port}/grange"),
@@ -91,13 +78,7 @@ async fn bad_settings_are_refused_before_anything_is_tried() {
     for (settings, code) in [
         (settings("redis://h".into()), "bus-url"),
         (settings("postgres:".into()), "bus-no-database"),
-        (
-            Settings {
-                environment: "MY_SITE".into(),
-                ..Settings::default()
-            },
-            "bus-environment",
-        ),
+        (Settings { environment: "MY_SITE".into(), ..Settings::default() }, "bus-environment"),
         (missing, "bus-token-file"),
     ] {
         assert_eq!(refused(settings).await.code(), code);
@@ -108,25 +89,17 @@ async fn bad_settings_are_refused_before_anything_is_tried() {
 async fn a_nats_token_or_password_comes_from_its_file() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "hunter2\n").unwrap();
-    for (options, user) in [
-        (&["--auth", "hunter2"][..], ""),
-        (&["--user", "grange", "--pass", "hunter2"], "grange@"),
-    ] {
+    for (options, user) in
+        [(&["--auth", "hunter2"][..], ""), (&["--user", "grange", "--pass", "hunter2"], "grange@")]
+    {
         let Some(server) = NatsServer::start_with(options) else {
             return;
         };
         let url = server.url().replace("//", &format!("//{user}"));
         let error = refused(settings(url.clone())).await;
         assert_eq!(error.code(), "bus-unreachable");
-        assert!(
-            Chain(&error).to_string().contains("authorization violation"),
-            "{}",
-            Chain(&error)
-        );
-        let settings = Settings {
-            token_file: Some(file.path().to_owned()),
-            ..settings(url)
-        };
+        assert!(Chain(&error).to_string().contains("authorization violation"), "{}", Chain(&error));
+        let settings = Settings { token_file: Some(file.path().to_owned()), ..settings(url) };
         opened(&settings).await;
     }
 }
@@ -144,12 +117,7 @@ async fn an_open_bus_shows_no_password() {
 }
 
 async fn opened(settings: &Settings) {
-    let bus = open(settings, None, &Clock::system(), &Shutdown::never())
-        .await
-        .unwrap();
+    let bus = open(settings, None, &Clock::system(), &Shutdown::never()).await.unwrap();
     assert_eq!(bus.state(), State::Connected);
-    assert!(
-        !bus.place().contains("hunter2") && !format!("{bus:?}").contains("hunter2"),
-        "{bus:?}"
-    );
+    assert!(!bus.place().contains("hunter2") && !format!("{bus:?}").contains("hunter2"), "{bus:?}");
 }

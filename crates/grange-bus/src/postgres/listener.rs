@@ -48,9 +48,7 @@ impl Listener {
                     tracing::warn!(bus = %self.place, %error, "bus connection lost, reconnecting");
                 }
             }
-            self.tell(State::Reconnecting {
-                since: self.clock.now(),
-            });
+            self.tell(State::Reconnecting { since: self.clock.now() });
             drop(session);
             let Some(again) = self.reconnect().await else {
                 break;

@@ -47,9 +47,8 @@ pub(super) fn read_payload(payload: &str) -> Option<(&str, &str)> {
 
 /// FNV-1a, 64 bits: the same for ever on every machine, which the standard library's hashers do not promise.
 fn fnv1a(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    })
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 #[cfg(test)]

@@ -41,12 +41,7 @@ impl Session {
                 }
             };
             listener.listen(&inbox_name(inbox)).await?;
-            Ok(Self {
-                listener,
-                inbox,
-                listening: HashSet::new(),
-                patience,
-            })
+            Ok(Self { listener, inbox, listening: HashSet::new(), patience })
         })
         .await
     }
@@ -97,10 +92,7 @@ impl Session {
     /// Finds out whether the server is still there: a connection cut in the network says nothing by itself.
     pub(super) async fn ping(&mut self) -> Result<(), sqlx::Error> {
         let patience = self.patience;
-        within(patience, async {
-            self.listener.execute("SELECT 1").await.map(|_| ())
-        })
-        .await
+        within(patience, async { self.listener.execute("SELECT 1").await.map(|_| ()) }).await
     }
 }
 

@@ -1,0 +1,5 @@
+//! What goes over the wire, by noun. Nouns that are shown as they are come straight from `grange-model`.
+
+pub mod changes;
+pub mod system;
+pub mod users;

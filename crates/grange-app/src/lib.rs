@@ -1,0 +1,58 @@
+//! Every act a person may perform, with permission and audit: one cloneable handle.
+//!
+//! The page, the JSON API and the command line call the same methods. Permission is asked in one place
+//! ([`Who`]), secrets are hashed here, and the audit row is written by the store in the act's own transaction.
+//! Nothing here knows HTTP, HTML or a terminal.
+
+mod changes;
+mod error;
+mod password;
+mod secret;
+mod sessions;
+mod system;
+mod tokens;
+mod users;
+mod who;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use grange_base::Clock;
+use grange_db::Db;
+
+pub use error::Error;
+pub use sessions::{LoggedIn, SessionOf};
+pub use who::{Via, Who};
+
+/// The acts. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct App {
+    db: Db,
+    clock: Clock,
+    rules: Arc<Rules>,
+}
+
+/// What the settings say about acts.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub session_lifetime: Duration,
+    pub session_idle: Duration,
+    pub secure_cookies: bool,
+    /// A node not heard of for so long counts as lost.
+    pub lost_after: Duration,
+    /// Where copies of the embedded database go.
+    pub backups: PathBuf,
+    /// What was opened.
+    pub database: grange_db::Status,
+}
+
+impl App {
+    pub fn new(db: Db, clock: Clock, rules: Rules) -> Self {
+        Self { db, clock, rules: Arc::new(rules) }
+    }
+
+    pub fn secure_cookies(&self) -> bool {
+        self.rules.secure_cookies
+    }
+}

@@ -1,0 +1,93 @@
+//! What every node does on the side: say that it lives, give back the work of the dead, drop expired sessions,
+//! copy the embedded database.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use grange_base::worker::{Hint, Step};
+use grange_base::{Clock, Shutdown, Worker, WorkerError};
+use grange_db::{Db, Error};
+use grange_model::ids::NodeId;
+use jiff::Timestamp;
+
+/// How often expired leases and sessions are looked for. Claims take expired leases by themselves, so this is
+/// only for those that watch the counts.
+const SWEEP_EVERY: Duration = Duration::from_secs(30);
+
+/// Says that the node lives.
+pub async fn heartbeat(
+    db: Db,
+    node: NodeId,
+    every: Duration,
+    clock: Clock,
+    shutdown: Shutdown,
+    free_bytes: impl Fn() -> Option<u64> + Send,
+) -> Result<(), WorkerError> {
+    let worker = Worker { name: "heartbeat".to_owned(), interval: every, clock, shutdown, hint: Hint::new() };
+    let free_bytes = &free_bytes;
+    let db = &db;
+    worker
+        .run(|| async move {
+            let free = free_bytes();
+            if let Some(bytes) = free {
+                metrics::gauge!("grange_data_free_bytes").set(bytes as f64);
+            }
+            db.nodes().heartbeat(node, free).await?;
+            Ok::<_, Error>(Step::Idle)
+        })
+        .await
+}
+
+/// Gives back the work of dead claimers and drops sessions whose time has passed.
+pub async fn sweep(db: Db, clock: Clock, shutdown: Shutdown, wake: Hint) -> Result<(), WorkerError> {
+    let worker = Worker { name: "sweep".to_owned(), interval: SWEEP_EVERY, clock, shutdown, hint: wake };
+    let db = &db;
+    worker
+        .run(|| async move {
+            let expired = db.work().expire().await?;
+            if expired > 0 {
+                tracing::info!(expired, "work of dead claimers is free again");
+            }
+            db.sessions().expire().await?;
+            Ok::<_, Error>(Step::Idle)
+        })
+        .await
+}
+
+/// A copy is due when the newest one is older than the interval, or there is none.
+fn backup_due(newest: Option<&Path>, every: Duration, now: Timestamp) -> bool {
+    let made = newest.and_then(|path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok());
+    let made = made.and_then(|made| Timestamp::try_from(made).ok());
+    made.is_none_or(|made| now.duration_since(made).unsigned_abs() >= every)
+}
+
+/// Copies the SQLite database at its interval and keeps the newest few copies.
+pub async fn back_up(
+    db: Db,
+    folder: PathBuf,
+    every: Duration,
+    keep: usize,
+    clock: Clock,
+    shutdown: Shutdown,
+) -> Result<(), WorkerError> {
+    // The first copy is due one interval after the newest one there is, whatever restarts happened meanwhile.
+    let worker = Worker {
+        name: "backup".to_owned(),
+        interval: every.min(Duration::from_secs(600)),
+        clock: clock.clone(),
+        shutdown,
+        hint: Hint::new(),
+    };
+    let (db, folder, clock) = (&db, &folder, &clock);
+    worker
+        .run(|| async move {
+            let newest = grange_db::list_backups(folder)?.pop();
+            if backup_due(newest.as_deref(), every, clock.now()) {
+                let path = db.backup_into(folder).await?;
+                tracing::info!(path = %path.display(), "database copied");
+                grange_db::prune_backups(folder, keep)?;
+            }
+            Ok::<_, Error>(Step::Idle)
+        })
+        .await
+}

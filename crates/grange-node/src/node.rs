@@ -1,0 +1,218 @@
+//! The start-up story of a node, and its end.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use grange_app::App;
+use grange_base::worker::Hint;
+use grange_base::{Clock, Shutdown, Trigger, telemetry};
+use grange_db::{Db, NewNode};
+use grange_model::ids::NodeId;
+use grange_model::node::{NodeRecord, NodeRole};
+use grange_web::LocalToken;
+
+use crate::data::{DataError, DataFolder, RunningNode};
+use crate::health::{self, Health};
+use crate::peer::proof::{Gate, NodeToken, TokenError};
+use crate::peer::routes::{Hello, PeerState};
+use crate::serve::{ListenError, listen, serve};
+use crate::settings::{Settings, below};
+use crate::supervise::{Failure, Parts};
+use crate::{VERSION, housekeeping, open, peer, roles, secret};
+
+/// Why a node did not start. Nothing was left half-made.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Data(#[from] DataError),
+    #[error(transparent)]
+    Role(#[from] roles::RoleError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    #[error(transparent)]
+    Db(#[from] grange_db::Error),
+    #[error(transparent)]
+    Bus(#[from] grange_bus::Error),
+    #[error(transparent)]
+    App(#[from] grange_app::Error),
+    #[error(transparent)]
+    Api(#[from] grange_api::ApiError),
+}
+
+/// A running node.
+#[derive(Debug)]
+pub struct Node {
+    id: NodeId,
+    db: Db,
+    data: DataFolder,
+    parts: Parts,
+    /// Ends what lives as long as the node itself, such as the bus connection.
+    end: Trigger,
+    settings: Settings,
+    record: NodeRecord,
+    /// The password of the first admin, made on the first start and shown once.
+    first_password: Option<String>,
+}
+
+impl Node {
+    /// Starts a node: data folder, ports, store, bus, roles. Every step that can fail comes before the first one
+    /// that other nodes or people could see.
+    pub async fn start(settings: Settings, data: DataFolder, clock: Clock) -> Result<Self, StartError> {
+        telemetry::start_metrics();
+        let chosen = roles::chosen(&settings.node.roles)?;
+        let id = data.node_id()?;
+        let token = NodeToken::read_or_make(&below(data.path(), &settings.node.token_file))?;
+        let node_listener = listen(settings.node.listen, "node.listen").await?;
+        let node_address = address_of(&node_listener, settings.node.listen);
+        let web_listener = if chosen.contains(&NodeRole::Admin) {
+            Some(listen(settings.web.listen, "web.listen").await?)
+        } else {
+            None
+        };
+
+        let db = open::db(&settings, data.path(), clock.clone()).await?;
+        let end = Trigger::new();
+        let bus = open::bus(&settings, data.path(), &clock, &end.listener()).await?;
+        let app = open::app(&settings, &data, db.clone(), clock.clone()).await?;
+        let first_password = app.first_admin().await?;
+
+        let mut addresses = BTreeMap::new();
+        let told = if settings.node.advertise.is_empty() {
+            node_address.to_string()
+        } else {
+            settings.node.advertise.clone()
+        };
+        addresses.insert("node".to_owned(), told);
+        if let Some(listener) = &web_listener {
+            addresses
+                .insert("admin".to_owned(), format!("http://{}", address_of(listener, settings.web.listen)));
+        }
+        let host = host_name();
+        let new = NewNode {
+            id,
+            name: if settings.node.name.is_empty() { host.clone() } else { settings.node.name.clone() },
+            host,
+            roles: chosen.clone(),
+            version: VERSION.to_owned(),
+            addresses,
+            free_bytes: data.free_bytes(),
+        };
+        let record = db.nodes().register(new).await?;
+
+        let health = Health { db: db.clone(), bus, started: Arc::new(AtomicBool::new(false)) };
+        let mut parts = Parts::default();
+        let wake = Hint::new();
+        keep_house(&mut parts, &settings, &data, id, &db, &clock, &wake);
+
+        let local = secret::random();
+        let key = Arc::new(LocalToken::new(local.clone()));
+        let peers = PeerState {
+            gate: Arc::new(Gate::new(token)),
+            clock: clock.clone(),
+            hello: Hello {
+                node: id.to_string(),
+                name: record.name.clone(),
+                version: VERSION.to_owned(),
+                roles: chosen.iter().map(ToString::to_string).collect(),
+            },
+            wake,
+        };
+        let acts = grange_web::Web { app: app.clone(), local: Some(Arc::clone(&key)), version: VERSION };
+        let routes = peer::routes::routes(peers, axum::Router::new())
+            .merge(health::private(health.clone()))
+            .merge(grange_web::api(acts));
+        parts.start("node", |shutdown| serve(node_listener, routes, shutdown));
+        start_roles(&mut parts, web_listener, app, key, &health);
+
+        let here =
+            RunningNode { pid: std::process::id(), url: format!("http://{node_address}"), token: local };
+        data.announce(&here)?;
+        health.started.store(true, Ordering::Release);
+        tracing::info!(node.id = %id, version = VERSION, roles = ?chosen, data = %data.path().display(), "node started");
+        Ok(Self { id, db, data, parts, end, settings, record, first_password })
+    }
+
+    /// How the node stands in the register: its name, roles and addresses.
+    pub fn record(&self) -> &NodeRecord {
+        &self.record
+    }
+
+    /// The first admin's password, if this start made it.
+    pub fn first_password(&self) -> Option<&str> {
+        self.first_password.as_deref()
+    }
+
+    /// Runs until shutdown is requested or a part fails, then stops in good order.
+    pub async fn run(mut self, shutdown: Shutdown) -> Result<(), Failure> {
+        let failure = tokio::select! {
+            () = shutdown.wait() => None,
+            failure = self.parts.failure() => Some(failure),
+        };
+        self.stop().await;
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Stops every part in reverse order within the deadline and says so in the register.
+    pub async fn stop(self) {
+        tracing::info!("stopping");
+        self.data.withdraw();
+        self.parts.stop(self.settings.node.stop_deadline.0).await;
+        if let Err(error) = self.db.nodes().mark_stopped(self.id).await {
+            tracing::warn!(%error, "could not sign off; other nodes will see this one as lost");
+        }
+        self.end.pull();
+        self.db.close().await;
+        tracing::info!("stopped");
+    }
+}
+
+/// Starts the chosen roles, in the order of `roles.rs`.
+fn start_roles(
+    parts: &mut Parts,
+    web_listener: Option<tokio::net::TcpListener>,
+    app: App,
+    key: Arc<LocalToken>,
+    health: &Health,
+) {
+    if let Some(listener) = web_listener {
+        roles::admin(parts, listener, app, key, health.clone());
+    }
+}
+
+fn keep_house(
+    parts: &mut Parts,
+    settings: &Settings,
+    data: &DataFolder,
+    id: NodeId,
+    db: &Db,
+    clock: &Clock,
+    wake: &Hint,
+) {
+    let path = data.path().to_owned();
+    let free = move || rustix::fs::statvfs(&path).ok().map(|stat| stat.f_bavail * stat.f_frsize);
+    let every = settings.node.heartbeat.0;
+    parts.start("heartbeat", |shutdown| {
+        housekeeping::heartbeat(db.clone(), id, every, clock.clone(), shutdown, free)
+    });
+    parts.start("sweep", |shutdown| housekeeping::sweep(db.clone(), clock.clone(), shutdown, wake.clone()));
+    let (every, keep) = (settings.db.backup_every.0, settings.db.backup_keep as usize);
+    if db.file().is_some() && !every.is_zero() {
+        let folder = data.backups();
+        parts.start("backup", |shutdown| {
+            housekeeping::back_up(db.clone(), folder, every, keep, clock.clone(), shutdown)
+        });
+    }
+}
+
+/// The address really taken: port 0 became a free one.
+fn address_of(listener: &tokio::net::TcpListener, asked: SocketAddr) -> SocketAddr {
+    listener.local_addr().unwrap_or(asked)
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

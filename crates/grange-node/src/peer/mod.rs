@@ -1,0 +1,8 @@
+//! Nodes talking to nodes over HTTP, each proving to the other that it belongs to the same Grange.
+
+pub mod client;
+pub mod proof;
+pub mod routes;
+
+pub use client::{PeerClient, PeerError};
+pub use proof::{NodeToken, Refusal};

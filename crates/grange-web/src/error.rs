@@ -1,0 +1,71 @@
+//! Errors become answers here and nowhere else: a status, a stable code, a sentence.
+
+use std::any::Any;
+
+use axum::Json;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use grange_api::ErrorBody;
+use grange_app::Error as ActError;
+use grange_base::Chain;
+
+/// An act that was not done, on its way to the client.
+#[derive(Debug)]
+pub struct Refusal {
+    status: StatusCode,
+    body: ErrorBody,
+}
+
+impl Refusal {
+    pub fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
+        Self { status, body: ErrorBody { code: code.to_owned(), message: message.into() } }
+    }
+}
+
+impl From<ActError> for Refusal {
+    fn from(error: ActError) -> Self {
+        let status = status_of(&error);
+        let message = Chain(&error).to_string();
+        if status.is_server_error() {
+            tracing::error!(code = error.code(), error = message, "an act failed");
+        }
+        Self::new(status, error.code(), message)
+    }
+}
+
+fn status_of(error: &ActError) -> StatusCode {
+    match error {
+        ActError::Forbidden { .. } => StatusCode::FORBIDDEN,
+        ActError::Unknown | ActError::WrongPassword => StatusCode::UNAUTHORIZED,
+        ActError::NotFound { .. } => StatusCode::NOT_FOUND,
+        ActError::UserName(_)
+        | ActError::PasswordTooShort { .. }
+        | ActError::PasswordTooLong { .. }
+        | ActError::TokenName => StatusCode::UNPROCESSABLE_ENTITY,
+        ActError::Hashing => StatusCode::INTERNAL_SERVER_ERROR,
+        ActError::Db(error) => match error.code() {
+            "not-found" => StatusCode::NOT_FOUND,
+            "exists" | "stale" | "last-admin" | "backup-exists" | "backup-elsewhere" => StatusCode::CONFLICT,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        },
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.status, Json(self.body)).into_response()
+    }
+}
+
+/// The answer to an address that does not exist.
+pub(crate) async fn no_such_page(uri: Uri) -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, "no-such-page", format!("there is nothing at {}", uri.path()))
+}
+
+/// The answer when a handler panicked: the request fails, the node goes on.
+pub(crate) fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
+    let message = grange_base::worker::panic_message(panic.as_ref());
+    tracing::error!(message, "a request panicked");
+    let text = "the node failed on this request; its log says why";
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "panic", text).into_response()
+}

@@ -1,0 +1,227 @@
+//! The tree of commands. Help text is written for people who meet Grange for the first time.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use grange_base::Period;
+use grange_model::account::Role;
+use grange_model::node::NodeRole;
+
+/// A web archive in one program.
+#[derive(Debug, Parser)]
+#[command(name = "grange", version, max_term_width = 110, help_template = TEMPLATE, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Commands in groups; a test makes sure that none is missing.
+const TEMPLATE: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+Run it:
+  up           Start a node: everything in one process, or some roles of a cluster
+  demo         Show what Grange does, on a folder and ports of its own
+  nodes        The nodes of this Grange and whether they live
+  db           The database: state, migration, backup
+
+People:
+  users        Users, passwords and API tokens
+  changes      The record of changes: who did what, and what it was before
+
+Set it up:
+  settings     Show, check and explain settings
+  completions  Completions for your shell
+  man          The manual page
+
+{options}
+
+Exit codes: 0 ok, 1 failed, 2 wrong use, 3 not found, 4 refused, 5 done with problems.
+";
+
+/// Options that every command takes.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Common {
+    /// The folder that holds everything
+    #[arg(long, global = true, value_name = "DIR", env = "GRANGE_DATA", default_value = "grange-data")]
+    pub data: PathBuf,
+    /// A settings file; may be given several times, later ones win [default: DIR/grange.toml if there]
+    #[arg(long, global = true, value_name = "FILE", env = "GRANGE_SETTINGS", value_delimiter = ':')]
+    pub settings: Vec<PathBuf>,
+    /// One setting, such as web.listen=127.0.0.1:8080
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Ask the node at this URL instead of the one on this machine
+    #[arg(long, global = true, value_name = "URL", env = "GRANGE_SERVER", requires = "token_file")]
+    pub server: Option<String>,
+    /// The file with the API token for --server
+    #[arg(long, global = true, value_name = "FILE", env = "GRANGE_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a node: everything in one process, or some roles of a cluster
+    ///
+    /// Runs until Ctrl-C or SIGTERM and stops in good order. The first start makes the user admin and prints its
+    /// password once.
+    Up {
+        /// The roles to play, separated by commas [default: all]
+        #[arg(long, value_delimiter = ',', value_name = "ROLES")]
+        roles: Vec<NodeRole>,
+    },
+    /// Show what Grange does, on a folder and ports of its own
+    ///
+    /// Runs the story and prints each step, then goes on answering until Ctrl-C. Uses a temporary folder unless
+    /// --data is given.
+    Demo {
+        /// Run the story, print the summary and exit
+        #[arg(long)]
+        once: bool,
+    },
+    /// The nodes of this Grange and whether they live
+    Nodes,
+    /// The database: state, migration, backup
+    #[command(subcommand)]
+    Db(DbCommand),
+    /// Users, passwords and API tokens
+    #[command(subcommand)]
+    Users(UsersCommand),
+    /// The record of changes: who did what, and what it was before
+    Changes {
+        /// Only changes by this user
+        #[arg(long, value_name = "NAME")]
+        who: Option<String>,
+        /// Only changes of this subject, such as user:anna
+        #[arg(long)]
+        subject: Option<String>,
+        /// Only changes before this number
+        #[arg(long, value_name = "NUMBER")]
+        before: Option<i64>,
+        /// How many at most
+        #[arg(long, default_value_t = 50)]
+        limit: u32,
+    },
+    /// Show, check and explain settings
+    #[command(subcommand)]
+    Settings(SettingsCommand),
+    /// Completions for your shell
+    Completions { shell: clap_complete::Shell },
+    /// The manual page
+    Man,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DbCommand {
+    /// Which database, and how old its tables are
+    Status,
+    /// Bring the tables up to this version (PostgreSQL; SQLite does it by itself)
+    Migrate,
+    /// Copy the SQLite database, also while a node runs
+    Backup {
+        /// Where to [default: DIR/backups/…]
+        path: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UsersCommand {
+    /// All users
+    #[command(alias = "ls")]
+    List,
+    /// A new user; without a password file a password is made and printed once
+    Add {
+        name: String,
+        /// admin, curator, operator or viewer
+        #[arg(long)]
+        role: Role,
+        #[command(flatten)]
+        password: PasswordFile,
+    },
+    /// A new password; without a password file one is made and printed once
+    Passwd {
+        name: String,
+        #[command(flatten)]
+        password: PasswordFile,
+    },
+    /// Another role
+    Role {
+        name: String,
+        /// admin, curator, operator or viewer
+        role: Role,
+    },
+    /// Keep a user from logging in; their tokens stop working too
+    Disable { name: String },
+    /// Let a disabled user in again
+    Enable { name: String },
+    /// A new API token for a user, printed once
+    Token {
+        name: String,
+        /// What the token is for
+        #[arg(long = "for", value_name = "TEXT", default_value = "command line")]
+        purpose: String,
+        /// How long it works, such as 30d [default: until revoked]
+        #[arg(long, value_name = "PERIOD")]
+        expires: Option<Period>,
+    },
+    /// A user's API tokens
+    Tokens { name: String },
+    /// End an API token
+    Revoke {
+        /// Its id, as listed by `users tokens`
+        id: String,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PasswordFile {
+    /// A file whose first line is the password; - reads standard input
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SettingsCommand {
+    /// Every setting as it is now, and where it was set
+    Show,
+    /// Say whether the settings are right
+    Check,
+    /// Tell all about one setting
+    Explain {
+        /// Such as web.listen
+        path: String,
+    },
+    /// A file with every setting, commented out
+    Example,
+    /// The reference page of the book
+    #[command(hide = true)]
+    Reference,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_tree_is_well_formed_and_every_command_is_in_the_grouped_help() {
+        let mut command = Cli::command();
+        command.build();
+        command.clone().debug_assert();
+        let help = command.clone().render_help().to_string();
+        for sub in command.get_subcommands() {
+            let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+            let line =
+                help.lines().find(|line| line.trim_start().starts_with(&format!("{} ", sub.get_name())));
+            let line = line.unwrap_or_else(|| panic!("{} is missing in TEMPLATE", sub.get_name()));
+            assert!(line.ends_with(&about), "TEMPLATE says \"{line}\" but the command says \"{about}\"");
+        }
+    }
+}

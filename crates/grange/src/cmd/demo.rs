@@ -1,0 +1,98 @@
+//! `grange demo`: the main job shown end to end, as far as it goes today.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use anyhow::Context as _;
+use grange_api::wire::changes::Changes;
+use grange_api::wire::system::{Backup, Database, NewBackup, NodeSeen};
+use grange_api::wire::users::{NewToken, NewUser, TokenMade, UserSaved};
+use grange_api::{Client, HttpTransport};
+use grange_base::{Clock, Size, telemetry};
+use grange_model::account::Role;
+use grange_node::{DataFolder, Node};
+
+use super::up::stop_signal;
+use crate::cli::Common;
+use crate::exit::Exit;
+use crate::story::Story;
+use crate::{context, output};
+
+pub(super) async fn run(common: &Common, once: bool) -> anyhow::Result<Exit> {
+    let mut settings = context::load(common)?.settings;
+    // The story tells what happens; only trouble is logged beside it.
+    telemetry::start_logging("warn", settings.log.format)?;
+    let stop = stop_signal()?;
+    let temporary = tempfile::Builder::new().prefix("grange-demo-").tempdir()?;
+    let folder = if common.data == Path::new("grange-data") { temporary.path() } else { &common.data };
+    if once {
+        // Whoever runs the story in a script may have a node running beside it.
+        let free = SocketAddr::from(([127, 0, 0, 1], 0));
+        (settings.node.listen, settings.web.listen) = (free, free);
+    }
+
+    let mut story = Story::begin(common.json);
+    if !common.json {
+        println!("Grange {} in {}", grange_node::VERSION, folder.display());
+    }
+    let node = Node::start(settings, DataFolder::take(folder)?, Clock::system()).await?;
+    let told = tell(&mut story, &node, folder).await;
+    let admin = node.record().addresses.get("admin").cloned().unwrap_or_default();
+    if let Err(error) = told {
+        node.stop().await;
+        return Err(error);
+    }
+
+    if common.json {
+        output::json(
+            &serde_json::json!({ "ok": true, "ms": story.ms(), "admin": admin, "steps": story.steps }),
+        )?;
+    } else {
+        println!("All {} steps worked in {} ms.", story.steps.len(), story.ms());
+    }
+    if once {
+        node.stop().await;
+    } else {
+        println!("\nGrange answers at {admin}");
+        if let Some(password) = node.first_password() {
+            println!("log in as admin / {password}");
+        }
+        println!("Stop with Ctrl-C.");
+        node.run(stop.listener()).await?;
+    }
+    Ok(Exit::Ok)
+}
+
+async fn tell(story: &mut Story, node: &Node, folder: &Path) -> anyhow::Result<()> {
+    let record = node.record();
+    let roles: Vec<String> = record.roles.iter().map(ToString::to_string).collect();
+    story.told("node started", format!("roles {}", roles.join(", ")));
+
+    let grange_node::data::Access::Running(here) = DataFolder::access(folder)? else {
+        anyhow::bail!("the node started but left no way to reach it");
+    };
+    let local = Client::new(HttpTransport::new(&here.url, &here.token, Some("demo".to_owned()))?);
+    let database: Database = local.get("/database").await?;
+    story
+        .told("database open", format!("{}, tables at version {}", database.engine, database.schema_version));
+
+    let name = format!("curator-{}", &record.id.to_string()[..8]);
+    let new = NewUser { name: name.clone(), role: Role::Curator, password: None };
+    let saved: UserSaved = local.post("/users", &new).await?;
+    story.told("user added", format!("{} ({})", saved.user.name, saved.user.role));
+    let new = NewToken { name: "demo".to_owned(), lifetime_s: Some(3600) };
+    let made: TokenMade = local.post(&format!("/users/{name}/tokens"), &new).await?;
+    let curator = Client::new(HttpTransport::new(&here.url, &made.secret, None)?);
+    let nodes: Vec<NodeSeen> = curator.get("/nodes").await?;
+    let seen = nodes.first().context("the node is in the register")?;
+    story.told("API answered a token", format!("node {} is {}", seen.node.name, seen.state));
+    let refused = curator.get::<serde_json::Value>("/users").await.err();
+    let refused = refused.context("a curator must not manage users")?;
+    story.told("permission kept", refused);
+
+    let backup: Backup = local.post("/database/backups", &NewBackup::default()).await?;
+    story.told("database copied", format!("{} while running", Size(backup.bytes)));
+    let changes: Changes = local.get("/changes?limit=1000").await?;
+    story.told("changes on record", changes.changes.len());
+    Ok(())
+}

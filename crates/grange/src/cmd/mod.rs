@@ -1,0 +1,30 @@
+//! One file per noun; each function is one command.
+
+mod changes;
+mod db;
+mod demo;
+mod nodes;
+mod papers;
+mod settings;
+mod up;
+mod users;
+
+use crate::cli::{Cli, Command};
+use crate::exit::Exit;
+
+pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
+    let common = &cli.common;
+    match cli.command {
+        Command::Up { roles } => up::run(common, roles).await,
+        Command::Demo { once } => demo::run(common, once).await,
+        Command::Nodes => nodes::run(common).await,
+        Command::Db(command) => db::run(common, command).await,
+        Command::Users(command) => users::run(common, command).await,
+        Command::Changes { who, subject, before, limit } => {
+            changes::run(common, who, subject, before, limit).await
+        }
+        Command::Settings(command) => settings::run(common, &command),
+        Command::Completions { shell } => Ok(papers::completions(shell)),
+        Command::Man => papers::man(),
+    }
+}

@@ -1,0 +1,85 @@
+//! Exit codes that mean something; scripts may rely on them.
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use grange_api::ApiError;
+use grange_base::Chain;
+use grange_node::settings::Problems;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Ok = 0,
+    /// Tried and failed.
+    Failed = 1,
+    /// Asked for wrongly: arguments, settings, input.
+    Usage = 2,
+    /// What was asked for is not there.
+    NotFound = 3,
+    /// Understood and not allowed.
+    Refused = 4,
+    /// Done, but with problems that were listed.
+    #[allow(dead_code, reason = "the first command that can end so reads WARC files")]
+    Partial = 5,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Prints an error as one sentence and gives its exit code.
+pub(crate) fn report(error: &anyhow::Error) -> Exit {
+    // A reader such as `head` that has seen enough is no failure.
+    if error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+    }) {
+        return Exit::Ok;
+    }
+    let cause: &(dyn std::error::Error + 'static) = error.as_ref();
+    eprintln!("grange: {}", Chain(cause));
+    code_of(error)
+}
+
+fn code_of(error: &anyhow::Error) -> Exit {
+    for cause in error.chain() {
+        if cause.is::<Problems>() || cause.is::<UsageError>() {
+            return Exit::Usage;
+        }
+        if let Some(error) = cause.downcast_ref::<ApiError>() {
+            return match error.status().map(|status| status.as_u16()) {
+                Some(404) => Exit::NotFound,
+                Some(401 | 403 | 409) => Exit::Refused,
+                Some(400 | 422) => Exit::Usage,
+                _ => Exit::Failed,
+            };
+        }
+    }
+    Exit::Failed
+}
+
+/// Something in the arguments that clap could not know.
+#[derive(Debug)]
+pub(crate) struct UsageError(pub String);
+
+impl std::fmt::Display for UsageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_error_has_its_code() {
+        assert_eq!(code_of(&anyhow::anyhow!("x")), Exit::Failed);
+        assert_eq!(code_of(&anyhow::Error::from(UsageError("x".into())).context("y")), Exit::Usage);
+        assert_eq!(code_of(&Problems(Vec::new()).into()), Exit::Usage);
+    }
+}

@@ -1,0 +1,146 @@
+//! A Grange of the test's own: a temporary data folder, commands run on it, a node started and stopped on it.
+
+mod node;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+pub(crate) use node::RunningNode;
+
+/// Long enough for a loaded two-core machine; a test that needs it all has found a hang.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// A data folder and the commands on it.
+#[derive(Debug)]
+pub(crate) struct Grange {
+    folder: tempfile::TempDir,
+    /// `--set` values that every command gets.
+    set: Vec<String>,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ended {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("not JSON ({error}): {self:?}"))
+    }
+
+    /// Fails the test unless the command succeeded.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, 0, "{self:?}");
+        self
+    }
+
+    /// Fails the test unless the command ended with this code and its error names all of these.
+    #[track_caller]
+    pub(crate) fn fails(self, code: i32, words: &[&str]) -> Self {
+        assert_eq!(self.code, code, "{self:?}");
+        for word in words {
+            assert!(self.stderr.contains(word), "\"{word}\" is missing in: {}", self.stderr);
+        }
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        self
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Grange {
+    pub(crate) fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// With settings beyond the free ports that every test gets.
+    pub(crate) fn with(set: &[&str]) -> Self {
+        let free = ["web.listen=127.0.0.1:0", "node.listen=127.0.0.1:0"];
+        let set = free.iter().chain(set).map(|set| (*set).to_owned()).collect();
+        Self { folder: tempfile::tempdir().unwrap(), set }
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// A path beside the data folder, for files of the test.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = bare(self.folder.path());
+        command.arg("--data").arg(self.data());
+        for set in &self.set {
+            command.args(["--set", set]);
+        }
+        command.args(args);
+        command
+    }
+
+    /// Runs a command on this data folder.
+    pub(crate) fn run(&self, args: &[&str]) -> Ended {
+        ended(self.command(args))
+    }
+
+    /// Starts a node on this data folder and waits until it is ready.
+    pub(crate) fn up(&self) -> RunningNode {
+        RunningNode::start(self.command(&["up"]), &self.data())
+    }
+}
+
+/// The program with nothing inherited that could change what it does.
+pub(crate) fn bare(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_grange"));
+    command.current_dir(folder).env("USER", "tester").env_remove("SUDO_USER");
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("GRANGE_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Runs the program without any common options.
+pub(crate) fn run(folder: &Path, args: &[&str]) -> Ended {
+    let mut command = bare(folder);
+    command.args(args);
+    ended(command)
+}
+
+/// Runs a command to its end; one that does not end is killed and fails the test.
+fn ended(mut command: Command) -> Ended {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = Pid::from_child(&child);
+    let (done, waiting) = mpsc::channel();
+    std::thread::spawn(move || done.send(child.wait_with_output()));
+    let Ok(output) = waiting.recv_timeout(LONGEST) else {
+        let _ = kill_process(pid, Signal::KILL);
+        panic!("does not end: {command:?}");
+    };
+    output.unwrap().into()
+}

@@ -1,0 +1,80 @@
+//! A node in its own process.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::LONGEST;
+
+/// A running `grange up`. Killed when dropped.
+#[derive(Debug)]
+pub(crate) struct RunningNode {
+    child: Child,
+    /// What it printed until it was up.
+    pub greeting: String,
+    data: PathBuf,
+}
+
+impl RunningNode {
+    pub(super) fn start(mut command: Command, data: &Path) -> Self {
+        // The node's log goes to a file that is shown when the start fails.
+        let log = data.with_extension("log");
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(file).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut greeting = String::new();
+        loop {
+            let Some(Ok(line)) = lines.next() else {
+                let _ = child.wait();
+                panic!("the node did not start:\n{}", std::fs::read_to_string(&log).unwrap_or_default());
+            };
+            greeting.push_str(&line);
+            greeting.push('\n');
+            if line.starts_with("Stop with") {
+                break;
+            }
+        }
+        Self { child, greeting, data: data.to_owned() }
+    }
+
+    /// The URL after `admin` or `node` in the greeting.
+    pub(crate) fn url(&self, name: &str) -> String {
+        let line = self.greeting.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().to_owned()
+    }
+
+    /// What the node left for commands on its machine.
+    pub(crate) fn local(&self) -> Value {
+        serde_json::from_str(&std::fs::read_to_string(self.data.join("run/node.json")).unwrap()).unwrap()
+    }
+
+    /// `kill -9`, as a power cut would.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// SIGTERM, then waits for the end; gives the exit code.
+    pub(crate) fn stop(mut self) -> i32 {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code().unwrap_or(-1);
+            }
+            assert!(start.elapsed() < LONGEST, "the node does not stop");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for RunningNode {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

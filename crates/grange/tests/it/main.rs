@@ -1,0 +1,12 @@
+//! The whole product, tested through its command line and its ports. One binary, so that it links once.
+
+mod cluster;
+mod generated;
+mod harness;
+mod health;
+mod peers;
+mod people;
+mod restart;
+mod sessions;
+mod settings;
+mod start;
