@@ -8,33 +8,27 @@ pub(crate) const fn is_plain(byte: u8) -> bool {
     matches!(byte, 0x21..=0x7e) && byte != b'#' && byte != b'%'
 }
 
-/// Decodes `input` in place until a round changes nothing.
+/// Decodes `buf` in place until no escape is left.
 ///
-/// A round only ever shortens the buffer, so this ends; a lone `%` that starts no escape stays.
-pub(crate) fn unescape_repeatedly(input: &mut Vec<u8>) {
-    while unescape_round(input) {}
-}
-
-fn unescape_round(buf: &mut Vec<u8>) -> bool {
+/// One pass does it: whenever the bytes written so far end in an escape, it is replaced at once. Escapes never
+/// overlap, so the order of replacing does not matter, and a URL of a million `25` costs no more than others.
+pub(crate) fn unescape_repeatedly(buf: &mut Vec<u8>) {
     let Some(first) = memchr::memchr(b'%', buf) else {
-        return false;
+        return;
     };
-    let (mut read, mut write) = (first, first);
-    while read < buf.len() {
-        if buf[read] == b'%'
-            && let Some(byte) = escape_at(buf, read)
-        {
-            buf[write] = byte;
-            read += 3;
-        } else {
-            buf[write] = buf[read];
-            read += 1;
-        }
+    let mut write = first;
+    for read in first..buf.len() {
+        buf[write] = buf[read];
         write += 1;
+        while write >= 3
+            && buf[write - 3] == b'%'
+            && let Some(byte) = escape_at(&buf[..write], write - 3)
+        {
+            write -= 2;
+            buf[write - 1] = byte;
+        }
     }
-    let changed = write < buf.len();
     buf.truncate(write);
-    changed
 }
 
 /// The byte that the escape starting at `at` stands for, if it is one.

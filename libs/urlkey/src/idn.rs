@@ -8,6 +8,9 @@ use std::borrow::Cow;
 
 const LABEL_BYTES_MAX: usize = 63;
 
+/// Far beyond what 63 bytes of ASCII can express; encoding costs the square of the length.
+const LABEL_INPUT_BYTES_MAX: usize = 1000;
+
 /// The ASCII form of a host name by WHATWG rules, or `None` when no resolver could know it.
 ///
 /// ```
@@ -73,6 +76,9 @@ pub(crate) fn to_ascii_2003(host: &[u8]) -> Option<String> {
 fn label_to_ascii_2003(label: &str) -> Option<Cow<'_, str>> {
     if label.is_ascii() {
         return label_fits(label).then_some(Cow::Borrowed(label));
+    }
+    if label.len() > LABEL_INPUT_BYTES_MAX {
+        return None;
     }
     // The four characters on which the standards part ("deviations"); all else maps alike.
     let mut mapped = String::with_capacity(label.len());

@@ -333,11 +333,17 @@ fn strip_coldfusion(query: &mut String) {
     }
 }
 
+/// More layers of escapes than any honest URL has; each costs a pass.
+const DECODE_ROUNDS_MAX: usize = 64;
+
 /// Decodes until nothing changes, then escapes once. Escapes that are not UTF-8 stay escapes and are then
 /// escaped again (`%e9` gives `%25e9`), as in OutbackCDX.
 fn recode(text: &str) -> String {
     let mut text = text.to_owned();
-    while text.contains('%') {
+    for _ in 0..DECODE_ROUNDS_MAX {
+        if !text.contains('%') {
+            break;
+        }
         let next = decode_round(&text);
         if next == text {
             break;

@@ -8,9 +8,15 @@ use memchr::memmem;
 const TOKEN: usize = 32;
 const ASP_TOKEN: usize = 24;
 
+/// Longer paths are left alone: no server issues them, and looking at each of their directories costs the square.
+const PATH_BYTES_MAX: usize = 64 * 1024;
+
 /// Removes `/(S(…24…))` and `/(…24…)` directories that stand before an `.aspx` page in `buf[start..]`.
 pub(crate) fn strip_path(buf: &mut Vec<u8>, start: usize) {
-    if memmem::find(&buf[start..], b".aspx").is_none() || memchr::memchr(b'(', &buf[start..]).is_none() {
+    if buf.len() - start > PATH_BYTES_MAX
+        || memmem::find(&buf[start..], b".aspx").is_none()
+        || memchr::memchr(b'(', &buf[start..]).is_none()
+    {
         return;
     }
     for shape in [asp_groups, asp_group] {
@@ -87,12 +93,25 @@ pub(crate) fn strip_query(buf: &mut Vec<u8>, start: usize) {
         let letters = |text: &[u8]| text.iter().all(u8::is_ascii_lowercase);
         (whole[8] == b'=' && letters(name) && letters(value)).then_some(whole.len())
     });
-    strip_last(buf, start, b"cfid=", |rest| {
-        let id = memchr::memchr(b'&', rest)?;
-        let token = rest[id..].strip_prefix(b"&cftoken=")?;
-        let len = memchr::memchr(b'&', token).unwrap_or(token.len());
-        (id > 0 && len > 0).then_some(rest.len() - token.len() + len)
-    });
+    strip_coldfusion(buf, start);
+}
+
+/// `cfid=…&cftoken=…`
+fn strip_coldfusion(buf: &mut Vec<u8>, start: usize) {
+    const TOKEN_NAME: &[u8] = b"&cftoken=";
+    let mut end = buf.len();
+    while let Some(at) = memmem::rfind(&buf[start..end], TOKEN_NAME) {
+        let (id_end, value) = (start + at, start + at + TOKEN_NAME.len());
+        let value_end = memchr::memchr(b'&', &buf[value..]).map_or(buf.len(), |at| value + at);
+        let id_start = memchr::memrchr(b'&', &buf[start..id_end]).map_or(start, |at| start + at + 1);
+        // At least one character stands behind either name.
+        let id = memmem::rfind(&buf[id_start..id_end.saturating_sub(1).max(id_start)], b"cfid=");
+        if let Some(id) = id.filter(|_| value_end > value) {
+            buf.drain(id_start + id..(value_end + 1).min(buf.len()));
+            return;
+        }
+        end = id_end;
+    }
 }
 
 /// Removes the last `name` + value (+ `&`) for which `value_len` knows a value that ends the argument.

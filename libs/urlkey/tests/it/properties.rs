@@ -168,3 +168,25 @@ proptest! {
         let _ = urlkey::host_to_unicode(&name);
     }
 }
+
+#[test]
+fn hostile_lengths_cost_no_more_than_their_length() {
+    let token = "(abcdefghijklmnopqrstuvwx)/";
+    for url in [
+        format!("http://example.com/%{}", "25".repeat(500_000)),
+        format!("http://example.com/?{}", "cfid=".repeat(200_000)),
+        format!("http://example.com/?{}", "cfid=1&cftoken=&".repeat(60_000)),
+        format!("http://example.com/{}?.aspx", token.repeat(40_000)),
+        format!("http://{}.example/", "ü日".repeat(200_000)),
+        format!("http://{}example/", "a.".repeat(500_000)),
+        format!("http://example.com{}", "/..".repeat(300_000)),
+        "http://".repeat(100_000),
+    ] {
+        let start = std::time::Instant::now();
+        for dialect in [Dialect::Standard, Dialect::Ia, Dialect::Outback] {
+            key_of(url.as_bytes(), dialect);
+        }
+        // Unoptimised builds take well under a second; the quadratic ways took minutes.
+        assert!(start.elapsed().as_secs() < 20, "{}", &url[..60]);
+    }
+}
