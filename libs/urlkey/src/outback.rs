@@ -6,7 +6,7 @@
 
 use crate::escape::{escape_at, escape_lower};
 use crate::host::www_len;
-use crate::idn;
+use crate::{idn, session};
 use std::fmt::Write as _;
 
 /// Appends the OutbackCDX key of `url` to `out`.
@@ -258,6 +258,9 @@ fn canonical_path(path: &str) -> String {
 /// `/(…24…)/page.aspx`, first occurrence.
 fn strip_asp_directory(path: &mut String) {
     const LEN: usize = 27;
+    if path.len() > session::PATH_BYTES_MAX {
+        return;
+    }
     let found = path.match_indices("/(").map(|(at, _)| at).find(|at| {
         let Some(text) = path.as_bytes().get(*at..) else {
             return false;

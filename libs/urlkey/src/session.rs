@@ -9,7 +9,7 @@ const TOKEN: usize = 32;
 const ASP_TOKEN: usize = 24;
 
 /// Longer paths are left alone: no server issues them, and looking at each of their directories costs the square.
-const PATH_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const PATH_BYTES_MAX: usize = 64 * 1024;
 
 /// Removes `/(S(…24…))` and `/(…24…)` directories that stand before an `.aspx` page in `buf[start..]`.
 pub(crate) fn strip_path(buf: &mut Vec<u8>, start: usize) {
