@@ -64,7 +64,9 @@ impl Entry<'_> {
     /// The digest without its `sha1:` or other label, as CDX lines carry it.
     #[must_use]
     pub fn bare_digest(&self) -> Option<&str> {
-        self.digest.as_deref().map(|digest| digest.rsplit(':').next().unwrap_or(digest))
+        self.digest
+            .as_deref()
+            .map(|digest| digest.rsplit(':').next().unwrap_or(digest))
     }
 
     /// The same entry, owning its text.
@@ -93,7 +95,11 @@ impl Entry<'_> {
                 offset: original.offset,
                 filename: own(original.filename),
             }),
-            extra: self.extra.into_iter().map(|(name, value)| (Cow::Owned(name.into_owned()), value)).collect(),
+            extra: self
+                .extra
+                .into_iter()
+                .map(|(name, value)| (Cow::Owned(name.into_owned()), value))
+                .collect(),
         }
     }
 }

@@ -82,13 +82,23 @@ impl Legend {
     #[must_use]
     pub fn cdx14() -> Self {
         let mut legend = Self::cdx11();
-        legend.columns.extend([Column::OriginalLength, Column::OriginalOffset, Column::OriginalFilename]);
+        legend.columns.extend([
+            Column::OriginalLength,
+            Column::OriginalOffset,
+            Column::OriginalFilename,
+        ]);
         legend
     }
 
     fn without(dropped: &[Column]) -> Self {
-        let columns = CDX11.into_iter().filter(|column| !dropped.contains(column)).collect();
-        Self { columns, delimiter: b' ' }
+        let columns = CDX11
+            .into_iter()
+            .filter(|column| !dropped.contains(column))
+            .collect();
+        Self {
+            columns,
+            delimiter: b' ',
+        }
     }
 
     /// The usual columns for a line of that many, if there are any.
@@ -137,7 +147,10 @@ impl Legend {
             };
             // wget writes the URL twice, and both kinds of digest: the new-style one counts.
             if letter == b"k" {
-                columns.iter_mut().filter(|old| **old == Column::Digest).for_each(|old| *old = Column::Ignored);
+                columns
+                    .iter_mut()
+                    .filter(|old| **old == Column::Digest)
+                    .for_each(|old| *old = Column::Ignored);
             } else if columns.contains(&column) {
                 column = Column::Ignored;
             }
@@ -175,7 +188,10 @@ impl Legend {
                 Column::Length => " S",
                 Column::Offset => " V",
                 Column::Filename => " g",
-                Column::OriginalLength | Column::OriginalOffset | Column::OriginalFilename | Column::Ignored => "",
+                Column::OriginalLength
+                | Column::OriginalOffset
+                | Column::OriginalFilename
+                | Column::Ignored => "",
             };
             line.push_str(letter);
         }

@@ -30,7 +30,9 @@ impl Dedupe {
 
 fn same_record(a: &[u8], b: &[u8]) -> bool {
     let head = |line: &[u8]| memchr::memchr_iter(b' ', line).nth(1);
-    let (Some(a_head), Some(b_head)) = (head(a), head(b)) else { return false };
+    let (Some(a_head), Some(b_head)) = (head(a), head(b)) else {
+        return false;
+    };
     if a[..a_head] != b[..b_head] {
         return false;
     }
@@ -55,7 +57,11 @@ pub(crate) fn merge_readers<R: BufRead>(
 ) -> io::Result<u64> {
     let mut heap = Vec::with_capacity(inputs.len());
     for (order, input) in inputs.into_iter().enumerate() {
-        let mut source = Source { input, line: Vec::new(), order };
+        let mut source = Source {
+            input,
+            line: Vec::new(),
+            order,
+        };
         if source.advance()? {
             heap.push(source);
         }

@@ -72,7 +72,10 @@ pub enum LineProblem {
 /// ```
 #[must_use]
 pub fn parse_line<'a>(line: &'a [u8], legend: Option<&Legend>) -> Line<'a> {
-    let end = line.iter().rposition(|b| !matches!(b, b'\r' | b'\n')).map_or(0, |at| at + 1);
+    let end = line
+        .iter()
+        .rposition(|b| !matches!(b, b'\r' | b'\n'))
+        .map_or(0, |at| at + 1);
     match String::from_utf8_lossy(&line[..end]) {
         Cow::Borrowed(text) => parse_text(text, legend),
         Cow::Owned(text) => match parse_text(&text, legend) {
@@ -107,13 +110,18 @@ fn parse_text<'a>(text: &'a str, legend: Option<&Legend>) -> Line<'a> {
 /// `key SP timestamp SP {json}`, or `None` if the third column is no JSON block.
 fn parse_cdxj(text: &str) -> Option<Line<'_>> {
     let (key, rest) = text.split_once(' ')?;
-    let (timestamp, block) = rest.split_once(' ').map(|(timestamp, block)| (timestamp, block.trim()))?;
+    let (timestamp, block) = rest
+        .split_once(' ')
+        .map(|(timestamp, block)| (timestamp, block.trim()))?;
     if key.is_empty() || !block.starts_with('{') {
         return None;
     }
     let mut problems = Vec::new();
-    let mut entry =
-        Entry { key: Cow::Borrowed(key), timestamp: Cow::Borrowed(timestamp), ..Entry::default() };
+    let mut entry = Entry {
+        key: Cow::Borrowed(key),
+        timestamp: Cow::Borrowed(timestamp),
+        ..Entry::default()
+    };
     check_timestamp(timestamp, &mut problems);
     json::read_block(block, &mut entry, &mut problems);
     Some(Line::Entry(entry, problems))
@@ -127,7 +135,9 @@ fn parse_cdx<'a>(text: &'a str, legend: Option<&Legend>) -> Line<'a> {
     let legend = if let Some(legend) = legend {
         legend
     } else {
-        let Some(known) = guess(&columns) else { return Line::Unreadable };
+        let Some(known) = guess(&columns) else {
+            return Line::Unreadable;
+        };
         guessed = known;
         &guessed
     };
@@ -144,7 +154,9 @@ fn parse_cdx<'a>(text: &'a str, legend: Option<&Legend>) -> Line<'a> {
     }
     if entry.key.is_empty() {
         // A legend without `N` (wget): the key is that of the URL.
-        let Some(url) = &entry.url else { return Line::Unreadable };
+        let Some(url) = &entry.url else {
+            return Line::Unreadable;
+        };
         entry.key = Cow::Owned(urlkey::key(url));
     }
     check_timestamp(&entry.timestamp, &mut problems);
