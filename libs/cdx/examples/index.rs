@@ -20,12 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "-s" => sort = true,
             "-t" => threads = args.next().ok_or("-t needs a number")?.parse()?,
             "-f" => {
-                options.extra = args
-                    .next()
-                    .ok_or("-f needs fields")?
-                    .split(',')
-                    .map(cdx::ExtraField::parse)
-                    .collect()
+                let names = args.next().ok_or("-f needs fields")?;
+                options.extra = names.split(',').map(cdx::ExtraField::parse).collect();
             }
             "--ia" => {
                 options.dialect = urlkey::Dialect::Ia;

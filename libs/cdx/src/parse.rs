@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 /// What a line turned out to be.
 #[derive(Debug, Clone, PartialEq)]
+// Nearly every line is an entry: boxing it would cost an allocation per line to save nothing.
+#[allow(clippy::large_enum_variant)]
 pub enum Line<'a> {
     /// A capture, with what was wrong with it.
     Entry(Entry<'a>, Vec<LineProblem>),

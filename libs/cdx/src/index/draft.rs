@@ -22,7 +22,8 @@ pub(super) struct Draft {
     pub(super) length: Option<u64>,
     /// Whether the record is the first in its member, so that its offset finds it.
     pub(super) seekable: bool,
-    pub(super) extra: Vec<(String, String)>,
+    /// Values of extra fields, each with the place of its field in the options.
+    pub(super) extra: Vec<(usize, String)>,
     /// For pairs: who the record is and whom it names.
     pub(super) record_id: Slot,
     pub(super) concurrent_to: Slot,
@@ -36,7 +37,7 @@ pub(super) struct Request {
     pub(super) method: String,
     pub(super) content_type: String,
     pub(super) body: Vec<u8>,
-    pub(super) headers: Vec<(String, String)>,
+    pub(super) headers: Vec<(usize, String)>,
 }
 
 /// Optional text in a buffer that is kept.
@@ -80,7 +81,8 @@ impl Draft {
     ) -> io::Result<bool> {
         let kind = record.kind();
         self.wanted = options.records.wants(kind, record.content_type());
-        if !self.wanted && !(options.pairs() && kind == RecordType::Request) {
+        let may_pair = options.pairs() && kind == RecordType::Request;
+        if !self.wanted && !may_pair {
             self.kind = None;
             // It stands between its neighbours all the same: they are no pair.
             return Ok(false);
@@ -124,11 +126,11 @@ impl Draft {
             self.concurrent_to.set_opt(header.get("WARC-Concurrent-To"));
         }
         self.extra.clear();
-        for field in &options.extra {
+        for (place, field) in options.extra.iter().enumerate() {
             if let ExtraField::Record(name) = field
                 && let Some(value) = header.get(name)
             {
-                self.extra.push((field.name(), decode(value).into_owned()));
+                self.extra.push((place, decode(value).into_owned()));
             }
         }
     }
@@ -151,11 +153,11 @@ impl Draft {
         if matches!(kind, RecordType::Response | RecordType::Request) {
             self.mime.set_opt(http.get("Content-Type").map(bare_type));
         }
-        for field in &options.extra {
+        for (place, field) in options.extra.iter().enumerate() {
             if let ExtraField::Http(name) = field
                 && let Some(value) = http.get(name)
             {
-                self.extra.push((field.name(), decode(value).into_owned()));
+                self.extra.push((place, decode(value).into_owned()));
             }
         }
         if kind == RecordType::Request && options.pairs() {
@@ -235,14 +237,14 @@ impl Request {
         self.content_type
             .push_str(&decode(http.get("Content-Type").unwrap_or_default()));
         self.headers.clear();
-        for field in &options.extra {
+        for (place, field) in options.extra.iter().enumerate() {
             let value = match field {
                 ExtraField::Request(name) => http.get(name),
                 ExtraField::Method => Some(http.method()),
                 _ => None,
             };
             if let Some(value) = value {
-                self.headers.push((field.name(), decode(value).into_owned()));
+                self.headers.push((place, decode(value).into_owned()));
             }
         }
     }

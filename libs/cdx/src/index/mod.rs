@@ -179,7 +179,6 @@ impl<'o> Indexer<'o> {
         if draft.kind.is_none() {
             return Ok(());
         }
-        // A request is its own request: its headers may be asked for.
         self.write(draft, None, sink)
     }
 
@@ -225,18 +224,9 @@ impl<'o> Indexer<'o> {
         if let Some(raw) = &mut self.raw {
             entry.record_digest = stored_digest(raw, draft.offset, draft.length)?.map(Cow::Owned);
         }
-        let own_request = draft.request.present.then_some(draft);
-        let headers = request
-            .or(own_request)
-            .map_or(&[][..], |request| &request.request.headers);
-        entry
-            .extra
-            .extend(draft.extra.iter().chain(headers).map(|(name, value)| {
-                (
-                    Cow::Borrowed(name.as_str()),
-                    serde_json::Value::String(value.clone()),
-                )
-            }));
+        if !self.options.extra.is_empty() {
+            entry.extra = extra_fields(self.options, draft, request);
+        }
         // Only the response carries them; the request's line says what was sent by itself.
         if let (Some(posted), Some(query), false) = (posted, query, draft.request.present) {
             entry.request_body = Some(Cow::Owned(query));
@@ -252,6 +242,28 @@ impl<'o> Indexer<'o> {
         self.report.unseekable += u64::from(!draft.seekable);
         sink(&self.line)
     }
+}
+
+/// The extra fields in the order of the options.
+fn extra_fields(
+    options: &IndexOptions,
+    draft: &Draft,
+    request: Option<&Draft>,
+) -> Vec<(Cow<'static, str>, serde_json::Value)> {
+    // A request without its response is its own request.
+    let own = draft.request.present.then_some(draft);
+    let headers = request
+        .or(own)
+        .map_or(&[][..], |request| &request.request.headers);
+    let mut values: Vec<&(usize, String)> = draft.extra.iter().chain(headers).collect();
+    values.sort_by_key(|(place, _)| *place);
+    let field = |(place, value): &(usize, String)| {
+        (
+            Cow::Owned(options.extra[*place].name()),
+            serde_json::Value::String(value.clone()),
+        )
+    };
+    values.into_iter().map(field).collect()
 }
 
 fn stored_digest(raw: &mut File, offset: u64, length: Option<u64>) -> io::Result<Option<String>> {

@@ -5,7 +5,7 @@ use super::number::float;
 use super::percent::quote_plus;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::HashMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// The arguments, or `None` if the body is neither JSON nor lines of JSON.
 pub(super) fn query(body: &[u8], spelling: Spelling) -> Option<String> {
@@ -18,9 +18,7 @@ pub(super) fn query(body: &[u8], spelling: Spelling) -> Option<String> {
         leaves.push("", &value);
         return Some(leaves.out);
     }
-    if memchr::memchr(b'\n', body).is_none() {
-        return None;
-    }
+    memchr::memchr(b'\n', body)?;
     for line in body.split(|b| *b == b'\n') {
         leaves.push("", &serde_json::from_slice::<Json>(line).ok()?);
     }
@@ -52,7 +50,8 @@ impl Leaves {
         let count = self.counts.entry(name.to_owned()).or_insert(0);
         *count += 1;
         if *count > 1 {
-            self.out.push_str(&format!(".{count}_"));
+            // A String never fails to be written to.
+            let _ = write!(self.out, ".{count}_");
         }
         self.out.push('=');
         quote_plus(text.as_bytes(), &mut self.out);
