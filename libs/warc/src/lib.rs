@@ -1,6 +1,8 @@
 //! Stub docs.
 mod arc;
 mod block;
+mod chunked;
+mod content;
 mod date;
 mod deflate;
 mod digest;
@@ -9,6 +11,7 @@ mod gzip;
 mod header;
 mod http;
 mod hunt;
+mod payload;
 mod problem;
 mod reader;
 mod record;
@@ -16,13 +19,18 @@ mod resync;
 mod source;
 mod start;
 mod tape;
+mod verify;
 mod zstd_frames;
 
+pub use chunked::{Dechunker, Flaw, Piece};
+pub use content::Content;
 pub use date::{Date, Precision};
 pub use digest::{Algorithm, Digest, DigestError, Hasher};
 pub use header::{Header, RecordType};
 pub use http::HttpHead;
+pub use payload::Payload;
 pub use problem::{Kind, Level, Problem};
 pub use reader::{Container, Place, Reader};
 pub use record::{Block, Record};
 pub use resync::Version;
+pub use verify::{Check, DigestCheck, Which};
