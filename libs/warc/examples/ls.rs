@@ -9,7 +9,7 @@ fn main() -> io::Result<()> {
         println!("{} ({:?})", path.display(), reader.container());
         while let Some(mut record) = reader.next()? {
             count += 1;
-            let status = record.http()?.and_then(|http| http.status());
+            let status = record.http()?.and_then(warc::HttpHead::status);
             let check = record.digest_check()?;
             record.finish()?;
             let place = record.place();

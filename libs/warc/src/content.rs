@@ -106,8 +106,9 @@ impl<'a> Layer<'a> {
         if bytes.is_empty() {
             return Ok(Layer::Plain(feed));
         }
-        let zlib =
-            bytes.len() > 1 && bytes[0] & 15 == 8 && u16::from_be_bytes([bytes[0], bytes[1]]) % 31 == 0;
+        let zlib = bytes.len() > 1
+            && bytes[0] & 15 == 8
+            && u16::from_be_bytes([bytes[0], bytes[1]]).is_multiple_of(31);
         match coding {
             Coding::Gzip if plausible(MultiGzDecoder::new(bytes)) => {
                 Ok(Layer::Gzip(Box::new(MultiGzDecoder::new(feed)), state))

@@ -4,15 +4,16 @@ use std::io::{self, BufRead, Read};
 
 use crate::chunked::{Dechunker, Flaw, Piece};
 use crate::content::{self, Coding, Content};
+use crate::http::HttpHead;
 use crate::problem::Kind;
 use crate::reader::Reader;
 use crate::record::Record;
 
-impl<'r> Record<'r> {
+impl Record<'_> {
     /// The body with its transfer coding undone. That is what payload digests are about.
     pub fn payload(&mut self) -> io::Result<Payload<'_>> {
         self.skip_http_head()?;
-        let chunked = self.http()?.is_some_and(|http| http.is_chunked());
+        let chunked = self.http()?.is_some_and(HttpHead::is_chunked);
         let chunks = chunked.then(Dechunker::new);
         Ok(Payload {
             reader: self.reader,

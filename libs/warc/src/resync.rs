@@ -69,7 +69,7 @@ pub(crate) fn starts_record(bytes: &[u8]) -> bool {
     starts_warc(&bytes[blank..]) || arc::starts_arc(&bytes[blank..])
 }
 
-/// The first place at or after `from` where a record starts a line. `from` itself counts as a line start.
+/// The first place at or after `from` where a record starts a line. The start of `bytes` is one.
 ///
 /// Inside a block only a start after an empty line counts (`after_blank`): text that quotes a version
 /// line is more likely there than a record without line ends before it.
@@ -79,7 +79,7 @@ pub(crate) fn find_record(bytes: &[u8], from: usize, arc: bool, after_blank: boo
         if after_blank {
             before.ends_with(b"\n\n") || before.ends_with(b"\n\r\n") || (arc && before.ends_with(b"\n"))
         } else {
-            at == from || before.ends_with(b"\n")
+            at == 0 || before.ends_with(b"\n")
         }
     };
     if arc {
