@@ -9,11 +9,12 @@ fn main() -> io::Result<()> {
         println!("{} ({:?})", path.display(), reader.container());
         while let Some(mut record) = reader.next()? {
             count += 1;
-            let status = record.http()?.and_then(|http| http.status());
+            let status = record.http()?.and_then(warc::HttpHead::status);
+            let check = record.digest_check()?;
             record.finish()?;
             let place = record.place();
             println!(
-                "  {}+{} len {:?} {} {} {} {:?}",
+                "  {}+{} len {:?} {} {} {} {:?} {:?}/{:?}",
                 place.offset,
                 place.inner,
                 record.stored_len(),
@@ -21,6 +22,8 @@ fn main() -> io::Result<()> {
                 record.date().map(|date| date.to_string()).unwrap_or_default(),
                 String::from_utf8_lossy(record.target_uri().unwrap_or_default()),
                 status,
+                check.block,
+                check.payload,
             );
             for problem in record.problems() {
                 println!("      ! {} {} {}", problem.offset, problem.kind.code(), problem);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use data_encoding::{BASE32, BASE32_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
+use data_encoding::{BASE32, BASE32_NOPAD, BASE64_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
 use sha1::Digest as _;
 
 /// A digest algorithm that this library computes.
@@ -79,7 +79,7 @@ pub enum DigestError {
 }
 
 impl Digest {
-    /// Reads a field such as `sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ`. Base16 or base32 is told by the
+    /// Reads a field such as `sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ`. The encoding is told by the
     /// length; for MD5, where both are 32 long, base32 must be padded. A value without a label is SHA-1.
     pub fn parse(field: &[u8]) -> Result<Digest, DigestError> {
         let field = field.trim_ascii();
@@ -93,8 +93,20 @@ impl Digest {
         };
         let mut bytes = [0; 64];
         let len = algorithm.len();
+        let bare64 = value.iter().rposition(|&b| b != b'=').map_or(0, |last| last + 1);
         let decoded = if value.len() == len * 2 && !value.ends_with(b"=") {
             HEXLOWER_PERMISSIVE.decode(value)
+        } else if bare64 == (len * 4).div_ceil(3) {
+            // Base64, of some early writers, in either alphabet.
+            let usual: Vec<u8> = value[..bare64]
+                .iter()
+                .map(|&b| match b {
+                    b'-' => b'+',
+                    b'_' => b'/',
+                    other => other,
+                })
+                .collect();
+            BASE64_NOPAD.decode(&usual)
         } else {
             let upper = value.to_ascii_uppercase();
             let bare = upper
@@ -256,6 +268,8 @@ mod tests {
                 "sha-256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ====",
                 Ok(empty(Algorithm::Sha256)),
             ),
+            ("sha1:2jmj7l5rSw0yVb/vlWAYkK/YBwk=", Ok(empty(Algorithm::Sha1))),
+            ("sha1:2jmj7l5rSw0yVb_vlWAYkK_YBwk", Ok(empty(Algorithm::Sha1))),
             ("crc32:00000000", Err(DigestError::UnknownAlgorithm)),
             ("sha1:short", Err(DigestError::Malformed)),
             ("sha1:", Err(DigestError::Malformed)),

@@ -66,6 +66,11 @@ impl Gzip {
         self.streaming = None;
     }
 
+    /// Whether the source stands at the end of a member.
+    pub(crate) fn is_between(&self) -> bool {
+        self.streaming.is_none()
+    }
+
     pub(crate) fn step(
         &mut self,
         source: &mut Source,

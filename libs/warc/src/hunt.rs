@@ -66,30 +66,29 @@ pub(crate) fn find(source: &mut Source, magic: &[u8], probe: Probe<'_>) -> io::R
     loop {
         source.fill(PROBE)?;
         let window = source.window();
-        match finder.find(&window[from.min(window.len())..]) {
-            Some(at) => {
-                let at = from.min(window.len()) + at;
-                zeros &= window[..at].iter().all(|&b| b == 0);
-                source.consume(at);
-                source.fill(PROBE)?;
-                if probe(source.window()) {
-                    return Ok(zeros);
-                }
-                zeros = false;
-                from = 1;
+        let from_here = from.min(window.len());
+        let Some(at) = finder.find(&window[from_here..]) else {
+            // The last bytes may be the start of the magic.
+            let done = source.at_eof();
+            let pass = window
+                .len()
+                .saturating_sub(if done { 0 } else { magic.len() - 1 });
+            zeros &= window[..pass].iter().all(|&b| b == 0);
+            source.consume(pass);
+            if done {
+                return Ok(zeros);
             }
-            None => {
-                // The last bytes may be the start of the magic.
-                let keep = if source.at_eof() { 0 } else { magic.len() - 1 };
-                let pass = window.len().saturating_sub(keep);
-                zeros &= window[..pass].iter().all(|&b| b == 0);
-                let done = source.at_eof();
-                source.consume(pass);
-                if done {
-                    return Ok(zeros);
-                }
-                from = 0;
-            }
+            from = 0;
+            continue;
+        };
+        let at = from_here + at;
+        zeros &= window[..at].iter().all(|&b| b == 0);
+        source.consume(at);
+        source.fill(PROBE)?;
+        if probe(source.window()) {
+            return Ok(zeros);
         }
+        zeros = false;
+        from = 1;
     }
 }

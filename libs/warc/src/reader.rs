@@ -37,6 +37,8 @@ pub(crate) struct Seen {
     pub(crate) arc: bool,
     pub(crate) shared_member: bool,
     pub(crate) spanning: bool,
+    /// The reader started in the middle of the file.
+    pub(crate) part: bool,
 }
 
 /// Where a record lies.
@@ -117,7 +119,9 @@ impl Reader {
     pub fn open_at(path: impl AsRef<Path>, offset: u64) -> io::Result<Reader> {
         let mut source = Source::seekable(File::open(path)?)?;
         source.seek(offset)?;
-        Reader::start(source)
+        let mut reader = Reader::start(source)?;
+        reader.seen.part = offset > 0;
+        Ok(reader)
     }
 
     /// Reads from something that can be positioned.

@@ -31,7 +31,11 @@ impl std::fmt::Display for Version {
 
 /// Reads a version line without its line end. Blanks at its end are passed over.
 pub(crate) fn version_line(line: &[u8]) -> Option<Version> {
-    let rest = line.strip_prefix(b"WARC/")?.trim_ascii_end();
+    // Lower case occurs in the wild.
+    let rest = line
+        .get(5..)
+        .filter(|_| line[..5].eq_ignore_ascii_case(b"WARC/"))?
+        .trim_ascii_end();
     let dot = rest.iter().position(|&b| b == b'.')?;
     let number = |digits: &[u8]| -> Option<u8> { std::str::from_utf8(digits).ok()?.parse().ok() };
     if rest.first() == Some(&b'+') || rest.get(dot + 1) == Some(&b'+') {
@@ -48,7 +52,10 @@ pub(crate) const VERSION_LINE_MAX: usize = 32;
 
 /// Whether `bytes` start with a version line.
 pub(crate) fn starts_warc(bytes: &[u8]) -> bool {
-    if !bytes.starts_with(b"WARC/") {
+    if !bytes
+        .get(..5)
+        .is_some_and(|first| first.eq_ignore_ascii_case(b"WARC/"))
+    {
         return false;
     }
     let near = &bytes[..bytes.len().min(VERSION_LINE_MAX)];
@@ -62,7 +69,7 @@ pub(crate) fn starts_record(bytes: &[u8]) -> bool {
     starts_warc(&bytes[blank..]) || arc::starts_arc(&bytes[blank..])
 }
 
-/// The first place at or after `from` where a record starts a line. `from` itself counts as a line start.
+/// The first place at or after `from` where a record starts a line. The start of `bytes` is one.
 ///
 /// Inside a block only a start after an empty line counts (`after_blank`): text that quotes a version
 /// line is more likely there than a record without line ends before it.
@@ -72,7 +79,7 @@ pub(crate) fn find_record(bytes: &[u8], from: usize, arc: bool, after_blank: boo
         if after_blank {
             before.ends_with(b"\n\n") || before.ends_with(b"\n\r\n") || (arc && before.ends_with(b"\n"))
         } else {
-            at == from || before.ends_with(b"\n")
+            at == 0 || before.ends_with(b"\n")
         }
     };
     if arc {
@@ -84,9 +91,15 @@ pub(crate) fn find_record(bytes: &[u8], from: usize, arc: bool, after_blank: boo
             at += memchr::memchr(b'\n', &bytes[at..])? + 1;
         }
     }
-    memmem::find_iter(bytes.get(from..)?, b"WARC/")
-        .map(|at| from + at)
-        .find(|&at| at_line(at) && starts_warc(&bytes[at..]))
+    let search = |name: &'static [u8; 5]| {
+        memmem::find_iter(bytes.get(from..)?, name)
+            .map(|at| from + at)
+            .find(|&at| at_line(at) && starts_warc(&bytes[at..]))
+    };
+    match (search(b"WARC/"), search(b"warc/")) {
+        (Some(upper), Some(lower)) => Some(upper.min(lower)),
+        (upper, lower) => upper.or(lower),
+    }
 }
 
 #[cfg(test)]
@@ -105,7 +118,7 @@ mod tests {
             ("WARC/", None),
             ("WARC/+1.0", None),
             ("WARC/1.0 response", None),
-            ("warc/1.0", None),
+            ("warc/1.0", Some((1, 0))),
         ] {
             assert_eq!(
                 version_line(line.as_bytes()).map(|v| (v.major, v.minor)),

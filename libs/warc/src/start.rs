@@ -8,6 +8,7 @@ use crate::fields::{HeadEnd, Notes, head_end, trim_line_end};
 use crate::header::{Known, RecordType};
 use crate::problem::{Kind, quote};
 use crate::reader::{Current, Limit, Place, Reader};
+use crate::record::Record;
 use crate::resync::{VERSION_LINE_MAX, find_record, starts_warc, version_line};
 
 /// The longest record header that is read. Values of 64 kB exist.
@@ -144,50 +145,29 @@ impl Reader {
     /// Passes over bytes that are no record, up to the next that may be, within the member.
     fn skip_garbage(&mut self) -> io::Result<()> {
         const STEP: usize = 64 << 10;
-        if self.tape.is_plain() {
-            self.tape.fill(STEP)?;
-        }
-        let mut view = self.tape.window();
-        if let Some(end) = self.tape.member().and_then(|member| member.end) {
-            view = &view[..view.len().min((end.plain - self.tape.plain()) as usize)];
-        }
-        let skip = match find_record(view, 1, self.seen.arc, false) {
-            Some(at) if at > 1 || view[..at].ends_with(b"\n") => at,
-            // A line may be cut off by the end of the window; it is looked at again when there is more.
-            _ => match memchr::memrchr(b'\n', view) {
-                Some(last) if last + 1 < view.len() && view.len() - last < STEP / 2 => last + 1,
-                _ => view.len(),
-            },
-        };
-        // What is left of the last line was looked at already if the file ends with it.
-        let skip = if skip < view.len() && self.at_end_with(view.len()) {
-            view.len()
-        } else {
-            skip
+        let have = self.tape.fill(STEP)?;
+        let member_end = self.tape.member().and_then(|member| member.end);
+        let to_end = member_end.map_or(usize::MAX, |end| (end.plain - self.tape.plain()) as usize);
+        let view = &self.tape.window()[..have.min(to_end)];
+        let closed = have >= to_end || have < STEP;
+        let skip = match (
+            find_record(view, 1, self.seen.arc, false),
+            memchr::memrchr(b'\n', view),
+        ) {
+            (Some(at), _) => at,
+            // The last line may go on; it is looked at again with what follows.
+            (None, Some(last)) if !closed && last + 1 < view.len() && view.len() - last < STEP / 2 => {
+                last + 1
+            }
+            _ => view.len(),
         };
         self.tape.consume(skip.max(1));
         Ok(())
     }
 
-    /// Whether nothing can follow the first `len` bytes of the window that belongs to the same piece.
-    fn at_end_with(&self, len: usize) -> bool {
-        let at = self.tape.plain() + len as u64;
-        if find_record(&self.tape.window()[..len], 1, self.seen.arc, false).is_some() {
-            return false;
-        }
-        match self.tape.is_plain() {
-            true => self.tape.source.at_eof() && self.tape.window().len() == len,
-            false => self
-                .tape
-                .member()
-                .and_then(|member| member.end)
-                .is_some_and(|end| end.plain == at),
-        }
-    }
-
     fn report_garbage(&mut self, offset: u64, plain: u64, at: &At) {
         let len = self.tape.plain() - plain;
-        let nothing = self.seen.records == 0 && matches!(at, At::End);
+        let nothing = self.seen.records == 0 && !self.seen.part && matches!(at, At::End);
         let kind = match () {
             () if nothing => Kind::NotAnArchive,
             () if self.current.endless && self.seen.records > 0 => Kind::ContentLengthTooShort,
@@ -224,6 +204,7 @@ impl Reader {
         let notes = self.header.parse(head, line_end);
         self.current.bare_lf = notes.bare_lf;
         self.check_warc_header(notes, terminated);
+        self.check_segment();
         self.tape.consume(end);
         self.current.limit = self.limit(terminated);
         Ok(())
@@ -293,6 +274,15 @@ impl Reader {
                     problems.add_with(offset, Kind::OddTargetUri, || quote(uri));
                 }
             }
+        }
+    }
+
+    fn check_segment(&mut self) {
+        let offset = self.current.place.offset;
+        let record = Record { reader: self };
+        let kind = record.kind();
+        if record.segment().is_some_and(|segment| !segment.is_sound(kind)) {
+            self.tape.problems.add(offset, Kind::BadSegment);
         }
     }
 

@@ -49,6 +49,18 @@ impl Members {
         });
     }
 
+    /// How many bytes have been made in all.
+    pub(crate) fn total(&self) -> u64 {
+        self.made
+    }
+
+    /// Forgets all members, for a caller that looks only at what is made.
+    pub(crate) fn forget(&mut self) {
+        if self.list.back().is_some_and(|member| member.end.is_some()) {
+            self.list.clear();
+        }
+    }
+
     pub(crate) fn made(&mut self, bytes: usize) {
         self.made += bytes as u64;
     }
@@ -118,6 +130,10 @@ impl Out {
 
     pub(crate) fn wrote(&mut self, n: usize) {
         self.end += n;
+    }
+
+    pub(crate) fn clear(&mut self) {
+        (self.start, self.end) = (0, 0);
     }
 }
 
