@@ -179,7 +179,7 @@ impl Draft {
             None => BODY_BYTES_UNNAMED,
         };
         let mut left = named.min(BODY_BYTES_MAX);
-        let mut body = record.body()?;
+        let mut body = record.content()?;
         while left > 0 {
             let bytes = body.fill_buf()?;
             if bytes.is_empty() {
@@ -195,11 +195,11 @@ impl Draft {
 
     /// The SHA-1 of the payload as it is stored, for records that carry no digest.
     fn compute_digest(&mut self, record: &mut Record<'_>, kind: RecordType) -> io::Result<()> {
-        if matches!(kind, RecordType::Revisit | RecordType::Warcinfo) {
+        // A request whose body was decoded for a key has no stored bytes left to read.
+        if matches!(kind, RecordType::Revisit | RecordType::Warcinfo) || self.request.has_body() {
             return Ok(());
         }
         let mut hasher = Hasher::new(Algorithm::Sha1);
-        hasher.update(&self.request.body);
         let mut body = record.body()?;
         loop {
             let bytes = body.fill_buf()?;
