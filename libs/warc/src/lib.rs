@@ -1,1 +1,41 @@
-//! Stub.
+//! Stub docs.
+mod arc;
+mod block;
+mod chunked;
+mod content;
+mod date;
+mod deflate;
+mod digest;
+mod fields;
+mod gzip;
+mod header;
+mod http;
+mod hunt;
+mod payload;
+mod problem;
+mod range;
+mod reader;
+mod record;
+mod resync;
+mod revisit;
+mod segment;
+mod source;
+mod start;
+mod tape;
+mod verify;
+mod zstd_frames;
+
+pub use chunked::{Dechunker, Flaw, Piece};
+pub use content::Content;
+pub use date::{Date, Precision};
+pub use digest::{Algorithm, Digest, DigestError, Hasher};
+pub use header::{Header, RecordType};
+pub use http::HttpHead;
+pub use payload::Payload;
+pub use problem::{Kind, Level, Problem};
+pub use reader::{Container, Place, Reader};
+pub use record::{Block, Record};
+pub use resync::Version;
+pub use revisit::{Profile, Revisit};
+pub use segment::{Offered, Reassembly, Segment};
+pub use verify::{Check, DigestCheck, Which};
