@@ -36,7 +36,10 @@ impl Reader {
                 if garbage.is_none() && self.swallowed()? {
                     continue;
                 }
-                garbage.get_or_insert((offset, plain));
+                // A damaged member has said already that it is.
+                if !self.tape.is_broken() {
+                    garbage.get_or_insert((offset, plain));
+                }
                 self.skip_garbage()?;
             } else {
                 break at;
@@ -198,6 +201,19 @@ impl Reader {
             }
             want *= 2;
         };
+        let head_end = self.tape.plain() + end as u64;
+        let start = self.current.place.plain;
+        if !self.seen.spanning
+            && self
+                .tape
+                .borders()
+                .any(|member| member.plain > start && member.plain < head_end)
+        {
+            self.seen.spanning = true;
+            self.tape
+                .problems
+                .add(self.current.place.offset, Kind::RecordSpansMembers);
+        }
         let head = &self.tape.window()[..end];
         let line_end = memchr::memchr(b'\n', head).map_or(end, |at| at + 1);
         self.current.version = version_line(trim_line_end(&head[..line_end]));
