@@ -135,11 +135,14 @@ impl Reader {
         if arc::starts_arc(window) {
             return Ok(At::Arc(end));
         }
-        // In an ARC file a line where a header must stand is taken for one if it has the shape at all.
+        // In an ARC file, or where an index says that a record is, a line is taken for a header if it has
+        // the shape at all.
+        let expected =
+            (self.seen.arc || (self.seen.part && self.seen.records == 0)) && !lost && !self.current.endless;
         let line = trim_line_end(&window[..end]);
         let shaped =
             || arc::parse(line).is_some_and(|arc| memchr::memchr(b':', arc.url).is_some() && !arc.short);
-        if window.starts_with(b"filedesc:") || (self.seen.arc && !lost && !self.current.endless && shaped()) {
+        if window.starts_with(b"filedesc:") || (expected && shaped()) {
             return Ok(At::Arc(end));
         }
         Ok(At::Garbage)

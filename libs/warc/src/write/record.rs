@@ -166,10 +166,10 @@ impl<'a> NewRecord<'a> {
         self.id
     }
 
-    /// Sets the target URI. Control characters in it are percent-encoded: they would end the line.
+    /// Sets the target URI. Blanks and control characters in it are percent-encoded.
     #[must_use]
     pub fn target_uri(mut self, uri: &str) -> Self {
-        self.uri = Some(encode_controls(uri));
+        self.uri = Some(encode_blanks(uri));
         self
     }
 
@@ -204,7 +204,7 @@ impl<'a> NewRecord<'a> {
         let mut record = self.standard("WARC-Refers-To-Date", &date.to_string());
         record
             .fields
-            .push(("WARC-Refers-To-Target-URI", encode_controls(uri)));
+            .push(("WARC-Refers-To-Target-URI", encode_blanks(uri)));
         record
     }
 
@@ -432,10 +432,10 @@ fn put(out: &mut Vec<u8>, name: &str, value: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn encode_controls(uri: &str) -> Vec<u8> {
+fn encode_blanks(uri: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(uri.len());
     for b in uri.bytes() {
-        if b < b' ' || b == 0x7f {
+        if b <= b' ' || b == 0x7f {
             out.extend_from_slice(format!("%{b:02X}").as_bytes());
         } else {
             out.push(b);

@@ -42,7 +42,10 @@ pub fn reader(bytes: &[u8]) {
     for offset in places {
         let mut reader = Reader::from_bytes(bytes).unwrap();
         reader.seek(offset).unwrap();
-        let mut record = reader.next().unwrap().expect("a record where there was one");
+        let mut record = reader
+            .next()
+            .unwrap()
+            .unwrap_or_else(|| panic!("no record at {offset} of {}", bytes.escape_ascii()));
         assert_eq!(record.place().offset, offset);
         io::copy(&mut record.payload().unwrap(), &mut io::sink()).unwrap();
     }
