@@ -3,6 +3,7 @@ mod arc;
 mod block;
 mod chunked;
 mod content;
+pub mod convert;
 mod date;
 mod deflate;
 mod digest;

@@ -70,7 +70,13 @@ pub struct WarcFile {
 impl WarcFile {
     /// Creates the file that will be `path` once it is closed. Fails if it or its `.open` form exists.
     pub fn create(path: impl AsRef<Path>, options: &FileOptions, now: Date) -> io::Result<WarcFile> {
-        let path = path.as_ref();
+        let mut warc = WarcFile::start(path.as_ref(), options)?;
+        warc.write_info(options, now)?;
+        Ok(warc)
+    }
+
+    /// Creates the file with nothing in it.
+    pub(super) fn start(path: &Path, options: &FileOptions) -> io::Result<WarcFile> {
         if path.exists() {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
@@ -81,7 +87,7 @@ impl WarcFile {
             .write(true)
             .create_new(true)
             .open(open_path(path))?;
-        let mut warc = WarcFile {
+        Ok(WarcFile {
             file,
             path: path.to_owned(),
             size: 0,
@@ -91,9 +97,7 @@ impl WarcFile {
             packer: Packer::new(options.compression)?,
             sync: options.sync,
             header: Vec::new(),
-        };
-        warc.write_info(options, now)?;
-        Ok(warc)
+        })
     }
 
     /// Goes on with a file that was left open, after cutting it at its last whole record.
@@ -160,14 +164,23 @@ impl WarcFile {
     /// Writes a record. If that fails the file is as it was before.
     pub fn write(&mut self, record: &mut NewRecord<'_>) -> io::Result<Written> {
         record.digest()?;
-        self.header.clear();
-        record.header(self.warcinfo, &mut self.header)?;
+        let mut header = std::mem::take(&mut self.header);
+        header.clear();
+        record.header(self.warcinfo, &mut header)?;
+        let written = self.append(&header, record);
+        self.header = header;
+        written
+    }
+
+    /// Packs a header and the block of `record` into a member of their own. If that fails the file is as it
+    /// was before.
+    pub(super) fn append(&mut self, header: &[u8], record: &mut NewRecord<'_>) -> io::Result<Written> {
         let offset = self.size;
         let mut out = Counted {
             file: &mut self.file,
             count: 0,
         };
-        let result = self.packer.write(&self.header, record, &mut out);
+        let result = self.packer.write(header, record, &mut out);
         let length = out.count;
         if let Err(error) = result {
             // Half a record must not be followed by a whole one.
@@ -223,6 +236,13 @@ impl WarcFile {
     /// The path the file has once it is closed.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Takes the file away again, as if it had never been begun.
+    pub fn abandon(self) {
+        drop(self.file);
+        // What cannot be removed stays behind under its `.open` name, which says what it is.
+        let _ = fs::remove_file(open_path(&self.path));
     }
 
     /// Closes the file: forces it to the disk and takes the `.open` off its name. Answers its path.

@@ -4,6 +4,7 @@
 //! A file carries the suffix `.open` until it is closed; after a crash [`recover`] cuts it at the last
 //! whole record.
 
+mod copy;
 mod file;
 mod name;
 mod pack;
@@ -15,6 +16,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
+pub(crate) use copy::spool;
 pub use file::{FileOptions, SyncPolicy, WarcFile, Written};
 pub use name::{NameError, NameTemplate};
 pub use pack::Compression;
