@@ -12,36 +12,71 @@ pub enum Dedupe {
     /// Equal lines are written once.
     #[default]
     Lines,
-    /// Of lines that follow each other with the same key and timestamp and name the same file and offset, the
-    /// first is written: the same record, indexed twice by different tools.
+    /// Of lines with the same key and timestamp that name the same file and offset the first is written: the
+    /// same record, indexed twice by different tools.
     Captures,
 }
 
-impl Dedupe {
-    /// Whether `line` says what `last`, written just before it, already said. A legend never appears twice.
-    pub(crate) fn is_double(self, last: &[u8], line: &[u8]) -> bool {
-        match self {
-            Self::Nothing => last == line && Legend::parse(line).is_some(),
-            Self::Lines => last == line,
-            Self::Captures => last == line || same_record(last, line),
+/// Decides line by line what was said before. Lines come sorted.
+#[derive(Debug, Default)]
+pub(crate) struct Deduper {
+    mode: Dedupe,
+    last: Vec<u8>,
+    any: bool,
+    /// Key and timestamp of the last line, and the places that lines with them have named.
+    group: Vec<u8>,
+    places: Vec<(String, u64)>,
+}
+
+impl Deduper {
+    pub(crate) fn new(mode: Dedupe) -> Self {
+        Self {
+            mode,
+            ..Self::default()
         }
+    }
+
+    /// Whether `line` says something new. A legend never appears twice.
+    pub(crate) fn admits(&mut self, line: &[u8]) -> bool {
+        let repeated = self.any && self.last == line;
+        let double = match self.mode {
+            Dedupe::Nothing => repeated && Legend::parse(line).is_some(),
+            Dedupe::Lines => repeated,
+            Dedupe::Captures => repeated || self.names_known_place(line),
+        };
+        if !double {
+            self.last.clear();
+            self.last.extend_from_slice(line);
+            self.any = true;
+        }
+        !double
+    }
+
+    fn names_known_place(&mut self, line: &[u8]) -> bool {
+        let Some(head) = memchr::memchr_iter(b' ', line).nth(1) else {
+            return false;
+        };
+        if self.group != line[..head] {
+            self.group.clear();
+            self.group.extend_from_slice(&line[..head]);
+            self.places.clear();
+        }
+        let place = crate::parse_line(line, None)
+            .entry()
+            .and_then(|entry| Some((entry.filename?.into_owned(), entry.offset?)));
+        let Some(place) = place else { return false };
+        if self.places.contains(&place) {
+            return true;
+        }
+        // More captures of one second than this are no honest index; what is beyond stays as it is.
+        if self.places.len() < PLACES_MAX {
+            self.places.push(place);
+        }
+        false
     }
 }
 
-fn same_record(a: &[u8], b: &[u8]) -> bool {
-    let head = |line: &[u8]| memchr::memchr_iter(b' ', line).nth(1);
-    let (Some(a_head), Some(b_head)) = (head(a), head(b)) else {
-        return false;
-    };
-    if a[..a_head] != b[..b_head] {
-        return false;
-    }
-    let place = |line| {
-        let entry = crate::parse_line(line, None).entry()?;
-        Some((entry.filename?.into_owned(), entry.offset?))
-    };
-    place(a).is_some_and(|a| place(b) == Some(a))
-}
+const PLACES_MAX: usize = 1000;
 
 /// Merges sorted inputs into `out`, each line with a line end. Returns how many lines were written.
 ///
@@ -69,15 +104,13 @@ pub(crate) fn merge_readers<R: BufRead>(
     for root in (0..heap.len() / 2).rev() {
         sift_down(&mut heap, root);
     }
-    let mut last = Vec::new();
+    let mut seen = Deduper::new(dedupe);
     let mut written = 0;
     while let Some(top) = heap.first_mut() {
-        if written == 0 || !dedupe.is_double(&last, &top.line) {
+        if seen.admits(&top.line) {
             out.write_all(&top.line)?;
             out.write_all(b"\n")?;
             written += 1;
-            // The line is not needed any more: trade buffers instead of copying.
-            std::mem::swap(&mut last, &mut top.line);
         }
         if !top.advance()? {
             heap.swap_remove(0);

@@ -4,7 +4,7 @@
 //! temporary file (a run); at the end the runs are merged. Runs are merged in several passes when there are
 //! more of them than read buffers fit into the budget, so memory stays bounded whatever the input.
 
-use crate::merge::{Dedupe, merge_readers};
+use crate::merge::{Dedupe, Deduper, merge_readers};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -188,15 +188,14 @@ fn write_lines<'t>(
     out: &mut dyn Write,
 ) -> io::Result<u64> {
     let mut written = 0;
-    let mut last: Option<&[u8]> = None;
+    let mut seen = Deduper::new(dedupe);
     for line in lines {
-        if last.is_some_and(|last| dedupe.is_double(last, line)) {
+        if !seen.admits(line) {
             continue;
         }
         out.write_all(line)?;
         out.write_all(b"\n")?;
         written += 1;
-        last = Some(line);
     }
     out.flush()?;
     Ok(written)

@@ -5,7 +5,7 @@
 use super::options::{ExtraField, IndexOptions};
 use crate::post::{BODY_BYTES_MAX, BODY_BYTES_UNNAMED};
 use std::borrow::Cow;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 use warc::{Algorithm, Hasher, HttpHead, Record, RecordType};
 
 #[derive(Debug, Default)]
@@ -178,18 +178,11 @@ impl Draft {
                 .unwrap_or(0),
             None => BODY_BYTES_UNNAMED,
         };
-        let mut left = named.min(BODY_BYTES_MAX);
-        let mut body = record.content()?;
-        while left > 0 {
-            let bytes = body.fill_buf()?;
-            if bytes.is_empty() {
-                break;
-            }
-            let len = bytes.len().min(left);
-            self.request.body.extend_from_slice(&bytes[..len]);
-            body.consume(len);
-            left -= len;
-        }
+        let limit = named.min(BODY_BYTES_MAX) as u64;
+        record
+            .content()?
+            .take(limit)
+            .read_to_end(&mut self.request.body)?;
         Ok(())
     }
 

@@ -173,10 +173,17 @@ pub fn modern_spelling(query: &str) -> String {
             "True" => out.push_str("true"),
             "False" => out.push_str("false"),
             "None" | "none" => out.push_str("null"),
-            value => match python_float(value) {
-                Some(number) => out.push_str(&float(number, Spelling::Modern)),
-                None => out.push_str(value),
-            },
+            value => {
+                // In a request body the sign of an exponent is escaped, in a key it is not.
+                let escaped = value.contains("%2B");
+                match python_float(&value.replace("%2B", "+")) {
+                    Some(number) if escaped => {
+                        out.push_str(&float(number, Spelling::Modern).replace('+', "%2B"));
+                    }
+                    Some(number) => out.push_str(&float(number, Spelling::Modern)),
+                    None => out.push_str(value),
+                }
+            }
         }
     }
     out

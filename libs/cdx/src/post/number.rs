@@ -15,7 +15,7 @@ pub(super) fn float(value: f64, spelling: Spelling) -> String {
     };
     // Where each language changes to exponents.
     let plain = match spelling {
-        Spelling::Modern => (-7..21).contains(&exponent),
+        Spelling::Modern => (-6..21).contains(&exponent),
         Spelling::Python => (-4..16).contains(&exponent),
     };
     let body = if plain {
