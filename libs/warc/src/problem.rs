@@ -53,7 +53,7 @@ kinds! {
     UnsupportedContainer "unsupported-container" Damage "The file is packed in a way this library does not read.";
     JunkBetweenMembers "junk-between-members" Damage "Bytes that belong to no gzip member or zstd frame were skipped.";
     ZeroPadding "zero-padding" Advice "Zero bytes after a gzip member or zstd frame were skipped.";
-    EmptyMember "empty-member" Comment "A gzip member or zstd frame holds nothing; some readers take it for the end of the file.";
+    EmptyMember "empty-member" Advice "A gzip member or zstd frame holds nothing; some readers take it for the end of the file.";
     BadChecksum "bad-checksum" Damage "The checksum of a gzip member or zstd frame does not match its content.";
     CorruptData "corrupt-data" Damage "The compressed data is corrupt; what decoded before that point was kept.";
     TruncatedMember "truncated-member" Damage "The file ends inside a gzip member or zstd frame.";

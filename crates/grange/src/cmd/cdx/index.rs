@@ -1,7 +1,5 @@
 //! `grange cdx index`
 
-use std::io::Write;
-
 use cdx::{ExtraField, Format, IndexOptions, Legend, Records, SortOptions, Sorter, Spelling, index_file};
 use urlkey::Dialect;
 

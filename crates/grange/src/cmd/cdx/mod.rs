@@ -177,7 +177,8 @@ impl Output {
         aside(&data, |data| {
             aside(&with_end(path, ".idx"), |summary| {
                 let options = cdx::zipnum::ZipNumOptions { lines, name: shard, ..Default::default() };
-                let writer = cdx::zipnum::ZipNumWriter::new(BufWriter::new(data), BufWriter::new(summary), options);
+                let writer =
+                    cdx::zipnum::ZipNumWriter::new(BufWriter::new(data), BufWriter::new(summary), options);
                 let mut lines = Lines { writer, rest: Vec::new() };
                 let answer = write(&mut lines)?;
                 let (mut data, mut summary) = lines.writer.finish()?;
@@ -202,7 +203,9 @@ fn aside<T>(path: &Path, write: impl FnOnce(&File) -> anyhow::Result<T>) -> anyh
         .with_context(|| format!("cannot write into {}", folder.display()))?;
     let answer = write(made.as_file())?;
     made.as_file().sync_all()?;
-    made.persist(path).map_err(|error| error.error).with_context(|| format!("cannot make {}", path.display()))?;
+    made.persist(path)
+        .map_err(|error| error.error)
+        .with_context(|| format!("cannot make {}", path.display()))?;
     Ok(answer)
 }
 

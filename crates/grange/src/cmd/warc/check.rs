@@ -49,7 +49,8 @@ pub(super) fn run(
     let (records, problems) = (found.records.into_inner(), found.problems.into_inner());
     let mut failures = found.failures.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     if !common.json {
-        let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+        let plural =
+            |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
         let files = plural(files.len() - failures.len(), "file");
         eprintln!("{files}, {}, {}", plural(records, "record"), plural(problems, "problem"));
     }

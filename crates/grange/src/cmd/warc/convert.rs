@@ -29,7 +29,8 @@ pub(super) fn run(common: &Common, file: &Path, to: &Target) -> anyhow::Result<E
     while let Some(mut record) = reader.next().map_err(|error| failed(file, error))? {
         if !record.is_arc() {
             made.abandon();
-            let text = format!("{} holds WARC records; `grange warc recompress` writes those anew", file.display());
+            let text =
+                format!("{} holds WARC records; `grange warc recompress` writes those anew", file.display());
             return Err(UsageError(text).into());
         }
         made.push(&mut record)?;

@@ -36,7 +36,7 @@ impl RecordLine {
             file: file.display().to_string(),
             offset: record.place().offset,
             length: None,
-            kind: record.kind().to_string(),
+            kind: record.kind().as_str().to_owned(),
             url: record.target_uri().map(text),
             date: record.date().map(|date| date.to_string()),
             mime: mime.or_else(|| record.content_type().map(text)),

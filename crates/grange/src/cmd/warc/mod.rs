@@ -126,7 +126,9 @@ pub(super) fn run(common: &Common, command: WarcCommand) -> anyhow::Result<Exit>
         WarcCommand::Check { files, level, no_digests, threads } => {
             check::run(common, &files, level.level(), !no_digests, threads)
         }
-        WarcCommand::Extract { file, offset, part, output } => extract::run(&file, offset, &part, output.as_deref()),
+        WarcCommand::Extract { file, offset, part, output } => {
+            extract::run(&file, offset, &part, output.as_deref())
+        }
         WarcCommand::Recompress { file, to } => recompress::run(common, &file, &to),
         WarcCommand::Convert { file, to } => convert::run(common, &file, &to),
     }

@@ -37,7 +37,9 @@ pub(super) fn run(common: &Common, file: &Path, to: &Target) -> anyhow::Result<E
     let (records, bytes) = (made.records(), made.size());
     let path = made.close()?;
     if common.json {
-        output::json(&serde_json::json!({ "file": path, "records": records, "bytes": bytes, "problems": problems }))?;
+        output::json(
+            &serde_json::json!({ "file": path, "records": records, "bytes": bytes, "problems": problems }),
+        )?;
     } else {
         println!("{}: {records} records, {}", path.display(), grange_base::Size(bytes));
     }
