@@ -93,6 +93,6 @@ CREATE UNIQUE INDEX tokens_pkey ON tokens USING btree (id);
 CREATE UNIQUE INDEX users_name_key ON users USING btree (name);
 CREATE UNIQUE INDEX users_pkey ON users USING btree (id);
 CREATE INDEX work_ended ON work USING btree (kind, outcome, ended_at) WHERE (outcome IS NOT NULL);
-CREATE UNIQUE INDEX work_kind_key_key ON work USING btree (kind, key);
+CREATE UNIQUE INDEX work_key_kind_key ON work USING btree (key, kind);
 CREATE UNIQUE INDEX work_pkey ON work USING btree (id);
 CREATE INDEX work_to_claim ON work USING btree (kind, priority DESC, id) WHERE (outcome IS NULL);

@@ -93,7 +93,8 @@ CREATE TABLE work (
     created_at   INTEGER NOT NULL,
     updated_at   INTEGER NOT NULL,
     edition      INTEGER NOT NULL DEFAULT 1,
-    UNIQUE (kind, key)
+    -- In this order, so that no planner takes it for the order of claiming.
+    UNIQUE (key, kind)
 ) STRICT;
 
 CREATE INDEX work_ended ON work (kind, outcome, ended_at) WHERE outcome IS NOT NULL;

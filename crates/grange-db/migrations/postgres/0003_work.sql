@@ -19,7 +19,8 @@ CREATE TABLE work (
     created_at   BIGINT           NOT NULL,
     updated_at   BIGINT           NOT NULL,
     edition      BIGINT           NOT NULL DEFAULT 1,
-    UNIQUE (kind, key)
+    -- In this order, so that no planner takes it for the order of claiming.
+    UNIQUE (key, kind)
 ) WITH (
     -- Room for a claim's new version on the page of the old one, so that no index has to be touched.
     fillfactor = 70,

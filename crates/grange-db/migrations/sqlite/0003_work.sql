@@ -19,7 +19,8 @@ CREATE TABLE work (
     created_at   INTEGER NOT NULL,
     updated_at   INTEGER NOT NULL,
     edition      INTEGER NOT NULL DEFAULT 1,
-    UNIQUE (kind, key)
+    -- In this order, so that no planner takes it for the order of claiming.
+    UNIQUE (key, kind)
 ) STRICT;
 -- The order of claiming: ids are made in order of time, so the smaller is the older. No index has a column that a
 -- claim changes.
