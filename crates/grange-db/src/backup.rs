@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::{AnyConnection, Connection};
@@ -80,6 +81,22 @@ pub fn list_backups(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(backups)
 }
 
+/// Whether it is time for the next backup in `folder`. Judged by the newest file there, so that restarts neither skip
+/// nor add one. A period of zero means never.
+pub fn backup_due(folder: &Path, every: Duration, now: Timestamp) -> Result<bool, Error> {
+    if every.is_zero() {
+        return Ok(false);
+    }
+    let newest = list_backups(folder)?.pop();
+    let name = newest
+        .as_deref()
+        .and_then(Path::file_name)
+        .and_then(|name| name.to_str());
+    // The next name that would be due sorts before or at that of now.
+    let latest = now.checked_sub(every).map(name_at);
+    Ok(name.is_none_or(|name| latest.is_ok_and(|latest| *name <= *latest)))
+}
+
 /// `grange-20261011T120000.123Z.db`.
 fn name_at(now: Timestamp) -> String {
     format!("grange-{}.db", stamp(now))
@@ -132,6 +149,8 @@ async fn write(conn: &mut AnyConnection, aside: &Path, path: &Path) -> Result<()
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
         _ => {}
     }
+    // SQLite writes into an empty file, and leaves its rights alone.
+    create_private(aside).map_err(io)?;
     let name = aside.to_str().ok_or_else(|| {
         io(std::io::Error::new(
             std::io::ErrorKind::InvalidInput,
@@ -167,6 +186,15 @@ async fn write(conn: &mut AnyConnection, aside: &Path, path: &Path) -> Result<()
     fs::File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(io)
+}
+
+/// An empty file that only its owner can read: it will hold the hashes of passwords.
+pub(crate) fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(|_| ())
 }
 
 fn failed(path: &Path, error: std::io::Error) -> Error {

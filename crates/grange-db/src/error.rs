@@ -260,7 +260,10 @@ impl Error {
                 source,
             },
             3 | 14 => match target {
-                Target::Sqlite { path } => Self::Unreadable { path, source },
+                Target::Sqlite { path } => Self::Unreadable {
+                    path: path.to_path_buf(),
+                    source,
+                },
                 Target::Postgres { .. } => Self::Sql {
                     doing,
                     target,
@@ -268,7 +271,9 @@ impl Error {
                 },
             },
             26 => match target {
-                Target::Sqlite { path } => Self::NotADatabase { path },
+                Target::Sqlite { path } => Self::NotADatabase {
+                    path: path.to_path_buf(),
+                },
                 Target::Postgres { .. } => Self::Sql {
                     doing,
                     target,

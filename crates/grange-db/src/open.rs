@@ -84,7 +84,7 @@ impl Db {
                     pool,
                     Engine::Sqlite {
                         queue,
-                        path: path.clone(),
+                        path: path.to_path_buf(),
                         busy_timeout,
                     },
                 )

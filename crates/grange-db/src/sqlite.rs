@@ -77,6 +77,13 @@ pub(crate) async fn open(
     steps: &[Step],
 ) -> Result<(AnyConnection, Vec<&'static str>), Error> {
     let seen = look(path)?;
+    if matches!(seen, Seen::Nothing) && !path.exists() {
+        // The files SQLite puts beside it take over its rights.
+        backup::create_private(path).map_err(|source| Error::Unreadable {
+            path: path.to_owned(),
+            source: std::sync::Arc::new(source),
+        })?;
+    }
     let mut conn = connect_writer(target, settings.busy_timeout.0)
         .await
         .map_err(|error| Error::sql("open it", target, error))?;

@@ -156,7 +156,7 @@ impl Users<'_> {
                 |tx, (name, role, edition, actor)| {
                     Box::pin(async move {
                         save(tx, actor, "user.set-role", name, *edition, |user| {
-                            user.role = *role
+                            user.role = *role;
                         })
                         .await
                     })

@@ -2,7 +2,7 @@
 
 /// A name that is not on its list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{given}\" is not a {noun}{}: choose from {}", hint(.nearest), .known.join(", "))]
+#[error("\"{given}\" is not a {noun}{}: choose from {}", hint(*.nearest), .known.join(", "))]
 pub struct UnknownName {
     pub given: String,
     pub noun: &'static str,
@@ -29,7 +29,7 @@ impl UnknownName {
     }
 }
 
-fn hint(nearest: &Option<&'static str>) -> String {
+fn hint(nearest: Option<&'static str>) -> String {
     nearest
         .map(|name| format!(" (did you mean \"{name}\"?)"))
         .unwrap_or_default()

@@ -112,7 +112,7 @@ pub(crate) fn anna() -> Actor {
 }
 
 /// Long enough that no test outlives it.
-pub(crate) const LONG: Duration = Duration::from_secs(3600);
+pub(crate) const LONG: Duration = Duration::from_hours(1);
 /// Short enough to wait for.
 pub(crate) const SHORT: Duration = Duration::from_millis(40);
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::conformance::Bed;
-use crate::{Counts, Db, Offer, Settings, list_backups, prune_backups};
+use crate::{Counts, Db, Offer, Settings, backup_due, list_backups, prune_backups};
 
 async fn open(path: &Path) -> Db {
     let settings = Settings {
@@ -116,4 +116,34 @@ async fn the_newest_are_kept_and_other_files_left_alone() {
     assert_eq!(prune_backups(&folder, 1).unwrap(), made[..3]);
     assert_eq!(list_backups(&folder).unwrap(), made[3..]);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 5);
+}
+
+#[tokio::test]
+async fn a_backup_is_due_when_the_newest_is_old_enough() {
+    let bed = Bed::sqlite().await;
+    let folder = bed.dir.path().join("backups");
+    let day = Duration::from_hours(24);
+    assert!(backup_due(&folder, day, bed.clock.now()).unwrap());
+    assert!(!backup_due(&folder, Duration::ZERO, bed.clock.now()).unwrap());
+    bed.db.backup_into(&folder).await.unwrap();
+    assert!(!backup_due(&folder, day, bed.clock.now()).unwrap());
+    bed.hand.advance(Duration::from_millis(24 * 60 * 60 * 1000 - 1));
+    assert!(!backup_due(&folder, day, bed.clock.now()).unwrap());
+    bed.hand.advance(Duration::from_millis(1));
+    assert!(backup_due(&folder, day, bed.clock.now()).unwrap());
+    assert!(!backup_due(&folder, Duration::MAX, bed.clock.now()).unwrap());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_the_owner_can_read_the_files() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bed = Bed::sqlite().await;
+    bed.user("berta", grange_model::Role::Viewer).await;
+    bed.db.backup_to(&bed.dir.path().join("copy.db")).await.unwrap();
+    for entry in fs::read_dir(bed.dir.path()).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{}", entry.path().display());
+    }
 }

@@ -111,7 +111,9 @@ async fn another_programs_database_is_refused_and_kept() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("grange.db");
     sqlx::any::install_default_drivers();
-    let target = crate::Target::Sqlite { path: path.clone() };
+    let target = crate::Target::Sqlite {
+        path: path.clone().into(),
+    };
     let mut conn = crate::sqlite::connect_writer(&target, std::time::Duration::ZERO)
         .await
         .unwrap();

@@ -74,11 +74,11 @@ impl Work<'_> {
                     let mut counts = Counts::default();
                     for row in tx.rows(query).await? {
                         let count = row.int("count")? as u64;
-                        match row.parsed("state")? {
-                            State::Ready => counts.ready = count,
-                            State::Claimed => counts.claimed = count,
-                            State::Done => counts.done = count,
-                            State::Failed => counts.failed = count,
+                        match (row.text_or_none("outcome")?.as_deref(), row.int("claimed")?) {
+                            (None, 0) => counts.ready = count,
+                            (None, _) => counts.claimed = count,
+                            (Some("done"), _) => counts.done = count,
+                            (Some(_), _) => counts.failed = count,
                         }
                     }
                     Ok(counts)
@@ -114,8 +114,8 @@ impl Work<'_> {
 }
 
 static OFFER: Sql = Sql::new(
-    "INSERT INTO work (id, kind, key, payload, state, priority, due_at, attempts_max, created_at, updated_at)
-     VALUES ($2, $3, $4, $5, 'ready', $6, COALESCE($7, {now}), $8, {now}, {now})
+    "INSERT INTO work (id, kind, key, payload, priority, due_at, attempts_max, created_at, updated_at)
+     VALUES ($2, $3, $4, $5, $6, COALESCE($7, {now}), $8, {now}, {now})
      ON CONFLICT (kind, key) DO NOTHING",
 );
 static GET: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM work WHERE id = $1"));
@@ -124,14 +124,21 @@ static FIND: Sql = Sql::new(concat!(
     columns!(),
     " FROM work WHERE kind = $1 AND key = $2"
 ));
-static COUNTS: Sql = Sql::new("SELECT state, count(*) AS count FROM work WHERE kind = $1 GROUP BY state");
+static COUNTS: Sql = Sql::new(
+    "SELECT outcome, CASE WHEN lease_owner IS NULL THEN 0 ELSE 1 END AS claimed, count(*) AS count
+     FROM work WHERE kind = $1 AND outcome IS NULL GROUP BY 1, 2
+     UNION ALL
+     SELECT outcome, 0 AS claimed, count(*) AS count
+     FROM work WHERE kind = $1 AND outcome IS NOT NULL GROUP BY 1",
+);
 static RETRY: Sql = Sql::new(concat!(
-    "UPDATE work SET state = 'ready', attempts = 0, due_at = {now}, updated_at = {now}, edition = edition + 1
-     WHERE id = $2 AND state = 'failed' RETURNING ",
+    "UPDATE work SET outcome = NULL, ended_at = NULL, attempts = 0, due_at = {now}, updated_at = {now},
+         edition = edition + 1
+     WHERE id = $2 AND outcome = 'failed' RETURNING ",
     columns!()
 ));
 static PRUNE: Sql =
-    Sql::new("DELETE FROM work WHERE kind = $2 AND state = 'done' AND updated_at < {now} - $3");
+    Sql::new("DELETE FROM work WHERE kind = $2 AND outcome = 'done' AND ended_at < {now} - $3");
 
 /// Offering inside another act's transaction: the fact and the work that follows from it are one.
 pub(crate) async fn offer_one(tx: &mut Tx<'_>, new: &Offer) -> Result<Offered, Fail> {
@@ -179,8 +186,17 @@ async fn list(tx: &mut Tx<'_>, filter: &WorkFilter) -> Result<Vec<Item>, Fail> {
     let mut sql = concat!("SELECT ", columns!(), " FROM work").to_owned();
     let conditions = [
         (filter.kind.is_some(), "kind = $1"),
-        (filter.state.is_some(), "state = $2"),
-        (filter.after.is_some(), "id > $3"),
+        (filter.after.is_some(), "id > $2"),
+        (
+            filter.state == Some(State::Ready),
+            "outcome IS NULL AND lease_owner IS NULL",
+        ),
+        (
+            filter.state == Some(State::Claimed),
+            "outcome IS NULL AND lease_owner IS NOT NULL",
+        ),
+        (filter.state == Some(State::Done), "outcome = 'done'"),
+        (filter.state == Some(State::Failed), "outcome = 'failed'"),
     ];
     let asked: Vec<_> = conditions
         .iter()
@@ -191,10 +207,9 @@ async fn list(tx: &mut Tx<'_>, filter: &WorkFilter) -> Result<Vec<Item>, Fail> {
         sql.push_str(" WHERE ");
         sql.push_str(&asked.join(" AND "));
     }
-    sql.push_str(" ORDER BY id LIMIT $4");
+    sql.push_str(" ORDER BY id LIMIT $3");
     let query = sqlx::query(AssertSqlSafe(sql))
         .bind(filter.kind.clone())
-        .bind(filter.state.map(State::as_str))
         .bind(filter.after.map(|id| id.to_string()))
         .bind(i64::from(filter.limit));
     tx.rows(query).await?.iter().map(item).collect()
