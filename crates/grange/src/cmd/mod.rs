@@ -4,6 +4,7 @@ pub(crate) mod cdx;
 mod changes;
 mod db;
 mod demo;
+mod demo_files;
 mod nodes;
 mod papers;
 mod settings;
