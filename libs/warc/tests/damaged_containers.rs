@@ -58,6 +58,12 @@ fn containers() {
             "record-spans-members",
         ),
         (
+            "a header alone in a member, its block lost",
+            join(&[&gzip(&a[..a.len() - common::page(1).len() - 4]), &gb]),
+            "1 2",
+            "content-length-too-long http-no-head",
+        ),
+        (
             "an empty member first",
             join(&[&gzip(b""), &ga, &gb]),
             "1 2",
