@@ -10,6 +10,7 @@ mod name;
 mod pack;
 mod record;
 mod recover;
+mod serial;
 mod series;
 
 use std::fmt;
