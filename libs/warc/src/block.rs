@@ -178,6 +178,7 @@ impl Reader {
             self.consume_block(have);
         }
         self.current.finished = true;
+        self.current.damaged |= self.tape.is_broken();
         self.pass_line_ends()?;
         if self.tape.is_plain() {
             self.current.length = Some(self.tape.plain() - self.current.place.plain);

@@ -253,7 +253,8 @@ fn header_len(bytes: &[u8]) -> Option<usize> {
 
 /// Whether `bytes` start a gzip member whose content starts a record.
 pub(crate) fn starts_member(bytes: &[u8]) -> bool {
-    let Some(header) = header_len(bytes) else {
+    // Where members are searched for, the byte that RFC 1952 sets to 0, 2 or 4 rules most candidates out.
+    let Some(header) = header_len(bytes).filter(|_| matches!(bytes[8], 0 | 2 | 4)) else {
         return false;
     };
     let mut first = [0; 2048];

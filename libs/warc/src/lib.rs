@@ -23,6 +23,7 @@ mod source;
 mod start;
 mod tape;
 mod verify;
+pub mod write;
 mod zstd_frames;
 
 pub use chunked::{Dechunker, Flaw, Piece};

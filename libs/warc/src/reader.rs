@@ -178,6 +178,7 @@ impl Reader {
             finished: true,
             ..Current::default()
         };
+        self.seen.part |= offset > 0;
         Ok(())
     }
 

@@ -36,7 +36,10 @@ impl Reader {
                 if garbage.is_none() && self.swallowed()? {
                     continue;
                 }
-                garbage.get_or_insert((offset, plain));
+                // A damaged member has said already that it is.
+                if !self.tape.is_broken() {
+                    garbage.get_or_insert((offset, plain));
+                }
                 self.skip_garbage()?;
             } else {
                 break at;
@@ -132,11 +135,14 @@ impl Reader {
         if arc::starts_arc(window) {
             return Ok(At::Arc(end));
         }
-        // In an ARC file a line where a header must stand is taken for one if it has the shape at all.
+        // In an ARC file, or where an index says that a record is, a line is taken for a header if it has
+        // the shape at all.
+        let expected =
+            (self.seen.arc || (self.seen.part && self.seen.records == 0)) && !lost && !self.current.endless;
         let line = trim_line_end(&window[..end]);
         let shaped =
             || arc::parse(line).is_some_and(|arc| memchr::memchr(b':', arc.url).is_some() && !arc.short);
-        if window.starts_with(b"filedesc:") || (self.seen.arc && !lost && !self.current.endless && shaped()) {
+        if window.starts_with(b"filedesc:") || (expected && shaped()) {
             return Ok(At::Arc(end));
         }
         Ok(At::Garbage)
@@ -198,6 +204,19 @@ impl Reader {
             }
             want *= 2;
         };
+        let head_end = self.tape.plain() + end as u64;
+        let start = self.current.place.plain;
+        if !self.seen.spanning
+            && self
+                .tape
+                .borders()
+                .any(|member| member.plain > start && member.plain < head_end)
+        {
+            self.seen.spanning = true;
+            self.tape
+                .problems
+                .add(self.current.place.offset, Kind::RecordSpansMembers);
+        }
         let head = &self.tape.window()[..end];
         let line_end = memchr::memchr(b'\n', head).map_or(end, |at| at + 1);
         self.current.version = version_line(trim_line_end(&head[..line_end]));

@@ -103,7 +103,7 @@ impl Record<'_> {
             self.reader.consume_block(have);
         }
         let offset = self.place().offset;
-        let damaged = self.reader.current.damaged;
+        let damaged = self.reader.current.damaged || self.reader.tape.is_broken();
         let revisit = self.kind() == RecordType::Revisit;
         let mut report = |kind: Kind, digest: Digest| {
             // A damaged record has said so already; that its digest is wrong too is no news.

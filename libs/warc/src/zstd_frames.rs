@@ -24,13 +24,25 @@ const WINDOW_LOG_MAX: u32 = 23;
 const DICTIONARY_MAX: usize = 8 << 20;
 /// Bytes made per step.
 const STREAM_STEP: usize = 128 << 10;
+/// What the decoder wants to see first of a frame.
+const GENTLE_FIRST: usize = 5;
 
 /// See the head of this file.
 pub(crate) struct Zstd {
     decoder: Decoder<'static>,
-    /// Where the frame being read starts.
-    frame: Option<u64>,
+    frame: Option<Frame>,
     budget: Budget,
+}
+
+/// The frame being read.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    /// Where it starts.
+    offset: u64,
+    made: u64,
+    /// It is read a second time, in pieces of the size the decoder asks for: given a frame as a whole, zstd
+    /// keeps back everything if only the checksum at its end is wrong.
+    gentle: Option<usize>,
 }
 
 impl fmt::Debug for Zstd {
@@ -97,9 +109,9 @@ impl Zstd {
         members: &mut Members,
         problems: &mut Problems,
     ) -> io::Result<Step> {
-        if let Some(offset) = self.frame {
+        if let Some(frame) = self.frame {
             return self
-                .stream_on(offset, source, out, members, problems)
+                .stream_on(frame, source, out, members, problems)
                 .map(|()| Step::On);
         }
         source.fill(8)?;
@@ -110,7 +122,11 @@ impl Zstd {
         let offset = source.offset();
         if window.starts_with(&MAGIC) {
             members.begin(offset);
-            self.frame = Some(offset);
+            self.frame = Some(Frame {
+                offset,
+                made: 0,
+                gentle: None,
+            });
         } else if let Some(head) = window.first_chunk::<8>()
             && head[0] & 0xf0 == 0x50
             && head[1..4] == SKIPPABLE_TAIL
@@ -129,20 +145,36 @@ impl Zstd {
 
     fn stream_on(
         &mut self,
-        offset: u64,
+        mut frame: Frame,
         source: &mut Source,
         out: &mut Out,
         members: &mut Members,
         problems: &mut Problems,
     ) -> io::Result<()> {
+        let offset = frame.offset;
         source.fill(1)?;
         let mut output = OutBuffer::around(out.room(STREAM_STEP));
-        let mut input = InBuffer::around(source.window());
+        let window = source.window();
+        let piece = frame.gentle.unwrap_or(usize::MAX).min(window.len());
+        let mut input = InBuffer::around(&window[..piece]);
         let result = self.decoder.run(&mut input, &mut output);
         let (used, made) = (input.pos(), output.pos());
         out.wrote(made);
         members.made(made);
         source.consume(used);
+        frame.made += made as u64;
+        if let (Some(gentle), Ok(hint)) = (&mut frame.gentle, &result) {
+            *gentle = (*hint).max(1);
+        }
+        self.frame = Some(frame);
+        if result.is_err() && frame.made == 0 && frame.gentle.is_none() && source.can_seek(offset) {
+            self.decoder.reinit()?;
+            self.frame = Some(Frame {
+                gentle: Some(GENTLE_FIRST),
+                ..frame
+            });
+            return source.seek(offset);
+        }
         match result {
             Ok(0) => {
                 self.frame = None;
