@@ -74,10 +74,9 @@ pub enum LineProblem {
 /// ```
 #[must_use]
 pub fn parse_line<'a>(line: &'a [u8], legend: Option<&Legend>) -> Line<'a> {
-    let end = line
-        .iter()
-        .rposition(|b| !matches!(b, b'\r' | b'\n'))
-        .map_or(0, |at| at + 1);
+    // One line only: what stands behind its end belongs to the next.
+    let line = &line[..memchr::memchr(b'\n', line).unwrap_or(line.len())];
+    let end = line.iter().rposition(|b| *b != b'\r').map_or(0, |at| at + 1);
     match String::from_utf8_lossy(&line[..end]) {
         Cow::Borrowed(text) => parse_text(text, legend),
         Cow::Owned(text) => match parse_text(&text, legend) {

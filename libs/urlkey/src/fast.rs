@@ -47,8 +47,8 @@ fn push_host(host: &[u8], out: &mut Vec<u8>) -> Option<()> {
     if host[0].is_ascii_digit() && host.iter().all(|b| b.is_ascii_digit() || *b == b'.') {
         return None;
     }
-    // `www` is looked for in lower case only after this; upper case is rare enough for the general way.
-    if host[0] == b'W' {
+    // `www` is looked for in lower case only; any other spelling of it is rare enough for the general way.
+    if host.len() >= 3 && host[..3].eq_ignore_ascii_case(b"www") && !host.starts_with(b"www") {
         return None;
     }
     let host = &host[www_len(host)..];

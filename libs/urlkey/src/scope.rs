@@ -187,15 +187,17 @@ impl fmt::Display for SurtPrefix {
 
 /// People write seeds without a scheme; `example.com:8080` then looks as if it had one.
 fn parse_lax(text: &str) -> Option<Url> {
-    let port_follows = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
-    let has_scheme =
-        text.contains("://") || text.split_once(':').is_some_and(|(_, rest)| !port_follows(rest));
-    let url = if has_scheme {
-        Url::parse(text)
-    } else {
-        Url::parse(&format!("http://{text}"))
-    };
-    url.ok().filter(Url::has_host)
+    if let Ok(url) = Url::parse(text)
+        && url.has_host()
+    {
+        return Some(url);
+    }
+    let names_port = |(_, rest): (&str, &str)| rest.starts_with(|c: char| c.is_ascii_digit());
+    let lacks_scheme = text.split_once(':').is_none_or(names_port);
+    if !lacks_scheme {
+        return None;
+    }
+    Url::parse(&format!("http://{text}")).ok().filter(Url::has_host)
 }
 
 /// Whether nothing, not even a slash, follows the host.

@@ -82,7 +82,7 @@ fn odd_url() -> impl Strategy<Value = String> {
 
 /// Well-formed URLs as crawls meet them.
 fn plain_url() -> impl Strategy<Value = String> {
-    "https?://(www[0-9]?\\.)?[a-zA-Z][a-zA-Z0-9]{0,7}(\\.[a-z][a-z0-9-]{0,5}){1,3}(:[0-9]{1,5})?(/[A-Za-z0-9._~!$'()*+,;:@-]{0,8}){0,5}/?(\\?[A-Za-z0-9&=._+/?-]{0,30})?(#[a-z]{0,4})?"
+    "https?://([wW]{3}[0-9]?\\.)?[a-zA-Z][a-zA-Z0-9]{0,7}(\\.[a-z][a-z0-9-]{0,5}){1,3}(:[0-9]{1,5})?(/[A-Za-z0-9._~!$'()*+,;:@-]{0,8}){0,5}/?(\\?[A-Za-z0-9&=._+/?-]{0,30})?(#[a-z]{0,4})?"
 }
 
 proptest! {
