@@ -4,7 +4,7 @@ use std::path::Path;
 
 use warc::convert::Converter;
 
-use super::line::ProblemLine;
+use super::line::Told;
 use super::{Target, failed, open};
 use crate::cli::Common;
 use crate::exit::{Exit, UsageError};
@@ -19,13 +19,7 @@ pub(super) fn run(common: &Common, file: &Path, to: &Target) -> anyhow::Result<E
         .map_err(|error| anyhow::Error::new(error).context(format!("cannot make {}", to.output.display())))?;
     let progress = Progress::over(&[file.to_owned()]);
     let at = progress.file(file);
-    let mut problems = 0;
-    let mut show = |list: &[warc::Problem]| {
-        for problem in list.iter().filter(|problem| problem.kind.level() > warc::Level::Comment) {
-            problems += 1;
-            progress.suspend(|| eprintln!("{}", ProblemLine::new(file, problem).text()));
-        }
-    };
+    let mut told = Told { file, progress: &progress, count: 0 };
     while let Some(mut record) = reader.next().map_err(|error| failed(file, error))? {
         if !record.is_arc() {
             made.abandon();
@@ -35,9 +29,10 @@ pub(super) fn run(common: &Common, file: &Path, to: &Target) -> anyhow::Result<E
         }
         made.push(&mut record)?;
         at.at(record.place().offset);
-        show(record.problems());
+        told.all(record.problems());
     }
-    show(reader.problems());
+    told.all(reader.problems());
+    let problems = told.count;
     progress.finish();
     let (path, records) = made.finish()?;
     if common.json {

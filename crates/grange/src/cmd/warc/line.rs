@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use serde::Serialize;
-use warc::{Problem, Record};
+use warc::{Level, Problem, Record};
+
+use crate::progress::Progress;
 
 /// A record as `grange warc ls --json` shows it.
 #[derive(Debug, Serialize)]
@@ -70,9 +72,9 @@ impl<'a> ProblemLine<'a> {
             offset: problem.offset,
             problem: problem.kind.code(),
             level: match problem.kind.level() {
-                warc::Level::Comment => "comment",
-                warc::Level::Advice => "advice",
-                warc::Level::Damage => "damage",
+                Level::Comment => "comment",
+                Level::Advice => "advice",
+                Level::Damage => "damage",
             },
             meaning: problem.kind.meaning(),
             detail: problem.detail.as_deref(),
@@ -83,5 +85,22 @@ impl<'a> ProblemLine<'a> {
     pub(super) fn text(&self) -> String {
         let detail = self.detail.map(|detail| format!(" ({detail})")).unwrap_or_default();
         format!("{}\t{}\t{}\t{}{detail}", self.file, self.offset, self.problem, self.meaning)
+    }
+}
+
+/// Prints the problems of one file on standard error as they are met, and counts them. Comments are left out: what
+/// is written anew does not have them.
+pub(super) struct Told<'a> {
+    pub(super) file: &'a Path,
+    pub(super) progress: &'a Progress,
+    pub(super) count: usize,
+}
+
+impl Told<'_> {
+    pub(super) fn all(&mut self, problems: &[Problem]) {
+        for problem in problems.iter().filter(|problem| problem.kind.level() > Level::Comment) {
+            self.count += 1;
+            self.progress.suspend(|| eprintln!("{}", ProblemLine::new(self.file, problem).text()));
+        }
     }
 }
