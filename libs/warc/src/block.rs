@@ -106,8 +106,10 @@ impl Reader {
                 None => (have, false),
             };
             let view = &self.tape.window()[..len.min(have)];
-            let first = self.current.read == 0 && (starts_record(view) && !view.starts_with(b"\n"));
-            let found = if first && !view.starts_with(b"\r") {
+            // Nothing stands before the first byte of the block but its header, which ends in a blank line.
+            let blank = view.starts_with(b"\r") || view.starts_with(b"\n");
+            let at_once = self.current.read == 0 && !blank && starts_record(view);
+            let found = if at_once {
                 Some(0)
             } else {
                 find_record(view, 0, arc, true)

@@ -41,7 +41,9 @@ impl Reader {
             self.report_garbage(offset, plain, &at);
         }
         if matches!(at, At::End) {
-            if self.seen.records == 0 && garbage.is_none() && self.tape.is_plain() && self.tape.plain() == 0 {
+            let empty = self.tape.is_plain() && self.tape.plain() == 0;
+            if empty && !self.seen.told_empty {
+                self.seen.told_empty = true;
                 self.tape.add(Kind::NotAnArchive);
             }
             return Ok(false);
