@@ -19,9 +19,14 @@ impl Reader {
         match self.current.limit {
             Limit::Bytes(0) => Ok(0),
             Limit::Bytes(left) => {
-                // The common case: the window holds what is wanted and one member holds the window.
+                // The common case: the window holds what is wanted, one member holds the window, and the
+                // start of that member has been looked at.
                 let have = self.tape.window().len();
-                if have as u64 >= left.min(want as u64) && self.tape.borders().nth(1).is_none() && have > 0 {
+                let known = self
+                    .tape
+                    .member()
+                    .is_some_and(|member| member.plain <= self.current.border);
+                if have as u64 >= left.min(want as u64) && have > 0 && known && !self.tape.has_borders() {
                     return Ok((have as u64).min(left) as usize);
                 }
                 self.peek_over_borders(left, want)
@@ -101,8 +106,10 @@ impl Reader {
                 None => (have, false),
             };
             let view = &self.tape.window()[..len.min(have)];
-            let first = self.current.read == 0 && (starts_record(view) && !view.starts_with(b"\n"));
-            let found = if first && !view.starts_with(b"\r") {
+            // Nothing stands before the first byte of the block but its header, which ends in a blank line.
+            let blank = view.starts_with(b"\r") || view.starts_with(b"\n");
+            let at_once = self.current.read == 0 && !blank && starts_record(view);
+            let found = if at_once {
                 Some(0)
             } else {
                 find_record(view, 0, arc, true)

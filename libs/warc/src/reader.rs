@@ -37,6 +37,7 @@ pub(crate) struct Seen {
     pub(crate) arc: bool,
     pub(crate) shared_member: bool,
     pub(crate) spanning: bool,
+    pub(crate) told_empty: bool,
     /// The reader started in the middle of the file.
     pub(crate) part: bool,
 }

@@ -216,7 +216,13 @@ impl Tape {
         self.members.list.front().copied()
     }
 
-    /// The members that begin after the current one, as far as they are known.
+    /// Whether the window touches more than one member.
+    #[inline]
+    pub(crate) fn has_borders(&self) -> bool {
+        self.members.list.len() > 1
+    }
+
+    /// The current member and those that begin after it, as far as they are known.
     pub(crate) fn borders(&self) -> impl Iterator<Item = Member> + '_ {
         self.members.list.iter().copied()
     }

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 
 use common::{gzip, header, join, zstd};
@@ -233,7 +234,7 @@ fn content_of_every_encoding() {
                 content.starts_with(&text[..content.len().min(text.len())])
             };
             if !right || got != *kinds {
-                wrong += &format!("{name}: right {right}, {} bytes, {got}\n", content.len());
+                writeln!(wrong, "{name}: right {right}, {} bytes, {got}", content.len()).unwrap();
             }
         }
     }

@@ -61,29 +61,29 @@ fn check(name: &str, file: &[u8], step: usize) {
 #[test]
 fn every_record_comes_once() {
     let members: Vec<u8> = (0..400).flat_map(|n| gzip(&stored(n, &noise(900, n)))).collect();
-    check("sound", &members, 8191);
+    check("sound", &members, 40_009);
 
     // An archived archive: its members stand verbatim inside ours.
     let inner: Vec<u8> = (0..60).flat_map(|n| gzip(&record(n))).collect();
     let outer: Vec<u8> = (1000..1100)
         .flat_map(|n| gzip(&stored(n, &join(&[&noise(3000, n), &inner]))))
         .collect();
-    check("archives inside", &outer, 9973);
+    check("archives inside", &outer, 60_013);
 
     // A nested member longer than what deflate stores in a row.
     let long = gzip(&stored(1, &noise(200_000, 7)));
     let outer: Vec<u8> = (2000..2006).flat_map(|n| gzip(&stored(n, &long))).collect();
-    check("long members inside", &outer, 29_989);
+    check("long members inside", &outer, 150_001);
 
     let damaged = join(&[&members[..100_000], b"junk", &members[150_000..]]);
-    check("damaged", &damaged, 9973);
+    check("damaged", &damaged, 40_009);
 
     let whole = gzip(
         &(0..300)
             .flat_map(|n| stored(n, &noise(900, n)))
             .collect::<Vec<_>>(),
     );
-    check("one member", &whole, 50_021);
+    check("one member", &whole, 100_003);
 
     let plain: Vec<u8> = (0..50).flat_map(record).collect();
     check("plain", &plain, 1009);

@@ -153,15 +153,14 @@ fn all_types_are_written_and_clean() {
         let mut warcinfo = None;
         while let Some(record) = reader.next().unwrap() {
             kinds.push(record.kind());
-            match record.kind() {
-                RecordType::Warcinfo => warcinfo = record.record_id().map(<[u8]>::to_vec),
-                _ => {
-                    let id = record.header().get_text("WARC-Warcinfo-ID").unwrap();
-                    assert_eq!(
-                        id.trim_matches(['<', '>']).as_bytes(),
-                        warcinfo.as_deref().unwrap()
-                    );
-                }
+            if record.kind() == RecordType::Warcinfo {
+                warcinfo = record.record_id().map(<[u8]>::to_vec);
+            } else {
+                let id = record.header().get_text("WARC-Warcinfo-ID").unwrap();
+                assert_eq!(
+                    id.trim_matches(['<', '>']).as_bytes(),
+                    warcinfo.as_deref().unwrap()
+                );
             }
             if record.kind() == RecordType::Revisit {
                 let revisit = record.revisit().unwrap();
@@ -175,7 +174,7 @@ fn all_types_are_written_and_clean() {
 }
 
 /// Writes a record of each type.
-pub fn write_all_types(file: &mut WarcFile) {
+fn write_all_types(file: &mut WarcFile) {
     let uri = "http://example.org/";
     let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
     let mut response = NewRecord::response(uri, now(), head, b"hello")

@@ -9,6 +9,7 @@ mod name;
 mod pack;
 mod record;
 mod recover;
+mod serial;
 mod series;
 
 use std::fmt;

@@ -3,6 +3,7 @@
 
 pub mod entry;
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 
 use flate2::Compression;
@@ -137,4 +138,39 @@ pub fn read(mut reader: Reader) -> Seen {
     seen.kinds
         .extend(reader.problems().iter().map(|problem| problem.kind.code()));
     seen
+}
+
+/// Checks the pages read and the kinds of problems, both as words, and tells all cases that differ.
+pub fn check_all(cases: &[(&str, Vec<u8>, &str, &str)]) {
+    let mut wrong = String::new();
+    for (name, bytes, pages, kinds) in cases {
+        let Seen {
+            pages: got_pages,
+            kinds: got_kinds,
+        } = read(Reader::from_bytes(&bytes[..]).unwrap());
+        let got = (got_pages.join(" "), got_kinds.join(" "));
+        if (got.0.as_str(), got.1.as_str()) != (*pages, *kinds) {
+            writeln!(
+                wrong,
+                "{name}:\n  expected {pages:?} {kinds:?}\n  got      {:?} {:?}",
+                got.0, got.1
+            )
+            .unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// The bytes with the first `from` replaced by `to`.
+pub fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let at = position(bytes, from.as_bytes());
+    join(&[&bytes[..at], to.as_bytes(), &bytes[at + from.len()..]])
+}
+
+/// Where `needle` first stands.
+pub fn position(bytes: &[u8], needle: &[u8]) -> usize {
+    bytes
+        .windows(needle.len())
+        .position(|window| window == needle)
+        .expect("the text to replace")
 }
