@@ -210,14 +210,13 @@ impl Draft {
         Ok(())
     }
 
-    /// Whether `self`, which came first, and `next` are a request and its response.
+    /// Whether `self`, which came first, and `next` are a request and its response or revisit.
     pub(super) fn pairs_with(&self, next: &Self) -> bool {
-        let kinds = matches!(
-            (self.kind, next.kind),
-            (Some(RecordType::Request), Some(RecordType::Response))
-                | (Some(RecordType::Response), Some(RecordType::Request))
-        );
-        kinds && self.url.get() == next.url.get() && next.concurrent_to.get() == self.record_id.get()
+        let asks = |kind| kind == Some(RecordType::Request);
+        let answers = |kind| matches!(kind, Some(RecordType::Response | RecordType::Revisit));
+        let kinds = (asks(self.kind) && answers(next.kind)) || (answers(self.kind) && asks(next.kind));
+        let named = next.concurrent_to.get().is_some() && next.concurrent_to.get() == self.record_id.get();
+        kinds && named && self.url.get() == next.url.get()
     }
 }
 

@@ -66,6 +66,7 @@ impl IndexReport {
 ///   a response begins with for a status. A status that is no number is left out.
 /// - With POST keys, a record without payload digest gets the digest of its payload; cdxj-indexer has read the
 ///   payload by then and writes that of nothing. Without a readable `Content-Length` the body counts as empty.
+/// - The revisit of an answer to a POST gets the key of its request as the answer did; it leaves the body out.
 /// - AMF bodies are written as base64, and multipart bodies that are broken too; it ends with an exception.
 /// - Times with a zone are converted to UTC; it drops the zone. Short ARC dates are filled with zeros; it fills
 ///   them with the latest possible time. A date that cannot be read becomes `-`; it ends with an exception.

@@ -14,14 +14,18 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError, mpsc};
 use warc::{Container, Reader};
 
-/// Large enough that finding its start costs nothing, small enough that a few chunks of lines fit into memory
-/// and that the threads end together.
-const CHUNK_BYTES: u64 = 4 << 20;
+/// Large enough that finding its start costs nothing.
+const CHUNK_BYTES_MIN: u64 = 4 << 20;
+/// Small enough that the lines of a few chunks fit into memory.
+const CHUNK_BYTES_MAX: u64 = 32 << 20;
+/// So many that the threads end at about the same time.
+const CHUNKS_PER_THREAD: u64 = 12;
 
 struct Job<'j> {
     path: &'j Path,
     options: &'j IndexOptions,
     bytes: u64,
+    chunk_bytes: u64,
     chunks: usize,
     /// Where each chunk's span begins; `None` if no record begins in the chunk.
     starts: Vec<OnceLock<Option<u64>>>,
@@ -54,7 +58,8 @@ pub(super) fn index(
     sink: Sink<'_>,
 ) -> io::Result<Option<IndexReport>> {
     let bytes = std::fs::metadata(path)?.len();
-    let chunks = usize::try_from(bytes.div_ceil(CHUNK_BYTES)).unwrap_or(usize::MAX);
+    let chunk_bytes = (bytes / (threads as u64 * CHUNKS_PER_THREAD)).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
+    let chunks = usize::try_from(bytes.div_ceil(chunk_bytes)).unwrap_or(usize::MAX);
     if chunks < 2 || Reader::open(path)?.container() != Container::Gzip {
         return Ok(None);
     }
@@ -62,6 +67,7 @@ pub(super) fn index(
         path,
         options,
         bytes,
+        chunk_bytes,
         chunks,
         starts: (0..chunks).map(|_| OnceLock::new()).collect(),
         queue: Mutex::new(Queue {
@@ -182,8 +188,8 @@ impl Job<'_> {
         if let Some(start) = self.starts[chunk].get() {
             return Ok(*start);
         }
-        let start = chunk as u64 * CHUNK_BYTES;
-        let end = (start + CHUNK_BYTES).min(self.bytes);
+        let start = chunk as u64 * self.chunk_bytes;
+        let end = (start + self.chunk_bytes).min(self.bytes);
         let found = find_start(self.path, self.options, Span { start, end })?;
         Ok(*self.starts[chunk].get_or_init(|| found))
     }

@@ -193,6 +193,13 @@ fn requests_and_responses_pair_in_either_order() {
             "{name}: {text}"
         );
     }
+    // The same answer again has the same key.
+    let again = [
+        record("revisit", 1, PAGE, digest, b"HTTP/1.1 200 OK\r\n\r\n"),
+        post(2, &to(1)),
+    ]
+    .concat();
+    assert!(lines(again, &options).0.starts_with(keyed));
     let between = record(
         "metadata",
         3,
