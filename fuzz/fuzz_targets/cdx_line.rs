@@ -16,7 +16,10 @@ fuzz_target!(|data: &[u8]| {
         // A key or timestamp with a space in it (a tab-separated file) cannot be told apart in CDXJ.
         if !entry.key.contains(' ') && !entry.timestamp.contains(' ') && !entry.key.starts_with('!') {
             if let Line::Entry(again, _) = parse_line(&line, None) {
-                assert_eq!((&entry.url, entry.offset, entry.status), (&again.url, again.offset, again.status));
+                assert_eq!(
+                    (&entry.url, entry.offset, entry.status),
+                    (&again.url, again.offset, again.status)
+                );
             }
         }
         line.clear();

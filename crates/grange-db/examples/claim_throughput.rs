@@ -23,20 +23,11 @@ struct Plan {
 }
 
 fn plan() -> anyhow::Result<Plan> {
-    let mut plan = Plan {
-        url: String::new(),
-        workers: 8,
-        seconds: 10,
-        batch: 1,
-    };
+    let mut plan = Plan { url: String::new(), workers: 8, seconds: 10, batch: 1 };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || -> anyhow::Result<u64> {
-            words
-                .next()
-                .context("a number must follow")?
-                .parse()
-                .context("that is not a number")
+            words.next().context("a number must follow")?.parse().context("that is not a number")
         };
         match word.as_str() {
             "--workers" => plan.workers = number()? as usize,
@@ -55,11 +46,8 @@ fn plan() -> anyhow::Result<Plan> {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let plan = plan()?;
-    let settings = Settings {
-        url: plan.url.clone(),
-        connections_max: plan.workers as u32 + 2,
-        ..Settings::default()
-    };
+    let settings =
+        Settings { url: plan.url.clone(), connections_max: plan.workers as u32 + 2, ..Settings::default() };
     Db::migrate(&settings, Path::new("."), &Clock::system()).await?;
     let db = Db::open(&settings, Path::new("."), Clock::system()).await?;
     let kind = format!("bench-{}", std::process::id());
@@ -72,10 +60,7 @@ async fn main() -> anyhow::Result<()> {
         let offers = (0..1000).map(|n| Offer::new(&kind, format!("{chunk}-{n}"), body.clone()));
         db.work().offer_many(offers.collect()).await?;
     }
-    println!(
-        "offered {rows} rows, 1000 per act: {:.0}/s",
-        rows as f64 / start.elapsed().as_secs_f64()
-    );
+    println!("offered {rows} rows, 1000 per act: {:.0}/s", rows as f64 / start.elapsed().as_secs_f64());
 
     let done = Arc::new(AtomicU64::new(0));
     let start = Instant::now();
@@ -85,11 +70,7 @@ async fn main() -> anyhow::Result<()> {
         tokio::spawn(async move {
             while Instant::now() < end {
                 let lease = Duration::from_mins(1);
-                for claim in db
-                    .work()
-                    .claim_many(&kind, &format!("w{n}"), lease, plan.batch)
-                    .await?
-                {
+                for claim in db.work().claim_many(&kind, &format!("w{n}"), lease, plan.batch).await? {
                     db.work().finish(&claim).await?;
                     done.fetch_add(1, Ordering::Relaxed);
                 }

@@ -131,21 +131,10 @@ impl Db {
         let Engine::Sqlite { queue, .. } = &self.0.engine else {
             return self.repeated(doing, &input, body, shape).await;
         };
-        let closed = || Error::Closed {
-            doing,
-            target: self.0.target.clone(),
-        };
+        let closed = || Error::Closed { doing, target: self.0.target.clone() };
         let (answer, answered) = oneshot::channel();
         let target = self.0.target.clone();
-        let act = Act {
-            doing,
-            target,
-            input,
-            body,
-            shape,
-            outcome: None,
-            answer,
-        };
+        let act = Act { doing, target, input, body, shape, outcome: None, answer };
         queue.send(Job::Act(Box::new(act))).await.map_err(|_| closed())?;
         answered.await.map_err(|_| closed())?
     }
@@ -187,10 +176,7 @@ impl Db {
         let mut tx = Tx::new(&mut transaction, inner.target.dialect(), inner.clock.now());
         // Dropping the transaction rolls it back.
         let out = body(&mut tx, input).await?;
-        transaction
-            .commit()
-            .await
-            .map_err(|error| self.broken(doing, error.into()))?;
+        transaction.commit().await.map_err(|error| self.broken(doing, error.into()))?;
         Ok(out)
     }
 
@@ -203,20 +189,15 @@ impl Db {
         let inner = &*self.0;
         let mut conn = inner.pool.acquire().await?;
         let mut tx = Tx::new(&mut conn, inner.target.dialect(), inner.clock.now());
-        body(&mut tx, input)
-            .await
-            .map_err(|fail| self.broken(doing, fail))
+        body(&mut tx, input).await.map_err(|fail| self.broken(doing, fail))
     }
 
     /// A connection that breaks before the answer to a commit leaves open whether it was made.
     fn broken(&self, doing: &'static str, fail: Fail) -> Fail {
         match fail {
-            Fail::Sql(error @ sqlx::Error::Io(_)) => Error::Unsure {
-                doing,
-                target: self.0.target.clone(),
-                source: error.into(),
+            Fail::Sql(error @ sqlx::Error::Io(_)) => {
+                Error::Unsure { doing, target: self.0.target.clone(), source: error.into() }.into()
             }
-            .into(),
             other => other,
         }
     }
@@ -270,10 +251,7 @@ impl<In: Send + Sync, Out: Send> Queued for Act<In, Out> {
             (_, Some(Err(error))) => Err(error),
             (Ok(()), Some(Ok(out))) => Ok(out),
             (Err(error), _) => Err(Error::sql(self.doing, &self.target, error)),
-            (Ok(()), None) => Err(Error::Closed {
-                doing: self.doing,
-                target: self.target,
-            }),
+            (Ok(()), None) => Err(Error::Closed { doing: self.doing, target: self.target }),
         };
         // A caller that went away does not want to know.
         let _ = self.answer.send(outcome);

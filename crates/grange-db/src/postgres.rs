@@ -43,11 +43,7 @@ pub(crate) async fn open(target: &Target, settings: &Settings, steps: &[Step]) -
     };
     let known = steps.last().map_or(0, |step| step.number);
     if found < known {
-        return Err(Error::Unmigrated {
-            target: target.clone(),
-            found,
-            known,
-        });
+        return Err(Error::Unmigrated { target: target.clone(), found, known });
     }
     let _ = conn.close().await;
     let pool = AnyPoolOptions::new()
@@ -87,7 +83,5 @@ pub(crate) async fn migrate(
 
 fn options(target: &Target) -> Result<AnyConnectOptions, Error> {
     let sql = |error| Error::sql("connect", target, error);
-    Ok(AnyConnectOptions::from_url(&target.driver_url(""))
-        .map_err(sql)?
-        .disable_statement_logging())
+    Ok(AnyConnectOptions::from_url(&target.driver_url("")).map_err(sql)?.disable_statement_logging())
 }

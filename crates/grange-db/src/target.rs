@@ -21,10 +21,7 @@ pub enum Target {
 impl Target {
     /// Reads the URL; a relative SQLite path is below `base_dir`. Reads `password_file` for PostgreSQL.
     pub fn read(settings: &Settings, base_dir: &Path) -> Result<Self, Error> {
-        let bad = |reason: &str| Error::BadUrl {
-            url: masked(&settings.url),
-            reason: reason.to_owned(),
-        };
+        let bad = |reason: &str| Error::BadUrl { url: masked(&settings.url), reason: reason.to_owned() };
         let (scheme, rest) = settings
             .url
             .split_once(':')
@@ -48,8 +45,7 @@ impl Target {
                 }
                 if let Some(file) = &settings.password_file {
                     let password = password(&base_dir.join(file))?;
-                    url.set_password(Some(&password))
-                        .map_err(|()| bad("it names no host"))?;
+                    url.set_password(Some(&password)).map_err(|()| bad("it names no host"))?;
                 }
                 if !url.query_pairs().any(|(key, _)| key == "application_name") {
                     url.query_pairs_mut().append_pair("application_name", "grange");
@@ -115,9 +111,7 @@ fn masked(url: &str) -> String {
 }
 
 fn password(path: &Path) -> Result<String, Error> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Secret {
-        path: path.to_owned(),
-        source: source.into(),
-    })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| Error::Secret { path: path.to_owned(), source: source.into() })?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }

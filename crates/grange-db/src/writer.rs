@@ -70,9 +70,7 @@ impl Writer {
             match self.together(&mut acts).await {
                 Together::Committed => return acts.into_iter().for_each(|act| act.answer(Ok(()))),
                 Together::Failed(error) => {
-                    return acts
-                        .into_iter()
-                        .for_each(|act| act.answer(Err(Arc::clone(&error))));
+                    return acts.into_iter().for_each(|act| act.answer(Err(Arc::clone(&error))));
                 }
                 // One act took the whole transaction with it, as a full disk does. The others shall not suffer.
                 Together::Broken => {}
@@ -111,11 +109,7 @@ impl Writer {
         let clock = self.clock.clone();
         let conn = self.begin().await?;
         let kept = act.run(&mut Tx::new(conn, Dialect::Sqlite, clock.now())).await;
-        let ended = if kept {
-            execute(conn, "COMMIT").await
-        } else {
-            Ok(())
-        };
+        let ended = if kept { execute(conn, "COMMIT").await } else { Ok(()) };
         if !kept || ended.is_err() {
             self.roll_back().await;
         }

@@ -33,17 +33,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
     let mut sorter = sort.then(|| Sorter::new(SortOptions::default()));
     for file in &files {
-        options.filename = Path::new(file)
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        options.filename = Path::new(file).file_name().unwrap_or_default().to_string_lossy().into_owned();
         if let Format::Cdx(legend) = &options.format {
             let line = legend.line() + "\n";
-            sorter.as_mut().map_or_else(
-                || out.write_all(line.as_bytes()),
-                |sorter| sorter.push(line.as_bytes()),
-            )?;
+            sorter
+                .as_mut()
+                .map_or_else(|| out.write_all(line.as_bytes()), |sorter| sorter.push(line.as_bytes()))?;
         }
         let report = index_file(file, &options, threads, |line| match &mut sorter {
             Some(sorter) => sorter.push(line),

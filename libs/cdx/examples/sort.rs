@@ -7,11 +7,8 @@ use std::io::BufWriter;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let megabytes: usize = std::env::args().nth(1).as_deref().unwrap_or("32").parse()?;
-    let options = SortOptions {
-        memory_bytes: megabytes << 20,
-        dedupe: Dedupe::Lines,
-        ..SortOptions::default()
-    };
+    let options =
+        SortOptions { memory_bytes: megabytes << 20, dedupe: Dedupe::Lines, ..SortOptions::default() };
     let mut sorter = Sorter::new(options);
     sorter.push_all(std::io::stdin().lock())?;
     let runs = sorter.runs();

@@ -64,9 +64,7 @@ impl Entry<'_> {
     /// The digest without its `sha1:` or other label, as CDX lines carry it.
     #[must_use]
     pub fn bare_digest(&self) -> Option<&str> {
-        self.digest
-            .as_deref()
-            .map(|digest| digest.rsplit(':').next().unwrap_or(digest))
+        self.digest.as_deref().map(|digest| digest.rsplit(':').next().unwrap_or(digest))
     }
 
     /// The same entry, owning its text.

@@ -82,23 +82,13 @@ impl Legend {
     #[must_use]
     pub fn cdx14() -> Self {
         let mut legend = Self::cdx11();
-        legend.columns.extend([
-            Column::OriginalLength,
-            Column::OriginalOffset,
-            Column::OriginalFilename,
-        ]);
+        legend.columns.extend([Column::OriginalLength, Column::OriginalOffset, Column::OriginalFilename]);
         legend
     }
 
     fn without(dropped: &[Column]) -> Self {
-        let columns = CDX11
-            .into_iter()
-            .filter(|column| !dropped.contains(column))
-            .collect();
-        Self {
-            columns,
-            delimiter: b' ',
-        }
+        let columns = CDX11.into_iter().filter(|column| !dropped.contains(column)).collect();
+        Self { columns, delimiter: b' ' }
     }
 
     /// The usual columns for a line of that many, if there are any.

@@ -26,10 +26,7 @@ impl<F: Read + Seek> SortedFile<F> {
     /// Searches anything that seeks.
     pub fn new(mut input: F) -> io::Result<Self> {
         let bytes = input.seek(SeekFrom::End(0))?;
-        Ok(Self {
-            input: BufReader::with_capacity(SCAN_BYTES as usize, input),
-            bytes,
-        })
+        Ok(Self { input: BufReader::with_capacity(SCAN_BYTES as usize, input), bytes })
     }
 
     /// The bytes of the file.
@@ -43,11 +40,7 @@ impl<F: Read + Seek> SortedFile<F> {
     /// Legend and `!meta` lines sort before every key, so they are never among them.
     pub fn lines_in<'f>(&'f mut self, range: &KeyRange) -> io::Result<RangeLines<'f, F>> {
         self.seek_to(range.start.as_bytes())?;
-        Ok(RangeLines {
-            input: &mut self.input,
-            end: range.end.clone().into_bytes(),
-            done: false,
-        })
+        Ok(RangeLines { input: &mut self.input, end: range.end.clone().into_bytes(), done: false })
     }
 
     /// Places the reader at the first line that is not less than `target`; returns its offset.
@@ -70,11 +63,8 @@ impl<F: Read + Seek> SortedFile<F> {
                 high = middle;
             }
         }
-        let mut at = if low == 0 {
-            self.input.seek(SeekFrom::Start(0))?
-        } else {
-            self.line_start_after(low - 1)?
-        };
+        let mut at =
+            if low == 0 { self.input.seek(SeekFrom::Start(0))? } else { self.line_start_after(low - 1)? };
         loop {
             line.clear();
             let len = self.input.read_until(b'\n', &mut line)? as u64;

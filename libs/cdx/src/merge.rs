@@ -30,10 +30,7 @@ pub(crate) struct Deduper {
 
 impl Deduper {
     pub(crate) fn new(mode: Dedupe) -> Self {
-        Self {
-            mode,
-            ..Self::default()
-        }
+        Self { mode, ..Self::default() }
     }
 
     /// Whether `line` says something new. A legend never appears twice.
@@ -92,11 +89,7 @@ pub(crate) fn merge_readers<R: BufRead>(
 ) -> io::Result<u64> {
     let mut heap = Vec::with_capacity(inputs.len());
     for (order, input) in inputs.into_iter().enumerate() {
-        let mut source = Source {
-            input,
-            line: Vec::new(),
-            order,
-        };
+        let mut source = Source { input, line: Vec::new(), order };
         if source.advance()? {
             heap.push(source);
         }

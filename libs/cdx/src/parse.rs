@@ -111,18 +111,13 @@ fn parse_text<'a>(text: &'a str, legend: Option<&Legend>) -> Line<'a> {
 /// `key SP timestamp SP {json}`, or `None` if the third column is no JSON block.
 fn parse_cdxj(text: &str) -> Option<Line<'_>> {
     let (key, rest) = text.split_once(' ')?;
-    let (timestamp, block) = rest
-        .split_once(' ')
-        .map(|(timestamp, block)| (timestamp, block.trim()))?;
+    let (timestamp, block) = rest.split_once(' ').map(|(timestamp, block)| (timestamp, block.trim()))?;
     if key.is_empty() || !block.starts_with('{') {
         return None;
     }
     let mut problems = Vec::new();
-    let mut entry = Entry {
-        key: Cow::Borrowed(key),
-        timestamp: Cow::Borrowed(timestamp),
-        ..Entry::default()
-    };
+    let mut entry =
+        Entry { key: Cow::Borrowed(key), timestamp: Cow::Borrowed(timestamp), ..Entry::default() };
     check_timestamp(timestamp, &mut problems);
     json::read_block(block, &mut entry, &mut problems);
     Some(Line::Entry(entry, problems))

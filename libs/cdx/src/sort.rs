@@ -23,11 +23,7 @@ pub struct SortOptions {
 impl Default for SortOptions {
     fn default() -> Self {
         // Half of what one file may cost (64 MB): the index of a file usually fits without a run.
-        Self {
-            memory_bytes: 32 << 20,
-            temp_dir: None,
-            dedupe: Dedupe::Lines,
-        }
+        Self { memory_bytes: 32 << 20, temp_dir: None, dedupe: Dedupe::Lines }
     }
 }
 
@@ -70,12 +66,7 @@ impl Sorter {
     #[must_use]
     pub fn new(mut options: SortOptions) -> Self {
         options.memory_bytes = options.memory_bytes.max(MEMORY_BYTES_MIN);
-        Self {
-            options,
-            text: Vec::new(),
-            lines: Vec::new(),
-            runs: Vec::new(),
-        }
+        Self { options, text: Vec::new(), lines: Vec::new(), runs: Vec::new() }
     }
 
     /// Takes a line; a line end at its end is not part of it. Fails only if a run cannot be written.
@@ -85,11 +76,7 @@ impl Sorter {
         if used + line.len() + size_of::<Slot>() > self.options.memory_bytes && !self.lines.is_empty() {
             self.spill()?;
         }
-        self.lines.push(Slot {
-            head: head(line),
-            start: self.text.len(),
-            len: line.len(),
-        });
+        self.lines.push(Slot { head: head(line), start: self.text.len(), len: line.len() });
         self.text.extend_from_slice(line);
         Ok(())
     }
@@ -114,10 +101,7 @@ impl Sorter {
     pub fn finish(mut self, out: &mut dyn Write) -> io::Result<u64> {
         if self.runs.is_empty() {
             self.sort();
-            let lines = self
-                .lines
-                .iter()
-                .map(|slot| &self.text[slot.start..slot.start + slot.len]);
+            let lines = self.lines.iter().map(|slot| &self.text[slot.start..slot.start + slot.len]);
             return write_lines(lines, self.options.dedupe, out);
         }
         if !self.lines.is_empty() {
@@ -138,17 +122,13 @@ impl Sorter {
     fn sort(&mut self) {
         let text = &self.text;
         let line = |slot: &Slot| &text[slot.start..slot.start + slot.len];
-        self.lines
-            .sort_unstable_by(|a, b| a.head.cmp(&b.head).then_with(|| line(a).cmp(line(b))));
+        self.lines.sort_unstable_by(|a, b| a.head.cmp(&b.head).then_with(|| line(a).cmp(line(b))));
     }
 
     fn spill(&mut self) -> io::Result<()> {
         self.sort();
         let run = self.write_run(|options, out| {
-            let lines = self
-                .lines
-                .iter()
-                .map(|slot| &self.text[slot.start..slot.start + slot.len]);
+            let lines = self.lines.iter().map(|slot| &self.text[slot.start..slot.start + slot.len]);
             write_lines(lines, options.dedupe, out).map(drop)
         })?;
         self.runs.push(run);
@@ -175,10 +155,7 @@ impl Sorter {
 }
 
 fn merge_runs(runs: Vec<File>, options: &SortOptions, out: &mut dyn Write) -> io::Result<u64> {
-    let readers = runs
-        .into_iter()
-        .map(|run| BufReader::with_capacity(RUN_BUFFER_BYTES, run))
-        .collect();
+    let readers = runs.into_iter().map(|run| BufReader::with_capacity(RUN_BUFFER_BYTES, run)).collect();
     merge_readers(readers, options.dedupe, out)
 }
 

@@ -60,10 +60,7 @@ impl Keyer {
     /// A keyer for one dialect. It allocates nothing until it meets an unusual URL.
     #[must_use]
     pub fn new(dialect: Dialect) -> Self {
-        Self {
-            dialect,
-            scratch: Scratch::default(),
-        }
+        Self { dialect, scratch: Scratch::default() }
     }
 
     /// The dialect of the keys.
@@ -104,11 +101,7 @@ impl Keyer {
     }
 
     fn general(&mut self, url: &[u8], form: Form, out: &mut Vec<u8>) {
-        let rules = if self.dialect == Dialect::Ia {
-            Rules::Ia
-        } else {
-            Rules::Standard
-        };
+        let rules = if self.dialect == Dialect::Ia { Rules::Ia } else { Rules::Standard };
         let start = out.len();
         if write(url, rules, form, &mut self.scratch, out).is_err() {
             out.truncate(start);

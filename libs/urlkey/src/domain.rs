@@ -122,10 +122,7 @@ fn is_label(label: &str) -> bool {
 }
 
 fn is_address(host: &str) -> bool {
-    host.trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse::<IpAddr>()
-        .is_ok()
+    host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok()
 }
 
 /// The host without its root dot, if it is a name with no empty label.

@@ -75,11 +75,7 @@ fn split_port(text: &[u8]) -> Option<(u16, &[u8])> {
     if len == 0 || text[len] != b'/' {
         return None;
     }
-    let port = std::str::from_utf8(&text[..len])
-        .ok()?
-        .parse()
-        .ok()
-        .filter(|port| *port != 0)?;
+    let port = std::str::from_utf8(&text[..len]).ok()?.parse().ok().filter(|port| *port != 0)?;
     Some((port, &text[len..]))
 }
 
@@ -101,10 +97,8 @@ fn push_tail(tail: &[u8], query: &mut QueryScratch, out: &mut Vec<u8>) -> Option
     let path_start = out.len();
     let mut at = 0;
     loop {
-        let run = tail[at..]
-            .iter()
-            .position(|b| !CLASS[usize::from(*b)].is_path_run())
-            .unwrap_or(tail.len() - at);
+        let run =
+            tail[at..].iter().position(|b| !CLASS[usize::from(*b)].is_path_run()).unwrap_or(tail.len() - at);
         out.extend(tail[at..at + run].iter().map(u8::to_ascii_lowercase));
         at += run;
         match tail.get(at) {

@@ -88,14 +88,7 @@ fn write_parts(
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
 ) -> Result<(), Refused> {
-    let Scratch {
-        clean,
-        host_raw,
-        host,
-        text,
-        path,
-        query,
-    } = scratch;
+    let Scratch { clean, host_raw, host, text, path, query } = scratch;
     let scheme = &clean[parts.scheme.clone()];
     let port = match port(&clean[parts.port.clone()], scheme) {
         Port::Text(_) if rules == Rules::Ia => return Err(Refused),
@@ -127,20 +120,9 @@ fn write_parts(
             out.push(b')');
         }
     }
-    let above = if rules == Rules::Standard {
-        AboveRoot::Drop
-    } else {
-        AboveRoot::Keep
-    };
+    let above = if rules == Rules::Standard { AboveRoot::Drop } else { AboveRoot::Keep };
     let path_start = out.len();
-    write_path(
-        &clean[parts.path.clone()],
-        parts.path_lacks_slash,
-        has_host,
-        above,
-        path,
-        out,
-    );
+    write_path(&clean[parts.path.clone()], parts.path_lacks_slash, has_host, above, path, out);
     let path_empty = out.len() == path_start;
     write_query(&clean[parts.query.clone()], path_empty, text, query, out);
     Ok(())
@@ -162,10 +144,10 @@ fn port<'a>(text: &'a [u8], scheme: &[u8]) -> Port<'a> {
     if text.is_empty() {
         return Port::None;
     }
-    let number = text.iter().all(u8::is_ascii_digit).then(|| {
-        text.iter()
-            .try_fold(0u16, |n, d| n.checked_mul(10)?.checked_add(u16::from(d - b'0')))
-    });
+    let number = text
+        .iter()
+        .all(u8::is_ascii_digit)
+        .then(|| text.iter().try_fold(0u16, |n, d| n.checked_mul(10)?.checked_add(u16::from(d - b'0'))));
     match number.flatten() {
         None => Port::Text(text),
         Some(0) => Port::None,

@@ -39,11 +39,7 @@ pub(crate) fn www_len(host: &[u8]) -> usize {
         return 0;
     };
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-    if rest.get(digits) == Some(&b'.') {
-        3 + digits + 1
-    } else {
-        0
-    }
+    if rest.get(digits) == Some(&b'.') { 3 + digits + 1 } else { 0 }
 }
 
 /// Replaces each `..` by `.` once, from the left: three dots leave two.
@@ -73,10 +69,7 @@ pub(crate) fn ipv4(host: &[u8]) -> Option<u32> {
         return None;
     }
     if host.iter().all(u8::is_ascii_digit) {
-        return Some(
-            host.iter()
-                .fold(0u32, |n, d| n.wrapping_mul(10).wrapping_add(u32::from(d - b'0'))),
-        );
+        return Some(host.iter().fold(0u32, |n, d| n.wrapping_mul(10).wrapping_add(u32::from(d - b'0'))));
     }
     // With a leading zero the tools only try an address when every digit is octal.
     let digit_max = if host[0] == b'0' { b'7' } else { b'9' };

@@ -47,10 +47,8 @@ pub fn host_to_unicode(host: &str) -> String {
 pub(crate) fn to_ascii_2003(host: &[u8]) -> Option<String> {
     let text: String = host.utf8_chunks().map(|chunk| chunk.valid()).collect();
     if text.is_ascii() {
-        let (last, rest) = text
-            .split('.')
-            .next_back()
-            .map(|last| (last, &text[..text.len() - last.len()]))?;
+        let (last, rest) =
+            text.split('.').next_back().map(|last| (last, &text[..text.len() - last.len()]))?;
         let rest_whole = rest.is_empty() || rest[..rest.len() - 1].split('.').all(label_fits);
         return (rest_whole && last.len() <= LABEL_BYTES_MAX).then_some(text);
     }
@@ -91,12 +89,7 @@ fn label_to_ascii_2003(label: &str) -> Option<Cow<'_, str>> {
         }
     }
     let ascii = Uts46::new()
-        .to_ascii(
-            mapped.as_bytes(),
-            AsciiDenyList::EMPTY,
-            Hyphens::Allow,
-            DnsLength::Ignore,
-        )
+        .to_ascii(mapped.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore)
         .map_or_else(|_| encode_as_is(&mapped), |ascii| Some(ascii.into_owned()))?;
     label_fits(&ascii).then_some(Cow::Owned(ascii))
 }

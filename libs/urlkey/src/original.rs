@@ -39,14 +39,8 @@ impl OriginalUrl {
 
     fn keep(text: &str, url: Result<Url, url::ParseError>) -> Result<Self, ParseError> {
         match url {
-            Ok(url) => Ok(Self {
-                original: text.into(),
-                url,
-            }),
-            Err(source) => Err(ParseError {
-                text: text.chars().take(ERROR_TEXT_CHARS).collect(),
-                source,
-            }),
+            Ok(url) => Ok(Self { original: text.into(), url }),
+            Err(source) => Err(ParseError { text: text.chars().take(ERROR_TEXT_CHARS).collect(), source }),
         }
     }
 

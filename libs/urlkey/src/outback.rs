@@ -13,11 +13,7 @@ use std::fmt::Write as _;
 pub(crate) fn write(url: &str, out: &mut String) {
     if let Some((scheme, inner)) = embedded(url) {
         let scheme = scheme.to_lowercase();
-        out.push_str(if scheme == "urn:transclusions" {
-            "youtube-dl"
-        } else {
-            &scheme
-        });
+        out.push_str(if scheme == "urn:transclusions" { "youtube-dl" } else { &scheme });
         out.push(':');
         write_plain(inner, out);
     } else {
@@ -41,11 +37,7 @@ fn write_plain(url: &str, out: &mut String) {
         (Some(colon), Some(slash)) => colon < slash,
         (colon, _) => colon.is_some(),
     };
-    let cleaned = if has_scheme {
-        cleaned
-    } else {
-        format!("http://{cleaned}")
-    };
+    let cleaned = if has_scheme { cleaned } else { format!("http://{cleaned}") };
     match JavaUrl::parse(&cleaned) {
         Some(parts) => parts.write(out),
         None => out.push_str(url),
@@ -64,16 +56,11 @@ struct JavaUrl<'a> {
 impl<'a> JavaUrl<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let text = text.trim_matches(|c: char| c <= ' ');
-        let text = text
-            .get(..4)
-            .filter(|head| head.eq_ignore_ascii_case("url:"))
-            .map_or(text, |_| &text[4..]);
+        let text =
+            text.get(..4).filter(|head| head.eq_ignore_ascii_case("url:")).map_or(text, |_| &text[4..]);
         let (scheme, rest) = text.split_once(':')?;
         let scheme = scheme.to_lowercase();
-        if !matches!(
-            scheme.as_str(),
-            "http" | "https" | "ftp" | "file" | "mailto" | "jar"
-        ) {
+        if !matches!(scheme.as_str(), "http" | "https" | "ftp" | "file" | "mailto" | "jar") {
             return None;
         }
         let rest = rest.split('#').next().unwrap_or("");
@@ -81,13 +68,7 @@ impl<'a> JavaUrl<'a> {
             Some((rest, query)) => (rest, Some(query)),
             None => (rest, None),
         };
-        let mut parts = Self {
-            scheme,
-            host: "",
-            port: None,
-            path: rest,
-            query,
-        };
+        let mut parts = Self { scheme, host: "", port: None, path: rest, query };
         if let Some(after) = rest.strip_prefix("//")
             && parts.scheme != "mailto"
         {
@@ -108,14 +89,7 @@ impl<'a> JavaUrl<'a> {
         let (host, port) = if host.starts_with('[') {
             let close = host.find(']')?;
             let after = &host[close + 1..];
-            (
-                &host[..=close],
-                if after.is_empty() {
-                    ""
-                } else {
-                    after.strip_prefix(':')?
-                },
-            )
+            (&host[..=close], if after.is_empty() { "" } else { after.strip_prefix(':')? })
         } else {
             host.split_once(':').unwrap_or((host, ""))
         };
@@ -192,11 +166,7 @@ fn canonical_ip(host: &str) -> Option<String> {
     let inner = host.strip_prefix('[')?.strip_suffix(']')?;
     let address: std::net::Ipv6Addr = inner.parse().ok()?;
     // Java turns a mapped address into the IPv4 address that it maps.
-    Some(
-        address
-            .to_ipv4_mapped()
-            .map_or_else(|| format!("[{}]", signed_ipv6(address)), |v4| v4.to_string()),
-    )
+    Some(address.to_ipv4_mapped().map_or_else(|| format!("[{}]", signed_ipv6(address)), |v4| v4.to_string()))
 }
 
 /// OutbackCDX treats every group with a byte above 0x7f as part of the run of zeroes; its keys carry that.
@@ -291,10 +261,8 @@ fn strip_jsessionid(path: &mut String) {
 
 fn canonical_query(query: &str) -> Option<String> {
     let query = query.to_lowercase();
-    let mut fields: Vec<&str> = query
-        .split('&')
-        .filter(|field| !field.is_empty() && !is_session_field(field))
-        .collect();
+    let mut fields: Vec<&str> =
+        query.split('&').filter(|field| !field.is_empty() && !is_session_field(field)).collect();
     // Java orders strings by UTF-16 code units.
     fields.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
     let mut query = recode(&fields.join("&"));
@@ -355,10 +323,7 @@ fn recode(text: &str) -> String {
     }
     let mut out = Vec::with_capacity(text.len());
     // Decoded letters keep their case here: lower-casing came before decoding.
-    for part in text
-        .as_bytes()
-        .chunk_by(|a, b| a.is_ascii_uppercase() == b.is_ascii_uppercase())
-    {
+    for part in text.as_bytes().chunk_by(|a, b| a.is_ascii_uppercase() == b.is_ascii_uppercase()) {
         if part[0].is_ascii_uppercase() {
             out.extend_from_slice(part);
         } else {

@@ -32,11 +32,7 @@ pub(crate) fn write_path(
     scratch: &mut PathScratch,
     out: &mut Vec<u8>,
 ) {
-    let PathScratch {
-        decoded,
-        normal,
-        segments,
-    } = scratch;
+    let PathScratch { decoded, normal, segments } = scratch;
     decoded.clear();
     if lacks_slash {
         decoded.push(b'/');

@@ -81,11 +81,7 @@ impl KeyRange {
 /// ```
 #[must_use]
 pub fn search_range(url: &str, kind: MatchType, dialect: Dialect) -> KeyRange {
-    let url = if kind == MatchType::Exact {
-        url
-    } else {
-        without_stars(url)
-    };
+    let url = if kind == MatchType::Exact { url } else { without_stars(url) };
     let mut start = String::with_capacity(url.len() + 1);
     Keyer::new(dialect).key_into(url, &mut start);
     match kind {
@@ -136,10 +132,7 @@ fn host_range(key: String, kind: MatchType) -> KeyRange {
         MatchType::Domain => (")/", "-"),
         _ => (")/", "*"),
     };
-    KeyRange {
-        start: format!("{host}{from}"),
-        end: format!("{host}{to}"),
-    }
+    KeyRange { start: format!("{host}{from}"), end: format!("{host}{to}") }
 }
 
 /// The smallest text above everything that begins with `prefix`.

@@ -52,11 +52,7 @@ pub fn scope_surt_into(url: &Url, out: &mut String) -> bool {
 }
 
 fn push_scheme(url: &Url, out: &mut String) {
-    out.push_str(if url.scheme() == "https" {
-        "http"
-    } else {
-        url.scheme()
-    });
+    out.push_str(if url.scheme() == "https" { "http" } else { url.scheme() });
     out.push_str("://(");
 }
 
@@ -101,9 +97,7 @@ impl SurtPrefix {
             None => surt.truncate(surt.find(')')?),
             Some(host_end) => {
                 let path_end = surt[host_end..].find('?').map_or(surt.len(), |at| host_end + at);
-                let cut = surt[host_end..path_end]
-                    .rfind('/')
-                    .map_or(host_end, |at| host_end + at + 1);
+                let cut = surt[host_end..path_end].rfind('/').map_or(host_end, |at| host_end + at + 1);
                 surt.truncate(cut);
             }
         }
@@ -219,12 +213,8 @@ impl SurtPrefixSet {
         if self.matches(prefix.as_str()) {
             return;
         }
-        let covered: Vec<String> = self
-            .0
-            .range(prefix.0.clone()..)
-            .take_while(|other| prefix.matches(other))
-            .cloned()
-            .collect();
+        let covered: Vec<String> =
+            self.0.range(prefix.0.clone()..).take_while(|other| prefix.matches(other)).cloned().collect();
         for other in covered {
             self.0.remove(&other);
         }

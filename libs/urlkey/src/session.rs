@@ -83,9 +83,7 @@ pub(crate) fn may_name_session(before: &[u8]) -> bool {
 /// Removes the session arguments from the lower-cased query in `buf[start..]`.
 pub(crate) fn strip_query(buf: &mut Vec<u8>, start: usize) {
     for name in [&b"jsessionid="[..], b"phpsessid=", b"sid="] {
-        strip_last(buf, start, name, |rest| {
-            rest.get(..TOKEN).is_some_and(is_token).then_some(TOKEN)
-        });
+        strip_last(buf, start, name, |rest| rest.get(..TOKEN).is_some_and(is_token).then_some(TOKEN));
     }
     strip_last(buf, start, b"aspsessionid", |rest| {
         let whole = rest.get(..8 + 1 + ASP_TOKEN)?;

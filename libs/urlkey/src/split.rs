@@ -26,12 +26,7 @@ pub(crate) struct Parts {
 pub(crate) fn clean(url: &[u8], scheme_any_case: bool, clean: &mut Vec<u8>) {
     clean.clear();
     // Line ends go first: they may tear a scheme apart.
-    clean.extend(
-        trim(url)
-            .iter()
-            .copied()
-            .filter(|b| !matches!(b, b'\t' | b'\r' | b'\n')),
-    );
+    clean.extend(trim(url).iter().copied().filter(|b| !matches!(b, b'\t' | b'\r' | b'\n')));
     if !clean.is_empty() && scheme_len(clean).is_none() {
         clean.splice(..0, *b"http://");
     }
@@ -59,20 +54,14 @@ pub(crate) fn scheme_len(url: &[u8]) -> Option<usize> {
     if !url.first()?.is_ascii_alphabetic() {
         return None;
     }
-    let len = url
-        .iter()
-        .position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')))?;
+    let len = url.iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')))?;
     (url[len] == b':').then_some(len)
 }
 
 fn http_scheme_len(url: &[u8], any_case: bool) -> Option<usize> {
     [&b"http://"[..], b"https://"].into_iter().find_map(|scheme| {
         let head = url.get(..scheme.len())?;
-        let same = if any_case {
-            head.eq_ignore_ascii_case(scheme)
-        } else {
-            head == scheme
-        };
+        let same = if any_case { head.eq_ignore_ascii_case(scheme) } else { head == scheme };
         same.then_some(scheme.len())
     })
 }
@@ -82,10 +71,7 @@ pub(crate) fn split(clean: &[u8], scheme_any_case: bool) -> Parts {
     let Some(scheme_end) = scheme_len(clean) else {
         return Parts::default();
     };
-    let mut parts = Parts {
-        scheme: 0..scheme_end,
-        ..Parts::default()
-    };
+    let mut parts = Parts { scheme: 0..scheme_end, ..Parts::default() };
     let rest = scheme_end + 1;
     let end = memchr::memchr(b'#', &clean[rest..]).map_or(clean.len(), |at| rest + at);
     let (before_query, query) = match memchr::memchr(b'?', &clean[rest..end]) {

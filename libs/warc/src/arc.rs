@@ -28,10 +28,7 @@ pub(crate) struct ArcLine<'a> {
 pub(crate) fn starts_arc(bytes: &[u8]) -> bool {
     let near = &bytes[..bytes.len().min(LINE_MAX)];
     // Most lines of a page are ruled out by their first bytes.
-    let Some(scheme) = near
-        .iter()
-        .take(32)
-        .position(|b| !b.is_ascii_alphanumeric() && !b"+-.".contains(b))
+    let Some(scheme) = near.iter().take(32).position(|b| !b.is_ascii_alphanumeric() && !b"+-.".contains(b))
     else {
         return false;
     };
@@ -79,17 +76,10 @@ pub(crate) fn parse(line: &[u8]) -> Option<ArcLine<'_>> {
         &line[starts[index]..end]
     };
     let join = |from: usize, to: usize| -> &[u8] {
-        if from >= to {
-            &[]
-        } else {
-            &line[starts[from]..starts.get(to).map_or(line.len(), |next| next - 1)]
-        }
+        if from >= to { &[] } else { &line[starts[from]..starts.get(to).map_or(line.len(), |next| next - 1)] }
     };
 
-    let mut arc = ArcLine {
-        length: token(count - 1),
-        ..ArcLine::default()
-    };
+    let mut arc = ArcLine { length: token(count - 1), ..ArcLine::default() };
     // Where version 1 has the date, where version 2 has it, else the last one that looks like a date.
     let date = [count.wrapping_sub(3), count.wrapping_sub(8)]
         .into_iter()
@@ -155,13 +145,7 @@ pub(crate) fn fill_header(header: &mut Header, raw: &[u8], arc: &ArcLine<'_>) {
         }
     }
     if let Some(v2) = arc.v2 {
-        let names = [
-            "ARC-Result-Code",
-            "ARC-Checksum",
-            "ARC-Location",
-            "ARC-Offset",
-            "ARC-Filename",
-        ];
+        let names = ["ARC-Result-Code", "ARC-Checksum", "ARC-Location", "ARC-Offset", "ARC-Filename"];
         for (name, value) in names.into_iter().zip(v2) {
             if !value.is_empty() {
                 header.push(name, value);
@@ -195,13 +179,7 @@ mod tests {
             ),
             (
                 "http://a/ 1.2.3.4 20000824015105 text/html; Charset=iso-8859-1 20567",
-                [
-                    "http://a/",
-                    "1.2.3.4",
-                    "20000824015105",
-                    "text/html; Charset=iso-8859-1",
-                    "20567",
-                ],
+                ["http://a/", "1.2.3.4", "20000824015105", "text/html; Charset=iso-8859-1", "20567"],
                 "e",
             ),
             (
@@ -211,13 +189,7 @@ mod tests {
             ),
             (
                 "http://a/ 20031219215023 63.241.16.130 text/plain 285",
-                [
-                    "http://a/",
-                    "63.241.16.130",
-                    "20031219215023",
-                    "text/plain",
-                    "285",
-                ],
+                ["http://a/", "63.241.16.130", "20031219215023", "text/plain", "285"],
                 "t",
             ),
             (
@@ -252,12 +224,9 @@ mod tests {
                 .map(|b| String::from_utf8_lossy(b).into_owned());
             assert_eq!(got, expected, "{line}");
             let mut seen = String::new();
-            for (flag, set) in [
-                ('s', arc.short),
-                ('e', arc.extra),
-                ('t', arc.transposed),
-                ('2', arc.v2.is_some()),
-            ] {
+            for (flag, set) in
+                [('s', arc.short), ('e', arc.extra), ('t', arc.transposed), ('2', arc.v2.is_some())]
+            {
                 if set {
                     seen.push(flag);
                 }

@@ -22,10 +22,7 @@ impl Reader {
                 // The common case: the window holds what is wanted, one member holds the window, and the
                 // start of that member has been looked at.
                 let have = self.tape.window().len();
-                let known = self
-                    .tape
-                    .member()
-                    .is_some_and(|member| member.plain <= self.current.border);
+                let known = self.tape.member().is_some_and(|member| member.plain <= self.current.border);
                 if have as u64 >= left.min(want as u64) && have > 0 && known && !self.tape.has_borders() {
                     return Ok((have as u64).min(left) as usize);
                 }
@@ -49,11 +46,8 @@ impl Reader {
                 continue;
             }
             if usable < want {
-                let kind = if self.tape.is_plain() {
-                    Kind::TruncatedRecord
-                } else {
-                    Kind::ContentLengthTooLong
-                };
+                let kind =
+                    if self.tape.is_plain() { Kind::TruncatedRecord } else { Kind::ContentLengthTooLong };
                 self.cut_short(usable as u64, kind);
             }
             return Ok(usable);
@@ -77,9 +71,7 @@ impl Reader {
             self.current.border = member.plain;
             if !self.seen.spanning {
                 self.seen.spanning = true;
-                self.tape
-                    .problems
-                    .add(self.current.place.offset, Kind::RecordSpansMembers);
+                self.tape.problems.add(self.current.place.offset, Kind::RecordSpansMembers);
             }
         }
     }
@@ -109,11 +101,7 @@ impl Reader {
             // Nothing stands before the first byte of the block but its header, which ends in a blank line.
             let blank = view.starts_with(b"\r") || view.starts_with(b"\n");
             let at_once = self.current.read == 0 && !blank && starts_record(view);
-            let found = if at_once {
-                Some(0)
-            } else {
-                find_record(view, 0, arc, true)
-            };
+            let found = if at_once { Some(0) } else { find_record(view, 0, arc, true) };
             if let Some(at) = found {
                 return Ok(self.end_before(at));
             }
@@ -242,11 +230,9 @@ impl Reader {
         let right = found == b"\r\n\r\n" || (self.current.bare_lf && found == b"\n\n");
         let short = self.current.endless && !self.at_record()?;
         if !right && !short {
-            self.tape
-                .problems
-                .add_with(self.current.place.offset, Kind::WrongRecordEnd, || {
-                    format!("{} bytes: {}", count, found.escape_ascii())
-                });
+            self.tape.problems.add_with(self.current.place.offset, Kind::WrongRecordEnd, || {
+                format!("{} bytes: {}", count, found.escape_ascii())
+            });
         }
         Ok(())
     }
@@ -257,10 +243,7 @@ impl Reader {
     }
 
     pub(crate) fn at_member_end(&self) -> bool {
-        self.tape
-            .member()
-            .and_then(|member| member.end)
-            .is_some_and(|end| end.plain == self.tape.plain())
+        self.tape.member().and_then(|member| member.end).is_some_and(|end| end.plain == self.tape.plain())
     }
 
     /// Called where a record should start but does not: if the last block, by its Content-Length, has run
@@ -273,9 +256,7 @@ impl Reader {
         const LOOK_MAX: u64 = 1 << 20;
         let here = self.tape.plain();
         let block_end = here - if current.endless { 0 } else { here.min(8) };
-        let from = here
-            .saturating_sub(current.read.min(LOOK_MAX) + 8)
-            .max(current.place.plain + 1);
+        let from = here.saturating_sub(current.read.min(LOOK_MAX) + 8).max(current.place.plain + 1);
         if from >= block_end || !self.tape.rewind_plain(from)? {
             return Ok(false);
         }
@@ -284,9 +265,7 @@ impl Reader {
         let found = find_record(&self.tape.window()[..have], 0, self.seen.arc, true);
         match found {
             Some(at) if at < want => {
-                self.tape
-                    .problems
-                    .add(self.current.place.offset, Kind::ContentLengthTooLong);
+                self.tape.problems.add(self.current.place.offset, Kind::ContentLengthTooLong);
                 self.tape.consume(at);
                 self.current.damaged = true;
                 self.current.endless = false;

@@ -85,11 +85,7 @@ impl Dechunker {
             State::Done => Piece::Skip(input.len()),
             State::Data(left) => {
                 let n = left.min(input.len() as u64);
-                self.state = if n == left {
-                    State::DataEnd
-                } else {
-                    State::Data(left - n)
-                };
+                self.state = if n == left { State::DataEnd } else { State::Data(left - n) };
                 Piece::Data(n as usize)
             }
             _ => self.step_line(input),
@@ -150,11 +146,7 @@ impl Dechunker {
                 }
                 self.any = true;
                 self.held.clear();
-                self.state = if self.size == 0 {
-                    State::Trailer(false)
-                } else {
-                    State::Data(self.size)
-                };
+                self.state = if self.size == 0 { State::Trailer(false) } else { State::Data(self.size) };
             }
             (State::Size, b) if b.is_ascii_hexdigit() => {
                 let digit = char::from(b).to_digit(16).unwrap_or(0);
@@ -242,17 +234,9 @@ mod tests {
             ("5\r\nhello\r\n0\r\n\r\n", "hello", None),
             ("5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", "hello world", None),
             ("5;name=value\r\nhello\r\n0\r\n\r\n", "hello", None),
-            (
-                "5 \r\nhello\r\n0\r\nTrailer: x\r\nOther: y\r\n\r\n",
-                "hello",
-                None,
-            ),
+            ("5 \r\nhello\r\n0\r\nTrailer: x\r\nOther: y\r\n\r\n", "hello", None),
             ("0005\r\nhello\r\n000\r\n\r\n", "hello", None),
-            (
-                "A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n",
-                "01234567890123456789",
-                None,
-            ),
+            ("A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n", "01234567890123456789", None),
             ("5\nhello\n0\n\n", "hello", None),
             ("5\r\nhello\r\n0\r\n", "hello", None),
             ("5\r\nhello\r\n0\r\n\r\njunk", "hello", None),
@@ -265,19 +249,11 @@ mod tests {
             ("5\r\nhello\r\n<p>raw", "hello<p>raw", Some(Flaw::Broken)),
             ("5\r\nhello<p>raw", "hello<p>raw", Some(Flaw::Broken)),
             ("face", "face", Some(Flaw::NotChunked)),
-            (
-                "ffffffffffffffffffff\r\nx",
-                "ffffffffffffffffffff\r\nx",
-                Some(Flaw::NotChunked),
-            ),
+            ("ffffffffffffffffffff\r\nx", "ffffffffffffffffffff\r\nx", Some(Flaw::NotChunked)),
             ("", "", None),
         ] {
             let (out, got) = Dechunker::decode(body.as_bytes());
-            assert_eq!(
-                (String::from_utf8_lossy(&out).as_ref(), got),
-                (expected, flaw),
-                "{body:?}"
-            );
+            assert_eq!((String::from_utf8_lossy(&out).as_ref(), got), (expected, flaw), "{body:?}");
             // Byte by byte it must be the same.
             let mut chunks = Dechunker::new();
             let mut bytewise = Vec::new();

@@ -93,13 +93,7 @@ impl fmt::Debug for Layer<'_> {
 
 impl<'a> Layer<'a> {
     fn decoder(under: Layer<'a>, coding: Coding) -> io::Result<Layer<'a>> {
-        let mut feed = Feed {
-            first: Vec::new(),
-            at: 0,
-            under: Box::new(under),
-            buffer: Vec::new(),
-            read: 0,
-        };
+        let mut feed = Feed { first: Vec::new(), at: 0, under: Box::new(under), buffer: Vec::new(), read: 0 };
         feed.probe()?;
         let state = State::default();
         let bytes = &feed.first[..];
@@ -123,10 +117,7 @@ impl<'a> Layer<'a> {
             Coding::Brotli
                 if bytes[0] & 0x7f != 0x11 && plausible(brotli::Decompressor::new(bytes, BUFFER)) =>
             {
-                Ok(Layer::Brotli(
-                    Box::new(brotli::Decompressor::new(feed, BUFFER)),
-                    state,
-                ))
+                Ok(Layer::Brotli(Box::new(brotli::Decompressor::new(feed, BUFFER)), state))
             }
             Coding::Zstd if zstd_decoder(bytes).is_ok_and(plausible) => {
                 Ok(Layer::Zstd(Box::new(zstd_decoder(feed)?), state))

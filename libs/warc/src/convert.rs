@@ -41,7 +41,10 @@ impl Converter {
         let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let info = vec![
             ("software".to_owned(), software.to_owned()),
-            ("description".to_owned(), format!("converted from the ARC file {}", name.replace(['\r', '\n'], " "))),
+            (
+                "description".to_owned(),
+                format!("converted from the ARC file {}", name.replace(['\r', '\n'], " ")),
+            ),
         ];
         let options = FileOptions { compression, info, ..FileOptions::default() };
         let now = Date::from(Timestamp::now());
@@ -52,12 +55,14 @@ impl Converter {
     pub fn push(&mut self, record: &mut Record<'_>) -> io::Result<()> {
         let date = record.date().unwrap_or(self.last);
         self.last = date;
-        let uri = record.target_uri().map(|uri| String::from_utf8_lossy(uri).into_owned()).unwrap_or_default();
+        let uri =
+            record.target_uri().map(|uri| String::from_utf8_lossy(uri).into_owned()).unwrap_or_default();
         let mime = record.content_type().map(|mime| String::from_utf8_lossy(mime).trim().to_owned());
         let mime = mime.filter(|mime| is_mime(mime)).unwrap_or_else(|| "application/octet-stream".to_owned());
         let head = record.http()?.map(|head| head.raw().to_vec());
         let kept = kept_fields(record);
-        let ip = record.header().get("WARC-IP-Address").and_then(|ip| std::str::from_utf8(ip).ok()?.parse().ok());
+        let ip =
+            record.header().get("WARC-IP-Address").and_then(|ip| std::str::from_utf8(ip).ok()?.parse().ok());
         let line = record.header().raw().trim_ascii().to_vec();
         let (mut body, len) = crate::write::spool(&mut record.body()?)?;
         let mut new = if uri.starts_with("filedesc:") {
@@ -108,7 +113,8 @@ fn printable(bytes: &[u8]) -> Vec<u8> {
 fn is_mime(text: &str) -> bool {
     let (kind, sub) = text.split(';').next().unwrap_or_default().trim().split_once('/').unwrap_or_default();
     let token = |part: &str| {
-        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte))
+        !part.is_empty()
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte))
     };
     token(kind) && token(sub) && !text.contains(['\r', '\n'])
 }

@@ -102,11 +102,7 @@ impl From<Timestamp> for Date {
     /// Takes the moment to the microsecond, the finest that clocks of crawlers mean.
     fn from(time: Timestamp) -> Date {
         let micros = Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time);
-        Date {
-            time: micros,
-            precision: Precision::Fraction(6),
-            exact: true,
-        }
+        Date { time: micros, precision: Precision::Fraction(6), exact: true }
     }
 }
 
@@ -124,9 +120,7 @@ fn number(digits: &[u8]) -> Option<i16> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    digits.iter().try_fold(0_i16, |sum, b| {
-        sum.checked_mul(10)?.checked_add(i16::from(b - b'0'))
-    })
+    digits.iter().try_fold(0_i16, |sum, b| sum.checked_mul(10)?.checked_add(i16::from(b - b'0')))
 }
 
 fn build(parts: [i16; 6], nanos: i32, offset: i64, precision: Precision, exact: bool) -> Option<Date> {
@@ -134,27 +128,13 @@ fn build(parts: [i16; 6], nanos: i32, offset: i64, precision: Precision, exact: 
     let small = |value: i16| i8::try_from(value).ok();
     // A leap second is told as the second before it.
     let second = if second == 60 { 59 } else { second };
-    let civil = DateTime::new(
-        year,
-        small(month)?,
-        small(day)?,
-        small(hour)?,
-        small(minute)?,
-        small(second)?,
-        nanos,
-    )
-    .ok()?;
+    let civil =
+        DateTime::new(year, small(month)?, small(day)?, small(hour)?, small(minute)?, small(second)?, nanos)
+            .ok()?;
     let time = TimeZone::UTC.to_timestamp(civil).ok()?;
-    let time = if offset == 0 {
-        time
-    } else {
-        time.checked_sub(jiff::SignedDuration::from_secs(offset)).ok()?
-    };
-    Some(Date {
-        time,
-        precision,
-        exact,
-    })
+    let time =
+        if offset == 0 { time } else { time.checked_sub(jiff::SignedDuration::from_secs(offset)).ok()? };
+    Some(Date { time, precision, exact })
 }
 
 /// Digits without separators. Missing ones are zero, but a month or day that is zero becomes one.
@@ -163,14 +143,8 @@ fn from_digits(digits: &[u8], whole: bool) -> Option<Date> {
     let used = digits.len().min(14);
     padded[..used].copy_from_slice(&digits[..used]);
     let part = |from: usize, to: usize| number(&padded[from..to]);
-    let parts = [
-        part(0, 4)?,
-        part(4, 6)?.max(1),
-        part(6, 8)?.max(1),
-        part(8, 10)?,
-        part(10, 12)?,
-        part(12, 14)?,
-    ];
+    let parts =
+        [part(0, 4)?, part(4, 6)?.max(1), part(6, 8)?.max(1), part(8, 10)?, part(10, 12)?, part(12, 14)?];
     let precision = match used {
         ..=5 => Precision::Year,
         6..=7 => Precision::Month,
@@ -184,24 +158,12 @@ fn from_digits(digits: &[u8], whole: bool) -> Option<Date> {
     }
     // 17 digits are 14 and milliseconds; anything else beyond 14 is noise.
     if let (17, Some(millis)) = (digits.len(), digits.get(14..17).and_then(number)) {
-        return build(
-            parts,
-            i32::from(millis) * 1_000_000,
-            0,
-            Precision::Fraction(3),
-            whole,
-        );
+        return build(parts, i32::from(millis) * 1_000_000, 0, Precision::Fraction(3), whole);
     }
     let exact = whole && matches!(digits.len(), 4 | 6 | 8 | 10 | 12 | 14);
     build(parts, 0, 0, precision, exact).or_else(|| {
         // The time of day is nonsense, the day may still be good.
-        build(
-            [parts[0], parts[1], parts[2], 0, 0, 0],
-            0,
-            0,
-            Precision::Day,
-            false,
-        )
+        build([parts[0], parts[1], parts[2], 0, 0, 0], 0, 0, Precision::Day, false)
     })
 }
 
@@ -243,25 +205,11 @@ fn from_iso(text: &[u8]) -> Option<Date> {
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     let mut nanos = 0_i32;
     for at in 0..9 {
-        nanos = nanos * 10
-            + rest
-                .get(at)
-                .filter(|_| at < digits)
-                .map_or(0, |b| i32::from(b - b'0'));
+        nanos = nanos * 10 + rest.get(at).filter(|_| at < digits).map_or(0, |b| i32::from(b - b'0'));
     }
     let (offset, exact) = zone(&rest[digits..]);
-    let precision = if digits == 0 {
-        Precision::Second
-    } else {
-        Precision::Fraction(digits.min(9) as u8)
-    };
-    build(
-        parts,
-        nanos,
-        offset,
-        precision,
-        exact && (1..=9).contains(&digits),
-    )
+    let precision = if digits == 0 { Precision::Second } else { Precision::Fraction(digits.min(9) as u8) };
+    build(parts, nanos, offset, precision, exact && (1..=9).contains(&digits))
 }
 
 /// A zone designator: seconds east of UTC, and whether that was all there was.
@@ -270,17 +218,13 @@ fn zone(text: &[u8]) -> (i64, bool) {
         b"Z" | b"z" => (0, true),
         [sign @ (b'+' | b'-'), h1, h2, rest @ ..] => {
             let minutes = rest.strip_prefix(b":").unwrap_or(rest);
-            let (Some(hours), Some(minutes)) = (
-                number(&[*h1, *h2]),
-                number(minutes).or(minutes.is_empty().then_some(0)),
-            ) else {
+            let (Some(hours), Some(minutes)) =
+                (number(&[*h1, *h2]), number(minutes).or(minutes.is_empty().then_some(0)))
+            else {
                 return (0, false);
             };
             let east = i64::from(hours) * 3600 + i64::from(minutes) * 60;
-            (
-                if *sign == b'-' { -east } else { east },
-                hours < 24 && minutes < 60,
-            )
+            (if *sign == b'-' { -east } else { east }, hours < 24 && minutes < 60)
         }
         _ => (0, false),
     }
@@ -299,11 +243,7 @@ mod tests {
             ("2004-11-05T13:34Z", "2004-11-05T13:34:00Z", true),
             ("2004-11-05T13:34:57Z", "2004-11-05T13:34:57Z", true),
             ("2016-01-11T23:24:25.412030Z", "2016-01-11T23:24:25.412030Z", true),
-            (
-                "2016-01-11T23:24:25.412030123Z",
-                "2016-01-11T23:24:25.412030123Z",
-                true,
-            ),
+            ("2016-01-11T23:24:25.412030123Z", "2016-01-11T23:24:25.412030123Z", true),
             ("2016-01-11T23:24:25+01:00", "2016-01-11T22:24:25Z", true),
             ("2016-01-11T23:24:25-0130", "2016-01-12T00:54:25Z", true),
             ("2016-01-11T23:24:25", "2016-01-11T23:24:25Z", false),
@@ -329,11 +269,7 @@ mod tests {
             ("2016-13-11T23:24:25Z", "", false),
         ] {
             let date = Date::parse(text.as_bytes());
-            assert_eq!(
-                date.map(|d| d.to_string()).unwrap_or_default(),
-                expected,
-                "{text}"
-            );
+            assert_eq!(date.map(|d| d.to_string()).unwrap_or_default(), expected, "{text}");
             assert_eq!(date.is_some_and(|d| d.is_exact()), exact, "{text}");
         }
     }

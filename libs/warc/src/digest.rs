@@ -49,16 +49,10 @@ impl Algorithm {
 
     /// Reads a label in any case, with or without a hyphen.
     fn from_label(label: &[u8]) -> Option<Algorithm> {
-        const ALL: [Algorithm; 5] = [
-            Algorithm::Sha1,
-            Algorithm::Sha256,
-            Algorithm::Md5,
-            Algorithm::Sha512,
-            Algorithm::Blake3,
-        ];
+        const ALL: [Algorithm; 5] =
+            [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Md5, Algorithm::Sha512, Algorithm::Blake3];
         let plain = || label.iter().filter(|b| **b != b'-').map(u8::to_ascii_lowercase);
-        ALL.into_iter()
-            .find(|algorithm| plain().eq(algorithm.label().bytes()))
+        ALL.into_iter().find(|algorithm| plain().eq(algorithm.label().bytes()))
     }
 }
 
@@ -109,10 +103,7 @@ impl Digest {
             BASE64_NOPAD.decode(&usual)
         } else {
             let upper = value.to_ascii_uppercase();
-            let bare = upper
-                .iter()
-                .rposition(|&b| b != b'=')
-                .map_or(&upper[..0], |last| &upper[..=last]);
+            let bare = upper.iter().rposition(|&b| b != b'=').map_or(&upper[..0], |last| &upper[..=last]);
             BASE32_NOPAD.decode(bare)
         };
         match decoded {
@@ -159,11 +150,7 @@ impl fmt::Debug for Digest {
 /// As this library writes it: base32 for SHA-1, as all tools expect, and base16 for the others.
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = if self.algorithm == Algorithm::Sha1 {
-            self.base32()
-        } else {
-            self.hex()
-        };
+        let value = if self.algorithm == Algorithm::Sha1 { self.base32() } else { self.hex() };
         write!(f, "{}:{value}", self.algorithm.label())
     }
 }
@@ -244,18 +231,9 @@ mod tests {
     fn fields_of_every_form() {
         let empty = |algorithm| Digest::of(algorithm, b"");
         for (field, expected) in [
-            (
-                "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ",
-                Ok(empty(Algorithm::Sha1)),
-            ),
-            (
-                "SHA-1:3i42h3s6nnfq2msvx7xzkyayscx5qbyj",
-                Ok(empty(Algorithm::Sha1)),
-            ),
-            (
-                "sha1: DA39A3EE5E6B4B0D3255BFEF95601890AFD80709 ",
-                Ok(empty(Algorithm::Sha1)),
-            ),
+            ("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", Ok(empty(Algorithm::Sha1))),
+            ("SHA-1:3i42h3s6nnfq2msvx7xzkyayscx5qbyj", Ok(empty(Algorithm::Sha1))),
+            ("sha1: DA39A3EE5E6B4B0D3255BFEF95601890AFD80709 ", Ok(empty(Algorithm::Sha1))),
             ("3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", Ok(empty(Algorithm::Sha1))),
             ("md5:d41d8cd98f00b204e9800998ecf8427e", Ok(empty(Algorithm::Md5))),
             ("md5:2QOYZWMPACZAJ2MABGMOZ6CCPY======", Ok(empty(Algorithm::Md5))),
@@ -278,13 +256,9 @@ mod tests {
         ] {
             assert_eq!(Digest::parse(field.as_bytes()), expected, "{field}");
         }
-        for algorithm in [
-            Algorithm::Md5,
-            Algorithm::Sha1,
-            Algorithm::Sha256,
-            Algorithm::Sha512,
-            Algorithm::Blake3,
-        ] {
+        for algorithm in
+            [Algorithm::Md5, Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512, Algorithm::Blake3]
+        {
             let digest = Digest::of(algorithm, b"abc");
             assert_eq!(Digest::parse(digest.to_string().as_bytes()), Ok(digest));
             let base32 = format!("{}:{}", algorithm.label(), digest.base32());

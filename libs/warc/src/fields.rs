@@ -56,18 +56,9 @@ impl Fields {
                 let name = text[..colon].trim_ascii_end();
                 notes.space_before_colon |= name.len() < colon;
                 let value = text[colon + 1..].trim_ascii();
-                let value_at = at
-                    + colon
-                    + 1
-                    + text[colon + 1..]
-                        .iter()
-                        .take_while(|b| b.is_ascii_whitespace())
-                        .count();
-                let value_at = if value.is_empty() {
-                    at + colon + 1
-                } else {
-                    value_at
-                };
+                let value_at =
+                    at + colon + 1 + text[colon + 1..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+                let value_at = if value.is_empty() { at + colon + 1 } else { value_at };
                 self.list.push(Field {
                     name: (at as u32, (at + name.len()) as u32),
                     value: (value_at as u32, (value_at + value.len()) as u32),
@@ -104,10 +95,7 @@ impl Fields {
         self.bytes.extend_from_slice(name.as_bytes());
         let middle = self.bytes.len() as u32;
         self.bytes.extend_from_slice(value);
-        self.list.push(Field {
-            name: (start, middle),
-            value: (middle, self.bytes.len() as u32),
-        });
+        self.list.push(Field { name: (start, middle), value: (middle, self.bytes.len() as u32) });
     }
 
     /// Sets the bytes that were found, without fields.
@@ -136,15 +124,11 @@ impl Fields {
     }
 
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-        self.iter()
-            .filter(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes()))
-            .map(|(_, value)| value)
+        self.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
-        self.iter()
-            .find(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes()))
-            .map(|(_, value)| value)
+        self.iter().find(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 }
 
@@ -194,31 +178,12 @@ mod tests {
         let head = b"WARC/1.0\r\nA: 1\r\nb :2\nLong: one\r\n  two\r\n\tthree\r\nnonsense\r\nEmpty:\r\nA: again  \r\n\r\n";
         let mut fields = Fields::default();
         let notes = fields.parse(head, 10);
-        assert_eq!(
-            notes,
-            Notes {
-                bare_lf: true,
-                folded: true,
-                no_colon: true,
-                space_before_colon: true
-            }
-        );
+        assert_eq!(notes, Notes { bare_lf: true, folded: true, no_colon: true, space_before_colon: true });
         let list: Vec<_> = fields
             .iter()
-            .map(|(n, v)| {
-                (
-                    String::from_utf8_lossy(n).into_owned(),
-                    String::from_utf8_lossy(v).into_owned(),
-                )
-            })
+            .map(|(n, v)| (String::from_utf8_lossy(n).into_owned(), String::from_utf8_lossy(v).into_owned()))
             .collect();
-        let expected = [
-            ("A", "1"),
-            ("b", "2"),
-            ("Long", "one two three"),
-            ("Empty", ""),
-            ("A", "again"),
-        ];
+        let expected = [("A", "1"), ("b", "2"), ("Long", "one two three"), ("Empty", ""), ("A", "again")];
         assert_eq!(list, expected.map(|(n, v)| (n.to_owned(), v.to_owned())));
         assert_eq!(fields.raw(), head);
         assert_eq!(fields.get("a"), Some(&b"1"[..]));

@@ -44,9 +44,7 @@ struct Streaming {
 
 impl fmt::Debug for Gzip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gzip")
-            .field("streaming", &self.streaming.is_some())
-            .finish_non_exhaustive()
+        f.debug_struct("Gzip").field("streaming", &self.streaming.is_some()).finish_non_exhaustive()
     }
 }
 
@@ -106,11 +104,7 @@ impl Gzip {
         } else {
             source.consume(header);
             self.stream.reset(false);
-            self.streaming = Some(Streaming {
-                offset,
-                crc: libdeflater::Crc::new(),
-                size: 0,
-            });
+            self.streaming = Some(Streaming { offset, crc: libdeflater::Crc::new(), size: 0 });
         }
         Ok(Step::On)
     }
@@ -141,9 +135,7 @@ impl Gzip {
         let (before_in, before_out) = (self.stream.total_in(), self.stream.total_out());
         let room = out.room(STREAM_STEP);
         let step = room.len().min(STREAM_STEP);
-        let status = self
-            .stream
-            .decompress(source.window(), &mut room[..step], FlushDecompress::None);
+        let status = self.stream.decompress(source.window(), &mut room[..step], FlushDecompress::None);
         let used = (self.stream.total_in() - before_in) as usize;
         let made = (self.stream.total_out() - before_out) as usize;
         state.crc.update(&room[..made]);
@@ -164,9 +156,7 @@ impl Gzip {
                 self.damaged(offset, source, members, problems)
             }
             Err(_) => {
-                problems.add_with(offset, Kind::CorruptData, || {
-                    format!("near byte {}", source.offset())
-                });
+                problems.add_with(offset, Kind::CorruptData, || format!("near byte {}", source.offset()));
                 self.damaged(offset, source, members, problems)
             }
         }

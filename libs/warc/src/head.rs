@@ -40,15 +40,10 @@ impl Reader {
         let head_end = self.tape.plain() + end as u64;
         let start = self.current.place.plain;
         if !self.seen.spanning
-            && self
-                .tape
-                .borders()
-                .any(|member| member.plain > start && member.plain < head_end)
+            && self.tape.borders().any(|member| member.plain > start && member.plain < head_end)
         {
             self.seen.spanning = true;
-            self.tape
-                .problems
-                .add(self.current.place.offset, Kind::RecordSpansMembers);
+            self.tape.problems.add(self.current.place.offset, Kind::RecordSpansMembers);
         }
         let head = &self.tape.window()[..end];
         let line_end = memchr::memchr(b'\n', head).map_or(end, |at| at + 1);
@@ -67,9 +62,8 @@ impl Reader {
         let header = &self.header;
         let problems = &mut self.tape.problems;
         if self.current.version.is_some_and(|version| !version.is_known()) {
-            problems.add_with(offset, Kind::UnknownVersion, || {
-                quote(trim_line_end(first_line(header.raw())))
-            });
+            problems
+                .add_with(offset, Kind::UnknownVersion, || quote(trim_line_end(first_line(header.raw()))));
         }
         for (set, kind) in [
             (notes.bare_lf, Kind::BareLf),
@@ -108,12 +102,8 @@ impl Reader {
         }
         match header.known(Known::TargetUri) {
             None => {
-                let needed = [
-                    RecordType::Response,
-                    RecordType::Request,
-                    RecordType::Resource,
-                    RecordType::Revisit,
-                ];
+                let needed =
+                    [RecordType::Response, RecordType::Request, RecordType::Resource, RecordType::Revisit];
                 if needed.contains(&kind) || kind == RecordType::Conversion {
                     problems.add(offset, Kind::MissingTargetUri);
                 }
@@ -150,9 +140,7 @@ impl Reader {
             return Limit::NextRecord;
         };
         let Some(length) = parse_length(text) else {
-            self.tape
-                .problems
-                .add_with(offset, Kind::BadContentLength, || quote(text));
+            self.tape.problems.add_with(offset, Kind::BadContentLength, || quote(text));
             self.current.damaged = true;
             return Limit::NextRecord;
         };
@@ -162,9 +150,7 @@ impl Reader {
             && let Some(len) = self.tape.source.len()
             && length > len.saturating_sub(self.tape.plain())
         {
-            self.tape
-                .problems
-                .add_with(offset, Kind::ContentLengthTooLong, || quote(text));
+            self.tape.problems.add_with(offset, Kind::ContentLengthTooLong, || quote(text));
             self.current.damaged = true;
             return Limit::NextRecord;
         }
@@ -175,21 +161,15 @@ impl Reader {
         let offset = self.current.place.offset;
         let raw = &self.tape.window()[..len];
         let line = trim_line_end(raw);
-        let arc = arc::parse(line).unwrap_or_else(|| arc::ArcLine {
-            url: line,
-            short: true,
-            ..Default::default()
-        });
+        let arc =
+            arc::parse(line).unwrap_or_else(|| arc::ArcLine { url: line, short: true, ..Default::default() });
         arc::fill_header(&mut self.header, raw, &arc);
         let filedesc = arc.url.starts_with(b"filedesc:");
         let odd = is_odd_uri(arc.url);
         let good_date = Date::parse(arc.date).is_some_and(|date| date.is_exact());
         let date = quote_if(!good_date, arc.date);
         for (set, kind) in [
-            (
-                self.seen.records == 0 && !filedesc && offset == 0,
-                Kind::ArcWithoutFiledesc,
-            ),
+            (self.seen.records == 0 && !filedesc && offset == 0, Kind::ArcWithoutFiledesc),
             (arc.short, Kind::ArcShortHeader),
             (arc.extra, Kind::ArcExtraFields),
             (arc.transposed, Kind::ArcTransposedHeader),
@@ -204,11 +184,7 @@ impl Reader {
         }
         self.current.arc = true;
         self.seen.arc = true;
-        self.current.kind = Some(if filedesc {
-            RecordType::Warcinfo
-        } else {
-            RecordType::Response
-        });
+        self.current.kind = Some(if filedesc { RecordType::Warcinfo } else { RecordType::Response });
         self.tape.consume(len);
         self.current.limit = self.limit(true);
     }

@@ -105,11 +105,7 @@ pub struct Header {
 
 impl Default for Header {
     fn default() -> Header {
-        Header {
-            fields: Fields::default(),
-            known: [ABSENT; KNOWN],
-            duplicate: false,
-        }
+        Header { fields: Fields::default(), known: [ABSENT; KNOWN], duplicate: false }
     }
 }
 

@@ -81,9 +81,7 @@ impl HttpHead {
     /// Whether the body is said to be chunked.
     pub fn is_chunked(&self) -> bool {
         self.all("Transfer-Encoding").any(|value| {
-            value
-                .split(|&b| b == b',')
-                .any(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"chunked"))
+            value.split(|&b| b == b',').any(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"chunked"))
         })
     }
 
@@ -165,11 +163,8 @@ pub(crate) enum Found {
 /// Reads a start line, and whether it is of the usual form.
 fn start_line(line: &[u8]) -> Option<(Start, bool)> {
     let version = [&b"HTTP"[..], b"ICY"].iter().any(|name| {
-        line.get(..name.len())
-            .is_some_and(|first| first.eq_ignore_ascii_case(name))
-            && line
-                .get(name.len())
-                .is_none_or(|&b| b == b'/' || b == b' ' || b.is_ascii_digit())
+        line.get(..name.len()).is_some_and(|first| first.eq_ignore_ascii_case(name))
+            && line.get(name.len()).is_none_or(|&b| b == b'/' || b == b' ' || b.is_ascii_digit())
     });
     if version {
         return Some(status_line(line));
@@ -178,24 +173,14 @@ fn start_line(line: &[u8]) -> Option<(Start, bool)> {
 }
 
 fn status_line(line: &[u8]) -> (Start, bool) {
-    let mut start = Start {
-        len: line.len(),
-        ..Start::default()
-    };
+    let mut start = Start { len: line.len(), ..Start::default() };
     let space = memchr::memchr2(b' ', b'\t', line).unwrap_or(line.len());
-    let skip = |from: usize| {
-        from + line[from..]
-            .iter()
-            .take_while(|&&b| b == b' ' || b == b'\t')
-            .count()
-    };
+    let skip = |from: usize| from + line[from..].iter().take_while(|&&b| b == b' ' || b == b'\t').count();
     let at = skip(space);
     let digits = line[at..].iter().take_while(|b| b.is_ascii_digit()).count();
     let after = line.get(at + digits).copied();
     if (1..=3).contains(&digits) && after.is_none_or(|b| b == b' ' || b == b'\t') {
-        start.status = std::str::from_utf8(&line[at..at + digits])
-            .ok()
-            .and_then(|text| text.parse().ok());
+        start.status = std::str::from_utf8(&line[at..at + digits]).ok().and_then(|text| text.parse().ok());
         start.reason = (skip(at + digits), line.len());
     } else {
         start.reason = (at, line.len());
@@ -205,10 +190,7 @@ fn status_line(line: &[u8]) -> (Start, bool) {
 }
 
 fn request_line(line: &[u8]) -> Option<Start> {
-    let method = line
-        .iter()
-        .take_while(|b| b.is_ascii_uppercase() || **b == b'-' || **b == b'_')
-        .count();
+    let method = line.iter().take_while(|b| b.is_ascii_uppercase() || **b == b'-' || **b == b'_').count();
     if method == 0 || line.get(method) != Some(&b' ') {
         return None;
     }
@@ -244,24 +226,12 @@ mod tests {
             ("HTTP/1.1 0 unknown\r\n\r\n", Some(0), "unknown", 22, &[Line]),
             ("ICY 200 OK\r\n\r\n", Some(200), "OK", 14, &[Line]),
             ("HTTP/1.1 OK\r\n\r\n", None, "OK", 15, &[Line]),
-            (
-                "HTTP/1.1  404  gone away\r\n\r\n",
-                Some(404),
-                "gone away",
-                28,
-                &[Line],
-            ),
+            ("HTTP/1.1  404  gone away\r\n\r\n", Some(404), "gone away", 28, &[Line]),
             ("HTTP/1.1 200 OK\nA: b\n\nbody", Some(200), "OK", 22, &[Lf]),
             ("HTTP/1.1 200 OK\r\nA: b", Some(200), "OK", 21, &[Open]),
             ("HTTP/1.1 200 OK", Some(200), "OK", 15, &[Open]),
             ("HTTP/1.1 410 Gone\r\r\n\r\n", Some(410), "Gone", 22, &[]),
-            (
-                "HTTP/1.1 200 OK\r\nA : b\r\nnothing\r\n\r\n",
-                Some(200),
-                "OK",
-                35,
-                &[Colon, Space],
-            ),
+            ("HTTP/1.1 200 OK\r\nA : b\r\nnothing\r\n\r\n", Some(200), "OK", 35, &[Colon, Space]),
         ];
         for (bytes, status, reason, len, kinds) in cases {
             let (head, got) = HttpHead::from_bytes(bytes.as_bytes()).expect(bytes);
@@ -286,26 +256,17 @@ mod tests {
         ] {
             let (head, _) = HttpHead::from_bytes(line.as_bytes()).unwrap();
             assert!(head.is_request());
-            assert_eq!(
-                (head.method(), head.target()),
-                (method.as_bytes(), target.as_bytes())
-            );
+            assert_eq!((head.method(), head.target()), (method.as_bytes(), target.as_bytes()));
         }
     }
 
     #[test]
     fn chunked_in_any_case() {
-        for (value, expected) in [
-            ("chunked", true),
-            ("Chunked", true),
-            ("gzip, CHUNKED", true),
-            ("identity", false),
-        ] {
+        for (value, expected) in
+            [("chunked", true), ("Chunked", true), ("gzip, CHUNKED", true), ("identity", false)]
+        {
             let text = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: {value}\r\n\r\n");
-            assert_eq!(
-                HttpHead::from_bytes(text.as_bytes()).unwrap().0.is_chunked(),
-                expected
-            );
+            assert_eq!(HttpHead::from_bytes(text.as_bytes()).unwrap().0.is_chunked(), expected);
         }
     }
 }

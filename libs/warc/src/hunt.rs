@@ -48,11 +48,7 @@ pub(crate) fn skip_junk(
 ) -> io::Result<()> {
     let offset = source.offset();
     let zeros = find(source, magic, probe)?;
-    let kind = if zeros {
-        Kind::ZeroPadding
-    } else {
-        Kind::JunkBetweenMembers
-    };
+    let kind = if zeros { Kind::ZeroPadding } else { Kind::JunkBetweenMembers };
     problems.add_with(offset, kind, || format!("{} bytes", source.offset() - offset));
     Ok(())
 }
@@ -70,9 +66,7 @@ pub(crate) fn find(source: &mut Source, magic: &[u8], probe: Probe<'_>) -> io::R
         let Some(at) = finder.find(&window[from_here..]) else {
             // The last bytes may be the start of the magic.
             let done = source.at_eof();
-            let pass = window
-                .len()
-                .saturating_sub(if done { 0 } else { magic.len() - 1 });
+            let pass = window.len().saturating_sub(if done { 0 } else { magic.len() - 1 });
             zeros &= window[..pass].iter().all(|&b| b == 0);
             source.consume(pass);
             if done {

@@ -15,14 +15,7 @@ impl Record<'_> {
         self.skip_http_head()?;
         let chunked = self.http()?.is_some_and(HttpHead::is_chunked);
         let chunks = chunked.then(Dechunker::new);
-        Ok(Payload {
-            reader: self.reader,
-            chunks,
-            ready: 0,
-            held: Vec::new(),
-            given: 0,
-            ended: false,
-        })
+        Ok(Payload { reader: self.reader, chunks, ready: 0, held: Vec::new(), given: 0, ended: false })
     }
 
     /// The payload with its content encodings undone as well: what a browser would show.

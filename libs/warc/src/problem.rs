@@ -153,11 +153,7 @@ impl Problems {
             return;
         }
         let detail: Box<str> = detail().into();
-        self.0.push(Problem {
-            offset,
-            kind,
-            detail: (!detail.is_empty()).then_some(detail),
-        });
+        self.0.push(Problem { offset, kind, detail: (!detail.is_empty()).then_some(detail) });
     }
 
     pub(crate) fn clear(&mut self) {
@@ -186,11 +182,7 @@ mod tests {
     #[test]
     fn codes_are_kebab_case_and_unique() {
         let mut codes: Vec<_> = Kind::ALL.iter().map(|kind| kind.code()).collect();
-        assert!(
-            codes
-                .iter()
-                .all(|code| code.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'))
-        );
+        assert!(codes.iter().all(|code| code.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')));
         codes.sort_unstable();
         codes.dedup();
         assert_eq!(codes.len(), Kind::ALL.len());

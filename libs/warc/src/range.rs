@@ -92,12 +92,7 @@ fn starts_chain(source: &mut Source, len: u64, left: &mut u64) -> io::Result<boo
         out.clear();
         *left = left.saturating_sub(members.total() - before);
         members.forget();
-        if *left == 0
-            || problems
-                .list()
-                .iter()
-                .any(|problem| problem.kind.level() > Level::Comment)
-        {
+        if *left == 0 || problems.list().iter().any(|problem| problem.kind.level() > Level::Comment) {
             return Ok(false);
         }
         problems.clear();

@@ -150,10 +150,7 @@ impl Reader {
             tape,
             header: Header::default(),
             http: HttpHead::default(),
-            current: Current {
-                finished: true,
-                ..Current::default()
-            },
+            current: Current { finished: true, ..Current::default() },
             seen: Seen::default(),
             stop: None,
         })
@@ -175,10 +172,7 @@ impl Reader {
         };
         let source = std::mem::replace(&mut self.tape.source, Source::stream(io::empty()));
         self.tape = Tape::new(source, pack);
-        self.current = Current {
-            finished: true,
-            ..Current::default()
-        };
+        self.current = Current { finished: true, ..Current::default() };
         self.seen.part |= offset > 0;
         Ok(())
     }
@@ -202,11 +196,7 @@ impl Reader {
     /// The problems found since the last record was handed out. After [`next`](Reader::next) has answered
     /// `None` these are the ones at the end of the file.
     pub fn problems(&self) -> &[Problem] {
-        if self.current.delivered {
-            &[]
-        } else {
-            self.tape.problems.list()
-        }
+        if self.current.delivered { &[] } else { self.tape.problems.list() }
     }
 
     /// How the file is packed.
@@ -252,9 +242,7 @@ fn detect(source: &mut Source, problems: &mut Problems) -> io::Result<Pack> {
     let found =
         memchr::memmem::find_iter(window, &gzip::MAGIC).find(|&at| gzip::starts_member(&window[at..]));
     if let Some(at) = found {
-        problems.add_with(source.offset(), Kind::JunkBetweenMembers, || {
-            format!("{at} bytes")
-        });
+        problems.add_with(source.offset(), Kind::JunkBetweenMembers, || format!("{at} bytes"));
         source.consume(at);
         return Ok(Pack::Gzip(Box::new(Gzip::new())));
     }

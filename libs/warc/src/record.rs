@@ -56,11 +56,7 @@ impl<'r> Record<'r> {
     /// The target URI without angle brackets around it, otherwise as it was written.
     pub fn target_uri(&self) -> Option<&[u8]> {
         let uri = self.header().known(Known::TargetUri)?;
-        Some(
-            uri.strip_prefix(b"<")
-                .and_then(|uri| uri.strip_suffix(b">"))
-                .unwrap_or(uri),
-        )
+        Some(uri.strip_prefix(b"<").and_then(|uri| uri.strip_suffix(b">")).unwrap_or(uri))
     }
 
     /// The date, if it can be read.
@@ -105,8 +101,7 @@ impl<'r> Record<'r> {
     /// Whether the block should be an HTTP message.
     pub fn is_http(&self) -> bool {
         let starts = |text: Option<&[u8]>, with: &[u8]| {
-            text.and_then(|text| text.get(..with.len()))
-                .is_some_and(|first| first.eq_ignore_ascii_case(with))
+            text.and_then(|text| text.get(..with.len())).is_some_and(|first| first.eq_ignore_ascii_case(with))
         };
         let web = starts(self.target_uri(), b"http:") || starts(self.target_uri(), b"https:");
         if self.is_arc() {
@@ -150,10 +145,7 @@ impl<'r> Record<'r> {
 
 /// A value without angle brackets around it.
 pub(crate) fn unbracket(value: &[u8]) -> &[u8] {
-    value
-        .strip_prefix(b"<")
-        .and_then(|inner| inner.strip_suffix(b">"))
-        .unwrap_or(value)
+    value.strip_prefix(b"<").and_then(|inner| inner.strip_suffix(b">")).unwrap_or(value)
 }
 
 impl Reader {

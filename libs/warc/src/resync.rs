@@ -32,19 +32,13 @@ impl std::fmt::Display for Version {
 /// Reads a version line without its line end. Blanks at its end are passed over.
 pub(crate) fn version_line(line: &[u8]) -> Option<Version> {
     // Lower case occurs in the wild.
-    let rest = line
-        .get(5..)
-        .filter(|_| line[..5].eq_ignore_ascii_case(b"WARC/"))?
-        .trim_ascii_end();
+    let rest = line.get(5..).filter(|_| line[..5].eq_ignore_ascii_case(b"WARC/"))?.trim_ascii_end();
     let dot = rest.iter().position(|&b| b == b'.')?;
     let number = |digits: &[u8]| -> Option<u8> { std::str::from_utf8(digits).ok()?.parse().ok() };
     if rest.first() == Some(&b'+') || rest.get(dot + 1) == Some(&b'+') {
         return None;
     }
-    Some(Version {
-        major: number(&rest[..dot])?,
-        minor: number(&rest[dot + 1..])?,
-    })
+    Some(Version { major: number(&rest[..dot])?, minor: number(&rest[dot + 1..])? })
 }
 
 /// The longest version line worth considering.
@@ -52,10 +46,7 @@ pub(crate) const VERSION_LINE_MAX: usize = 32;
 
 /// Whether `bytes` start with a version line.
 pub(crate) fn starts_warc(bytes: &[u8]) -> bool {
-    if !bytes
-        .get(..5)
-        .is_some_and(|first| first.eq_ignore_ascii_case(b"WARC/"))
-    {
+    if !bytes.get(..5).is_some_and(|first| first.eq_ignore_ascii_case(b"WARC/")) {
         return false;
     }
     let near = &bytes[..bytes.len().min(VERSION_LINE_MAX)];
@@ -120,11 +111,7 @@ mod tests {
             ("WARC/1.0 response", None),
             ("warc/1.0", Some((1, 0))),
         ] {
-            assert_eq!(
-                version_line(line.as_bytes()).map(|v| (v.major, v.minor)),
-                expected,
-                "{line}"
-            );
+            assert_eq!(version_line(line.as_bytes()).map(|v| (v.major, v.minor)), expected, "{line}");
         }
     }
 

@@ -60,9 +60,7 @@ impl Record<'_> {
         }
         let header = self.header();
         Some(Revisit {
-            profile: header
-                .get("WARC-Profile")
-                .map_or(Profile::Unknown, Profile::parse),
+            profile: header.get("WARC-Profile").map_or(Profile::Unknown, Profile::parse),
             refers_to: header.get("WARC-Refers-To").map(unbracket),
             target_uri: header.get("WARC-Refers-To-Target-URI").map(unbracket),
             date: header.get("WARC-Refers-To-Date").and_then(Date::parse),
@@ -85,14 +83,8 @@ mod tests {
                 "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest",
                 Profile::IdenticalPayloadDigest,
             ),
-            (
-                "http://netpreserve.org/warc/1.1/revisit/server-not-modified",
-                Profile::ServerNotModified,
-            ),
-            (
-                "<http://netpreserve.org/warc/1.0/revisit/server-not-modified>",
-                Profile::ServerNotModified,
-            ),
+            ("http://netpreserve.org/warc/1.1/revisit/server-not-modified", Profile::ServerNotModified),
+            ("<http://netpreserve.org/warc/1.0/revisit/server-not-modified>", Profile::ServerNotModified),
             ("http://example.org/other", Profile::Unknown),
             ("", Profile::Unknown),
         ] {

@@ -71,12 +71,7 @@ pub enum Offered {
 impl Reassembly {
     /// Starts with the id of the first segment, without angle brackets.
     pub fn new(origin: &[u8]) -> Reassembly {
-        Reassembly {
-            origin: unbracket(origin).to_vec(),
-            next: 1,
-            written: 0,
-            total: None,
-        }
+        Reassembly { origin: unbracket(origin).to_vec(), next: 1, written: 0, total: None }
     }
 
     /// Writes the block of `record` to `out` if it is the next segment.
@@ -89,11 +84,7 @@ impl Reassembly {
             return Ok(Offered::Foreign);
         };
         if number != self.next {
-            return Ok(if number < self.next {
-                Offered::Repeated
-            } else {
-                Offered::TooEarly
-            });
+            return Ok(if number < self.next { Offered::Repeated } else { Offered::TooEarly });
         }
         self.total = self.total.or(segment.total);
         let mut block = record.block();

@@ -53,16 +53,7 @@ impl Source {
     }
 
     fn new(input: Input, len: Option<u64>) -> Source {
-        Source {
-            input,
-            buf: Vec::new(),
-            pos: 0,
-            end: 0,
-            base: 0,
-            eof: false,
-            read_size: READ_FIRST,
-            len,
-        }
+        Source { input, buf: Vec::new(), pos: 0, end: 0, base: 0, eof: false, read_size: READ_FIRST, len }
     }
 
     pub(crate) fn window(&self) -> &[u8] {
@@ -153,10 +144,7 @@ impl Source {
             return Ok(());
         }
         let Input::Seekable(input) = &mut self.input else {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "a stream cannot be positioned",
-            ));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "a stream cannot be positioned"));
         };
         input.seek(SeekFrom::Start(offset))?;
         (self.pos, self.end, self.base, self.eof) = (0, 0, offset, false);

@@ -52,11 +52,7 @@ impl Reader {
         if self.stop.is_some_and(|stop| place.offset >= stop) {
             return Ok(false);
         }
-        self.current = Current {
-            place,
-            border: place.plain,
-            ..Current::default()
-        };
+        self.current = Current { place, border: place.plain, ..Current::default() };
         match at {
             At::Arc(len) => self.read_arc_line(len),
             _ => self.read_warc_header()?,
@@ -72,16 +68,10 @@ impl Reader {
     fn place(&self) -> Place {
         let plain = self.tape.plain();
         match self.tape.member() {
-            Some(member) if !self.tape.is_plain() => Place {
-                offset: member.offset,
-                inner: plain - member.plain,
-                plain,
-            },
-            _ => Place {
-                offset: plain,
-                inner: 0,
-                plain,
-            },
+            Some(member) if !self.tape.is_plain() => {
+                Place { offset: member.offset, inner: plain - member.plain, plain }
+            }
+            _ => Place { offset: plain, inner: 0, plain },
         }
     }
 
@@ -150,10 +140,7 @@ impl Reader {
         let to_end = member_end.map_or(usize::MAX, |end| (end.plain - self.tape.plain()) as usize);
         let view = &self.tape.window()[..have.min(to_end)];
         let closed = have >= to_end || have < STEP;
-        let skip = match (
-            find_record(view, 1, self.seen.arc, false),
-            memchr::memrchr(b'\n', view),
-        ) {
+        let skip = match (find_record(view, 1, self.seen.arc, false), memchr::memrchr(b'\n', view)) {
             (Some(at), _) => at,
             // The last line may go on; it is looked at again with what follows.
             (None, Some(last)) if !closed && last + 1 < view.len() && view.len() - last < STEP / 2 => {
@@ -173,8 +160,6 @@ impl Reader {
             () if self.current.endless && self.seen.records > 0 => Kind::ContentLengthTooShort,
             () => Kind::GarbageBetweenRecords,
         };
-        self.tape
-            .problems
-            .add_with(offset, kind, || format!("{len} bytes"));
+        self.tape.problems.add_with(offset, kind, || format!("{len} bytes"));
     }
 }

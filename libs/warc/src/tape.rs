@@ -42,11 +42,7 @@ pub(crate) struct Members {
 
 impl Members {
     pub(crate) fn begin(&mut self, offset: u64) {
-        self.list.push_back(Member {
-            offset,
-            plain: self.made,
-            end: None,
-        });
+        self.list.push_back(Member { offset, plain: self.made, end: None });
     }
 
     /// How many bytes have been made in all.
@@ -69,11 +65,7 @@ impl Members {
         let Some(member) = self.list.back_mut() else {
             return;
         };
-        member.end = Some(MemberEnd {
-            offset,
-            plain: self.made,
-            damaged,
-        });
+        member.end = Some(MemberEnd { offset, plain: self.made, damaged });
         if member.plain == self.made && !damaged {
             problems.add(member.offset, Kind::EmptyMember);
         }
@@ -161,11 +153,7 @@ pub(crate) struct Tape {
 impl Tape {
     pub(crate) fn new(source: Source, pack: Pack) -> Tape {
         let mut members = Members::default();
-        let plain = if matches!(pack, Pack::Plain) {
-            source.offset()
-        } else {
-            0
-        };
+        let plain = if matches!(pack, Pack::Plain) { source.offset() } else { 0 };
         if !matches!(pack, Pack::Gzip(_) | Pack::Zstd(_)) {
             members.begin(source.offset());
         }
@@ -173,14 +161,7 @@ impl Tape {
         if let Some(member) = members.list.front_mut() {
             member.plain = plain;
         }
-        Tape {
-            source,
-            pack,
-            members,
-            problems: Problems::default(),
-            out: Out::default(),
-            plain,
-        }
+        Tape { source, pack, members, problems: Problems::default(), out: Out::default(), plain }
     }
 
     /// The bytes at hand.
@@ -204,11 +185,7 @@ impl Tape {
 
     /// The offset to name in a message about the current position.
     pub(crate) fn offset(&self) -> u64 {
-        if self.is_plain() {
-            self.plain
-        } else {
-            self.member().map_or(0, |member| member.offset)
-        }
+        if self.is_plain() { self.plain } else { self.member().map_or(0, |member| member.offset) }
     }
 
     /// The member of the current position.
@@ -250,18 +227,12 @@ impl Tape {
 
     fn step(&mut self) -> io::Result<Step> {
         match &mut self.pack {
-            Pack::Gzip(gzip) => gzip.step(
-                &mut self.source,
-                &mut self.out,
-                &mut self.members,
-                &mut self.problems,
-            ),
-            Pack::Zstd(zstd) => zstd.step(
-                &mut self.source,
-                &mut self.out,
-                &mut self.members,
-                &mut self.problems,
-            ),
+            Pack::Gzip(gzip) => {
+                gzip.step(&mut self.source, &mut self.out, &mut self.members, &mut self.problems)
+            }
+            Pack::Zstd(zstd) => {
+                zstd.step(&mut self.source, &mut self.out, &mut self.members, &mut self.problems)
+            }
             Pack::Plain | Pack::Unsupported => Ok(Step::Eof),
         }
     }
@@ -270,11 +241,7 @@ impl Tape {
     pub(crate) fn settle(&mut self) -> io::Result<()> {
         while self.out.window().is_empty()
             && !self.members.broken
-            && self
-                .members
-                .list
-                .back()
-                .is_some_and(|member| member.end.is_none())
+            && self.members.list.back().is_some_and(|member| member.end.is_none())
         {
             if self.is_plain() || self.step()? == Step::Eof {
                 break;

@@ -59,10 +59,7 @@ impl Record<'_> {
 
     /// Reads the block and checks the digests asked for.
     pub fn check_digests(&mut self, which: Which) -> io::Result<DigestCheck> {
-        let mut outcome = DigestCheck {
-            block: Check::Absent,
-            payload: Check::Absent,
-        };
+        let mut outcome = DigestCheck { block: Check::Absent, payload: Check::Absent };
         if self.reader.current.read > 0 {
             return Ok(outcome);
         }
@@ -70,11 +67,8 @@ impl Record<'_> {
         // A revisit repeats the digest of a payload it does not hold; a segment holds only a part of it.
         let partial = matches!(self.kind(), RecordType::Revisit | RecordType::Continuation)
             || self.header().get("WARC-Segment-Number").is_some();
-        let payload = self.stated(
-            Known::PayloadDigest,
-            which != Which::Block && !partial,
-            &mut outcome.payload,
-        );
+        let payload =
+            self.stated(Known::PayloadDigest, which != Which::Block && !partial, &mut outcome.payload);
         if block.is_none() && payload.is_none() {
             return Ok(outcome);
         }
@@ -108,10 +102,7 @@ impl Record<'_> {
         let mut report = |kind: Kind, digest: Digest| {
             // A damaged record has said so already; that its digest is wrong too is no news.
             if !damaged {
-                self.reader
-                    .tape
-                    .problems
-                    .add_with(offset, kind, || format!("computed {digest}"));
+                self.reader.tape.problems.add_with(offset, kind, || format!("computed {digest}"));
             }
         };
         if let (Some(stated), Some(hasher)) = (block, hashes.block) {

@@ -47,19 +47,13 @@ struct Frame {
 
 impl fmt::Debug for Zstd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Zstd")
-            .field("frame", &self.frame)
-            .finish_non_exhaustive()
+        f.debug_struct("Zstd").field("frame", &self.frame).finish_non_exhaustive()
     }
 }
 
 impl Zstd {
     pub(crate) fn new() -> io::Result<Zstd> {
-        Ok(Zstd {
-            decoder: decoder(None)?,
-            frame: None,
-            budget: Budget::default(),
-        })
+        Ok(Zstd { decoder: decoder(None)?, frame: None, budget: Budget::default() })
     }
 
     /// Forgets the frame that was being read, but not the dictionary.
@@ -80,19 +74,13 @@ impl Zstd {
         let len = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
         source.consume(8);
         if len > DICTIONARY_MAX {
-            problems.add_with(0, Kind::BadDictionary, || {
-                format!("{len} bytes, more than {DICTIONARY_MAX}")
-            });
+            problems.add_with(0, Kind::BadDictionary, || format!("{len} bytes, more than {DICTIONARY_MAX}"));
             source.skip(len as u64)?;
             return Ok(());
         }
         source.fill(len)?;
         let stored = &source.window()[..len.min(source.window().len())];
-        let dictionary = if stored.starts_with(&MAGIC) {
-            unpack(stored)
-        } else {
-            Ok(stored.to_vec())
-        };
+        let dictionary = if stored.starts_with(&MAGIC) { unpack(stored) } else { Ok(stored.to_vec()) };
         let used = stored.len();
         match dictionary.and_then(|bytes| decoder(Some(&bytes))) {
             Ok(decoder) => self.decoder = decoder,
@@ -110,9 +98,7 @@ impl Zstd {
         problems: &mut Problems,
     ) -> io::Result<Step> {
         if let Some(frame) = self.frame {
-            return self
-                .stream_on(frame, source, out, members, problems)
-                .map(|()| Step::On);
+            return self.stream_on(frame, source, out, members, problems).map(|()| Step::On);
         }
         source.fill(8)?;
         let window = source.window();
@@ -122,11 +108,7 @@ impl Zstd {
         let offset = source.offset();
         if window.starts_with(&MAGIC) {
             members.begin(offset);
-            self.frame = Some(Frame {
-                offset,
-                made: 0,
-                gentle: None,
-            });
+            self.frame = Some(Frame { offset, made: 0, gentle: None });
         } else if let Some(head) = window.first_chunk::<8>()
             && head[0] & 0xf0 == 0x50
             && head[1..4] == SKIPPABLE_TAIL
@@ -136,9 +118,7 @@ impl Zstd {
                 problems.add(offset, Kind::TruncatedMember);
             }
         } else {
-            hunt::skip_junk(source, problems, &MAGIC, &mut |bytes| {
-                starts_frame(bytes, &mut self.decoder)
-            })?;
+            hunt::skip_junk(source, problems, &MAGIC, &mut |bytes| starts_frame(bytes, &mut self.decoder))?;
         }
         Ok(Step::On)
     }
@@ -169,10 +149,7 @@ impl Zstd {
         self.frame = Some(frame);
         if result.is_err() && frame.made == 0 && frame.gentle.is_none() && source.can_seek(offset) {
             self.decoder.reinit()?;
-            self.frame = Some(Frame {
-                gentle: Some(GENTLE_FIRST),
-                ..frame
-            });
+            self.frame = Some(Frame { gentle: Some(GENTLE_FIRST), ..frame });
             return source.seek(offset);
         }
         match result {
@@ -185,19 +162,13 @@ impl Zstd {
             Ok(_) => problems.add(offset, Kind::TruncatedMember),
             Err(error) => {
                 let text = error.to_string();
-                let kind = if text.contains("checksum") {
-                    Kind::BadChecksum
-                } else {
-                    Kind::CorruptData
-                };
+                let kind = if text.contains("checksum") { Kind::BadChecksum } else { Kind::CorruptData };
                 problems.add_with(offset, kind, || text);
             }
         }
         self.reset()?;
         self.budget.rewind(source, offset + 1)?;
-        hunt::find(source, &MAGIC, &mut |bytes| {
-            starts_frame(bytes, &mut self.decoder)
-        })?;
+        hunt::find(source, &MAGIC, &mut |bytes| starts_frame(bytes, &mut self.decoder))?;
         members.end(source.offset(), true, problems);
         Ok(())
     }

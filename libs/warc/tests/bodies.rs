@@ -33,9 +33,7 @@ fn zlib(plain: &[u8]) -> Vec<u8> {
 
 fn brotli(plain: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    brotli::CompressorWriter::new(&mut out, 4096, 5, 20)
-        .write_all(plain)
-        .unwrap();
+    brotli::CompressorWriter::new(&mut out, 4096, 5, 20).write_all(plain).unwrap();
     out
 }
 
@@ -52,30 +50,16 @@ fn chunked(body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn content_of_every_encoding() {
-    let text = "A page of text that is long enough to be packed. "
-        .repeat(200)
-        .into_bytes();
+    let text = "A page of text that is long enough to be packed. ".repeat(200).into_bytes();
     let text = &text[..];
     let cut = |bytes: Vec<u8>| bytes[..bytes.len() * 2 / 3].to_vec();
     // Name, headers, body, whether the content is the text (or only its start), kinds.
     let cases: &[(&str, &str, Vec<u8>, bool, &str)] = &[
         ("plain", "", text.to_vec(), true, ""),
-        (
-            "identity",
-            "Content-Encoding: identity\r\n",
-            text.to_vec(),
-            true,
-            "",
-        ),
+        ("identity", "Content-Encoding: identity\r\n", text.to_vec(), true, ""),
         ("gzip", "Content-Encoding: gzip\r\n", gzip(text), true, ""),
         ("x-gzip", "Content-Encoding: X-GZIP\r\n", gzip(text), true, ""),
-        (
-            "gzip with padding",
-            "Content-Encoding: gzip\r\n",
-            join(&[&gzip(text), &[0; 30]]),
-            true,
-            "",
-        ),
+        ("gzip with padding", "Content-Encoding: gzip\r\n", join(&[&gzip(text), &[0; 30]]), true, ""),
         (
             "two gzip members",
             "Content-Encoding: gzip\r\n",
@@ -83,29 +67,11 @@ fn content_of_every_encoding() {
             true,
             "",
         ),
-        (
-            "deflate with zlib",
-            "Content-Encoding: deflate\r\n",
-            zlib(text),
-            true,
-            "",
-        ),
-        (
-            "deflate without",
-            "Content-Encoding: deflate\r\n",
-            deflate(text),
-            true,
-            "",
-        ),
+        ("deflate with zlib", "Content-Encoding: deflate\r\n", zlib(text), true, ""),
+        ("deflate without", "Content-Encoding: deflate\r\n", deflate(text), true, ""),
         ("brotli", "Content-Encoding: br\r\n", brotli(text), true, ""),
         ("zstd", "Content-Encoding: zstd\r\n", zstd(text, &[]), true, ""),
-        (
-            "gzip in gzip",
-            "Content-Encoding: gzip, gzip\r\n",
-            gzip(&gzip(text)),
-            true,
-            "",
-        ),
+        ("gzip in gzip", "Content-Encoding: gzip, gzip\r\n", gzip(&gzip(text)), true, ""),
         (
             "brotli in gzip",
             "Content-Encoding: br\r\nContent-Encoding: gzip\r\n",
@@ -120,62 +86,14 @@ fn content_of_every_encoding() {
             true,
             "",
         ),
-        (
-            "chunked",
-            "transfer-encoding: Chunked\r\n",
-            chunked(text),
-            true,
-            "",
-        ),
-        (
-            "gzip that is not",
-            "Content-Encoding: gzip\r\n",
-            text.to_vec(),
-            true,
-            "encoding-lie",
-        ),
-        (
-            "deflate that is not",
-            "Content-Encoding: deflate\r\n",
-            text.to_vec(),
-            true,
-            "encoding-lie",
-        ),
-        (
-            "brotli that is not",
-            "Content-Encoding: br\r\n",
-            text.to_vec(),
-            true,
-            "encoding-lie",
-        ),
-        (
-            "zstd that is not",
-            "Content-Encoding: zstd\r\n",
-            text.to_vec(),
-            true,
-            "encoding-lie",
-        ),
-        (
-            "only the inner one is a lie",
-            "Content-Encoding: gzip, gzip\r\n",
-            gzip(text),
-            true,
-            "encoding-lie",
-        ),
-        (
-            "unknown",
-            "Content-Encoding: rot13\r\n",
-            text.to_vec(),
-            true,
-            "unknown-encoding",
-        ),
-        (
-            "chunked that is not",
-            "Transfer-Encoding: chunked\r\n",
-            text.to_vec(),
-            true,
-            "not-chunked",
-        ),
+        ("chunked", "transfer-encoding: Chunked\r\n", chunked(text), true, ""),
+        ("gzip that is not", "Content-Encoding: gzip\r\n", text.to_vec(), true, "encoding-lie"),
+        ("deflate that is not", "Content-Encoding: deflate\r\n", text.to_vec(), true, "encoding-lie"),
+        ("brotli that is not", "Content-Encoding: br\r\n", text.to_vec(), true, "encoding-lie"),
+        ("zstd that is not", "Content-Encoding: zstd\r\n", text.to_vec(), true, "encoding-lie"),
+        ("only the inner one is a lie", "Content-Encoding: gzip, gzip\r\n", gzip(text), true, "encoding-lie"),
+        ("unknown", "Content-Encoding: rot13\r\n", text.to_vec(), true, "unknown-encoding"),
+        ("chunked that is not", "Transfer-Encoding: chunked\r\n", text.to_vec(), true, "not-chunked"),
         (
             "chunked, no last chunk",
             "Transfer-Encoding: chunked\r\n",
@@ -193,20 +111,13 @@ fn content_of_every_encoding() {
             true,
             "broken-chunk",
         ),
-        (
-            "chunked, cut",
-            "Transfer-Encoding: chunked\r\n",
-            cut(chunked(text)),
-            false,
-            "broken-chunk",
-        ),
+        ("chunked, cut", "Transfer-Encoding: chunked\r\n", cut(chunked(text)), false, "broken-chunk"),
         (
             "gzip, cut",
             "Content-Encoding: gzip\r\n",
             {
-                let noise: Vec<u8> = (0..60_000_u32)
-                    .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
-                    .collect();
+                let noise: Vec<u8> =
+                    (0..60_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
                 cut(gzip(&join(&[text, &noise])))
             },
             false,
@@ -222,12 +133,8 @@ fn content_of_every_encoding() {
             let mut content = Vec::new();
             record.content().unwrap().read_to_end(&mut content).unwrap();
             record.finish().unwrap();
-            let got = record
-                .problems()
-                .iter()
-                .map(|problem| problem.kind.code())
-                .collect::<Vec<_>>()
-                .join(" ");
+            let got =
+                record.problems().iter().map(|problem| problem.kind.code()).collect::<Vec<_>>().join(" ");
             let right = if *whole {
                 content == text
             } else {
@@ -271,10 +178,7 @@ fn segments_come_together() {
         record.finish().unwrap();
         assert_eq!(record.problems(), []);
     }
-    assert_eq!(
-        offered,
-        [Offered::Taken, Offered::Foreign, Offered::Taken, Offered::Taken]
-    );
+    assert_eq!(offered, [Offered::Taken, Offered::Foreign, Offered::Taken, Offered::Taken]);
     assert_eq!(assembly.is_complete(), Some(true));
     assert_eq!(out, whole);
 }

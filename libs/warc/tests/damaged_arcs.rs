@@ -13,12 +13,7 @@ fn arcs() {
     let line = |line: &str| join(&[&f, &arc(&line.replace("LEN", &len.to_string()), &block), &b]);
     let cases: &[(&str, Vec<u8>, &str, &str)] = &[
         ("sound", join(&[&f, &a, &b]), "test.arc 1 2", ""),
-        (
-            "sound gzip",
-            join(&[&gzip(&f), &gzip(&a), &gzip(&b)]),
-            "test.arc 1 2",
-            "",
-        ),
+        ("sound gzip", join(&[&gzip(&f), &gzip(&a), &gzip(&b)]), "test.arc 1 2", ""),
         ("without filedesc", join(&[&a, &b]), "1 2", "arc-without-filedesc"),
         (
             "version 2",
@@ -50,12 +45,7 @@ fn arcs() {
             "test.arc 1 2",
             "arc-transposed-header",
         ),
-        (
-            "a date of 8 digits",
-            line("http://x/1 192.0.2.1 20260102 text/html LEN"),
-            "test.arc 1 2",
-            "",
-        ),
+        ("a date of 8 digits", line("http://x/1 192.0.2.1 20260102 text/html LEN"), "test.arc 1 2", ""),
         (
             "a date of 16 digits",
             line("http://x/1 192.0.2.1 2026010203040506 text/html LEN"),
@@ -68,12 +58,7 @@ fn arcs() {
             "test.arc 1 2",
             "bad-date",
         ),
-        (
-            "no date",
-            line("http://x/1 192.0.2.1 deadbeef text/html LEN"),
-            "test.arc 1 2",
-            "bad-date",
-        ),
+        ("no date", line("http://x/1 192.0.2.1 deadbeef text/html LEN"), "test.arc 1 2", "bad-date"),
         (
             "negative length",
             line("http://x/1 192.0.2.1 20260102030405 text/html -1"),
@@ -100,11 +85,7 @@ fn arcs() {
         ),
         (
             "zero length",
-            join(&[
-                &f,
-                &arc("http://x/1 192.0.2.1 20260102030405 text/html 0", b""),
-                &b,
-            ]),
+            join(&[&f, &arc("http://x/1 192.0.2.1 20260102030405 text/html 0", b""), &b]),
             "test.arc 1 2",
             "http-no-head",
         ),
@@ -119,12 +100,7 @@ fn arcs() {
             "test.arc 1 2",
             "odd-target-uri",
         ),
-        (
-            "ARC and WARC in one file",
-            join(&[&gzip(&f), &gzip(&a), &gzip(&record(3))]),
-            "test.arc 1 3",
-            "",
-        ),
+        ("ARC and WARC in one file", join(&[&gzip(&f), &gzip(&a), &gzip(&record(3))]), "test.arc 1 3", ""),
     ];
     check_all(cases);
 }

@@ -55,45 +55,19 @@ fn drain(name: &str, input: impl Read + Send + 'static) {
 #[test]
 fn no_file_takes_more_than_64_mb() {
     const LONG: u64 = 70 << 20;
-    let made = |head: Vec<u8>, fill: &'static [u8]| Made {
-        head,
-        at: 0,
-        fill,
-        left: LONG,
-    };
-    drain(
-        "a huge block",
-        made(header(1, "1000000000000", "").into_bytes(), b"x"),
-    );
-    drain(
-        "a block without length",
-        made(header(1, "", "").into_bytes(), b"lorem\n"),
-    );
+    let made = |head: Vec<u8>, fill: &'static [u8]| Made { head, at: 0, fill, left: LONG };
+    drain("a huge block", made(header(1, "1000000000000", "").into_bytes(), b"x"));
+    drain("a block without length", made(header(1, "", "").into_bytes(), b"lorem\n"));
     drain("a header without end", made(b"WARC/1.1\r\nX: ".to_vec(), b"x"));
-    drain(
-        "header lines without end",
-        made(b"WARC/1.1\r\n".to_vec(), b"X-Y: z\r\n"),
-    );
-    drain(
-        "an HTTP head without end",
-        made(header(1, "100000000", "").into_bytes(), b"HTTP/1.1 200 OK\r\n"),
-    );
+    drain("header lines without end", made(b"WARC/1.1\r\n".to_vec(), b"X-Y: z\r\n"));
+    drain("an HTTP head without end", made(header(1, "100000000", "").into_bytes(), b"HTTP/1.1 200 OK\r\n"));
     drain(
         "an ARC line without end",
-        made(
-            b"filedesc://x 0.0.0.0 20260102030405 text/plain 0\n".to_vec(),
-            b"y",
-        ),
+        made(b"filedesc://x 0.0.0.0 20260102030405 text/plain 0\n".to_vec(), b"y"),
     );
     drain("garbage", made(Vec::new(), b"no record\n"));
-    drain(
-        "zeros after a member",
-        made(common::gzip(&common::record(1)), b"\0"),
-    );
-    drain(
-        "half magics",
-        made(common::gzip(&common::record(1)), &[0x1f, 0x8b, 8, 0]),
-    );
+    drain("zeros after a member", made(common::gzip(&common::record(1)), b"\0"));
+    drain("half magics", made(common::gzip(&common::record(1)), &[0x1f, 0x8b, 8, 0]));
     drain("empty lines", made(common::record(1), b"\r\n"));
     let mut dictionary = skippable(13, b"");
     dictionary[4..8].copy_from_slice(&u32::MAX.to_le_bytes());

@@ -15,11 +15,7 @@ fn seeds() -> Vec<Vec<u8>> {
         join(&[&gzip(&a), &gzip(&b), &gzip(&c)]),
         gzip(&join(&[&a, &b, &c])),
         join(&[&zstd(&a, &[]), &zstd(&b, &[])]),
-        join(&[
-            &skippable(13, &dictionary),
-            &zstd(&a, &dictionary),
-            &zstd(&b, &dictionary),
-        ]),
+        join(&[&skippable(13, &dictionary), &zstd(&a, &dictionary), &zstd(&b, &dictionary)]),
         join(&[&filedesc(), &arc_page(1), &arc_page(2)]),
         join(&[&gzip(&filedesc()), &gzip(&arc_page(1))]),
     ]

@@ -44,17 +44,10 @@ fn check(name: &str, file: &[u8], step: usize) {
     assert!(!all.is_empty());
     for middle in (0..=len).step_by(step) {
         let (left, right) = (offsets(path, 0, middle), offsets(path, middle, len));
-        assert_eq!(
-            [&left[..], &right[..]].concat(),
-            all,
-            "{name}: divided at {middle}"
-        );
+        assert_eq!([&left[..], &right[..]].concat(), all, "{name}: divided at {middle}");
     }
     let cuts: Vec<u64> = (0..=7).map(|n| len * n / 7).collect();
-    let parts: Vec<_> = cuts
-        .windows(2)
-        .flat_map(|cut| offsets(path, cut[0], cut[1]))
-        .collect();
+    let parts: Vec<_> = cuts.windows(2).flat_map(|cut| offsets(path, cut[0], cut[1])).collect();
     assert_eq!(parts, all, "{name}: divided by seven");
 }
 
@@ -65,9 +58,8 @@ fn every_record_comes_once() {
 
     // An archived archive: its members stand verbatim inside ours.
     let inner: Vec<u8> = (0..60).flat_map(|n| gzip(&record(n))).collect();
-    let outer: Vec<u8> = (1000..1100)
-        .flat_map(|n| gzip(&stored(n, &join(&[&noise(3000, n), &inner]))))
-        .collect();
+    let outer: Vec<u8> =
+        (1000..1100).flat_map(|n| gzip(&stored(n, &join(&[&noise(3000, n), &inner])))).collect();
     check("archives inside", &outer, 60_013);
 
     // A nested member longer than what deflate stores in a row.
@@ -78,11 +70,7 @@ fn every_record_comes_once() {
     let damaged = join(&[&members[..100_000], b"junk", &members[150_000..]]);
     check("damaged", &damaged, 40_009);
 
-    let whole = gzip(
-        &(0..300)
-            .flat_map(|n| stored(n, &noise(900, n)))
-            .collect::<Vec<_>>(),
-    );
+    let whole = gzip(&(0..300).flat_map(|n| stored(n, &noise(900, n))).collect::<Vec<_>>());
     check("one member", &whole, 100_003);
 
     let plain: Vec<u8> = (0..50).flat_map(record).collect();

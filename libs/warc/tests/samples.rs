@@ -33,16 +33,8 @@ impl Outcome {
     }
 
     fn kinds(&self) -> String {
-        let list: Vec<_> = self
-            .problems
-            .iter()
-            .map(|(code, count)| format!("{code}={count}"))
-            .collect();
-        if list.is_empty() {
-            "-".to_owned()
-        } else {
-            list.join(",")
-        }
+        let list: Vec<_> = self.problems.iter().map(|(code, count)| format!("{code}={count}")).collect();
+        if list.is_empty() { "-".to_owned() } else { list.join(",") }
     }
 }
 
@@ -78,15 +70,8 @@ fn read(path: &Path) -> io::Result<Outcome> {
     // Every record that can be reached by its offset is found there.
     for (place, uri) in places.iter().filter(|(place, _)| place.is_seekable()) {
         let mut reader = Reader::open_at(path, place.offset)?;
-        let record = reader
-            .next()?
-            .unwrap_or_else(|| panic!("{}: nothing at {place:?}", path.display()));
-        assert_eq!(
-            record.target_uri(),
-            uri.as_deref(),
-            "{}: {place:?}",
-            path.display()
-        );
+        let record = reader.next()?.unwrap_or_else(|| panic!("{}: nothing at {place:?}", path.display()));
+        assert_eq!(record.target_uri(), uri.as_deref(), "{}: {place:?}", path.display());
         assert_eq!(record.place().offset, place.offset);
     }
     Ok(outcome)
@@ -104,10 +89,7 @@ fn every_sample_reads_as_expected() {
         .filter(|line| !line.starts_with('#'))
         .filter_map(|line| {
             let mut fields = line.split('\t');
-            Some((
-                fields.next()?,
-                (fields.next()?, fields.next()?, fields.next().unwrap_or_default()),
-            ))
+            Some((fields.next()?, (fields.next()?, fields.next()?, fields.next().unwrap_or_default())))
         })
         .collect();
 
@@ -129,32 +111,20 @@ fn every_sample_reads_as_expected() {
         let (records, kinds) = (outcome.records.to_string(), outcome.kinds());
         let (old_records, old_kinds, remark) = expected.get(name).copied().unwrap_or(("?", "?", ""));
         if (old_records, old_kinds) != (&records, &kinds) {
-            writeln!(
-                wrong,
-                "{name}: expected {old_records} {old_kinds}, got {records} {kinds}"
-            )
-            .unwrap();
+            writeln!(wrong, "{name}: expected {old_records} {old_kinds}, got {records} {kinds}").unwrap();
         }
         let (warcio, fastwarc) = (fields[6], fields[8]);
         let differs = |count: &str| count != "-" && count != records;
         // FastWARC reads no ARC; its count says nothing there.
         let differs = differs(warcio) || differs(fastwarc);
         if differs && remark.is_empty() {
-            writeln!(
-                wrong,
-                "{name}: {records} records, w={warcio} f={fastwarc}, and no remark says why"
-            )
-            .unwrap();
+            writeln!(wrong, "{name}: {records} records, w={warcio} f={fastwarc}, and no remark says why")
+                .unwrap();
         }
         if !differs && !remark.is_empty() {
             writeln!(wrong, "{name}: the remark is out of date").unwrap();
         }
-        writeln!(
-            fresh,
-            "{}",
-            format!("{name}\t{records}\t{kinds}\t{remark}").trim_end()
-        )
-        .unwrap();
+        writeln!(fresh, "{}", format!("{name}\t{records}\t{kinds}\t{remark}").trim_end()).unwrap();
     }
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         fs::write(EXPECT, fresh).unwrap();
@@ -184,11 +154,8 @@ fn sound_samples_show_no_damage() {
         while let Some(mut record) = reader.next().unwrap() {
             record.http().unwrap();
             record.finish().unwrap();
-            let damage: Vec<_> = record
-                .problems()
-                .iter()
-                .filter(|problem| problem.kind.level() == Level::Damage)
-                .collect();
+            let damage: Vec<_> =
+                record.problems().iter().filter(|problem| problem.kind.level() == Level::Damage).collect();
             assert!(damage.is_empty(), "{name}: {damage:?}");
         }
         assert!(reader.problems().is_empty(), "{name}: {:?}", reader.problems());

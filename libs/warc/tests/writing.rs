@@ -22,11 +22,7 @@ fn now() -> Date {
 
 fn options(compression: Compression) -> FileOptions {
     let info = vec![("software".to_owned(), "test".to_owned())];
-    FileOptions {
-        compression,
-        sync: SyncPolicy::Never,
-        info,
-    }
+    FileOptions { compression, sync: SyncPolicy::Never, info }
 }
 
 /// Reads a file that must be free of problems; answers the number of records.
@@ -65,20 +61,15 @@ fn pages() -> impl Strategy<Value = Vec<Page>> {
         Just(vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0]),
     ];
     let field = "[ -~]{0,40}".prop_map(|text| text.trim().as_bytes().to_vec());
-    let page = (
-        "[!-~]{1,60}",
-        any::<bool>(),
-        body,
-        field,
-        0..4_000_000_000_000_000_i64,
-    )
-        .prop_map(|(path, chunked, body, field, micros)| Page {
+    let page = ("[!-~]{1,60}", any::<bool>(), body, field, 0..4_000_000_000_000_000_i64).prop_map(
+        |(path, chunked, body, field, micros)| Page {
             uri: format!("http://example.org/{path}"),
             chunked,
             body,
             field,
             micros,
-        });
+        },
+    );
     vec(page, 1..6)
 }
 
@@ -157,10 +148,7 @@ fn all_types_are_written_and_clean() {
                 warcinfo = record.record_id().map(<[u8]>::to_vec);
             } else {
                 let id = record.header().get_text("WARC-Warcinfo-ID").unwrap();
-                assert_eq!(
-                    id.trim_matches(['<', '>']).as_bytes(),
-                    warcinfo.as_deref().unwrap()
-                );
+                assert_eq!(id.trim_matches(['<', '>']).as_bytes(), warcinfo.as_deref().unwrap());
             }
             if record.kind() == RecordType::Revisit {
                 let revisit = record.revisit().unwrap();
@@ -183,34 +171,22 @@ fn write_all_types(file: &mut WarcFile) {
     let id = response.record_id();
     let written = file.write(&mut response).unwrap();
     let request = b"POST / HTTP/1.1\r\nHost: example.org\r\n\r\n";
-    file.write(&mut NewRecord::request(uri, now(), request, b"a=b").concurrent_to(id))
-        .unwrap();
+    file.write(&mut NewRecord::request(uri, now(), request, b"a=b").concurrent_to(id)).unwrap();
     file.write(&mut NewRecord::metadata(uri, now(), b"via: http://example.com/\r\n").concurrent_to(id))
         .unwrap();
     file.write(
         &mut NewRecord::resource("urn:x:y", now(), "text/plain", b"resource").algorithm(Algorithm::Sha256),
     )
     .unwrap();
-    file.write(&mut NewRecord::conversion(
-        uri,
-        now(),
-        id,
-        "text/plain",
-        b"converted",
-    ))
-    .unwrap();
+    file.write(&mut NewRecord::conversion(uri, now(), id, "text/plain", b"converted")).unwrap();
     let digest = written.payload_digest.unwrap();
     let revisit = NewRecord::revisit(uri, now(), Profile::IdenticalPayloadDigest, digest, head);
-    file.write(&mut revisit.refers_to(id).refers_to_capture(uri, now()))
-        .unwrap();
+    file.write(&mut revisit.refers_to(id).refers_to_capture(uri, now())).unwrap();
     // A body that is not in memory, larger than what is packed in one call.
-    let body: Vec<u8> = (0..5_000_000_u32)
-        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
-        .collect();
+    let body: Vec<u8> = (0..5_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let len = body.len() as u64;
     let mut spilled = Cursor::new(body);
-    file.write(&mut NewRecord::response(uri, now(), b"", b"").stream(head, &mut spilled, len))
-        .unwrap();
+    file.write(&mut NewRecord::response(uri, now(), b"", b"").stream(head, &mut spilled, len)).unwrap();
 }
 
 #[test]
@@ -221,47 +197,20 @@ fn a_file_cut_anywhere_is_whole_after_reopening() {
         let open = folder.path().join("x.warc.open");
         let mut file = WarcFile::create(&path, &options(compression), now()).unwrap();
         let head = b"HTTP/1.1 200 OK\r\n\r\n";
-        file.write(&mut NewRecord::response(
-            "http://example.org/1",
-            now(),
-            head,
-            b"one",
-        ))
-        .unwrap();
-        let last = file
-            .write(&mut NewRecord::response(
-                "http://example.org/2",
-                now(),
-                head,
-                b"two",
-            ))
-            .unwrap();
+        file.write(&mut NewRecord::response("http://example.org/1", now(), head, b"one")).unwrap();
+        let last = file.write(&mut NewRecord::response("http://example.org/2", now(), head, b"two")).unwrap();
         drop(file);
         let bytes = fs::read(&open).unwrap();
         for cut in last.offset..=bytes.len() as u64 {
             fs::write(&open, &bytes[..cut as usize]).unwrap();
             let mut file = WarcFile::reopen(&path, &options(compression), now()).unwrap();
             let whole = cut == bytes.len() as u64;
-            assert_eq!(
-                file.size(),
-                if whole { cut } else { last.offset },
-                "{compression:?} cut at {cut}"
-            );
-            let written = file
-                .write(&mut NewRecord::response(
-                    "http://example.org/3",
-                    now(),
-                    head,
-                    b"three",
-                ))
-                .unwrap();
+            assert_eq!(file.size(), if whole { cut } else { last.offset }, "{compression:?} cut at {cut}");
+            let written =
+                file.write(&mut NewRecord::response("http://example.org/3", now(), head, b"three")).unwrap();
             assert_eq!(written.offset, if whole { cut } else { last.offset });
             drop(file);
-            assert_eq!(
-                check_clean(&open),
-                3 + u64::from(whole),
-                "{compression:?} cut at {cut}"
-            );
+            assert_eq!(check_clean(&open), 3 + u64::from(whole), "{compression:?} cut at {cut}");
         }
         // Cut in the very first record: nothing is left, and a new warcinfo record is written.
         fs::write(&open, &bytes[..9]).unwrap();
@@ -293,10 +242,7 @@ fn a_series_rolls_over_and_keeps_groups_together() {
     let mut total = 0;
     for (at, path) in files.iter().enumerate() {
         let name = path.file_name().unwrap().to_str().unwrap();
-        assert!(
-            name.starts_with("T-") && name.ends_with(&format!("-{:03}.warc.gz", at + 7)),
-            "{name}"
-        );
+        assert!(name.starts_with("T-") && name.ends_with(&format!("-{:03}.warc.gz", at + 7)), "{name}");
         let records = check_clean(path);
         assert_eq!(records % 2, 1, "a warcinfo record and pairs");
         total += records - 1;
@@ -312,29 +258,17 @@ fn what_cannot_be_written_leaves_the_file_as_it_was() {
     let bad = |value: &[u8]| NewRecord::new(RecordType::Metadata, now()).field("X-Any", value);
     let size = file.size();
     assert!(file.write(&mut bad(b"two\r\nlines")).is_err());
-    assert!(
-        file.write(&mut NewRecord::new(RecordType::Metadata, now()).field("X Any", b"x"))
-            .is_err()
-    );
+    assert!(file.write(&mut NewRecord::new(RecordType::Metadata, now()).field("X Any", b"x")).is_err());
     let mut short = Cursor::new(vec![0; 10]);
     let digest = Digest::of(Algorithm::Sha1, b"");
     let mut stream = NewRecord::resource("urn:x", now(), "x/y", b"")
         .stream(b"", &mut short, 6_000_000)
         .block_digest(digest)
         .payload_digest(digest);
-    assert_eq!(
-        file.write(&mut stream).unwrap_err().kind(),
-        io::ErrorKind::UnexpectedEof
-    );
+    assert_eq!(file.write(&mut stream).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     assert_eq!(file.size(), size);
     let uri = "http://example.org/\r\nX-Injected: yes";
-    file.write(&mut NewRecord::response(
-        uri,
-        now(),
-        b"HTTP/1.1 200 OK\r\n\r\n",
-        b"",
-    ))
-    .unwrap();
+    file.write(&mut NewRecord::response(uri, now(), b"HTTP/1.1 200 OK\r\n\r\n", b"")).unwrap();
     let path = file.close().unwrap();
     assert_eq!(check_clean(&path), 2);
     assert!(WarcFile::create(&path, &options(Compression::None), now()).is_err());

@@ -32,12 +32,8 @@ impl Work<'_> {
                 (kind.to_owned(), owner.to_owned(), length(lease), i64::from(n)),
                 |tx, (kind, owner, lease, n)| {
                     Box::pin(async move {
-                        let query = tx
-                            .timed(&CLAIM)
-                            .bind(kind.as_str())
-                            .bind(owner.as_str())
-                            .bind(*lease)
-                            .bind(*n);
+                        let query =
+                            tx.timed(&CLAIM).bind(kind.as_str()).bind(owner.as_str()).bind(*lease).bind(*n);
                         claims(&tx.rows(query).await?)
                     })
                 },
@@ -48,27 +44,19 @@ impl Work<'_> {
     /// Prolongs the lease: it now ends `lease` from now. Gives the new end.
     pub async fn renew(&self, claim: &Claim, lease: Duration) -> Result<Timestamp, Error> {
         self.0
-            .write_one(
-                "renew the lease",
-                (claim.clone(), length(lease)),
-                |tx, (claim, lease)| {
-                    Box::pin(async move {
-                        let query = held(tx, &RENEW, claim).bind(*lease);
-                        let row = kept(tx, query, claim).await?;
-                        row.time("due_at")
-                    })
-                },
-            )
+            .write_one("renew the lease", (claim.clone(), length(lease)), |tx, (claim, lease)| {
+                Box::pin(async move {
+                    let query = held(tx, &RENEW, claim).bind(*lease);
+                    let row = kept(tx, query, claim).await?;
+                    row.time("due_at")
+                })
+            })
             .await
     }
 
     /// The work is done, for ever.
     pub async fn finish(&self, claim: &Claim) -> Result<(), Error> {
-        self.0
-            .write_one("finish the work", claim.clone(), |tx, claim| {
-                Box::pin(finish(tx, claim))
-            })
-            .await
+        self.0.write_one("finish the work", claim.clone(), |tx, claim| Box::pin(finish(tx, claim))).await
     }
 
     /// The attempt failed. The work comes back after `retry_after`, or is given up if this was the last attempt:
@@ -78,11 +66,7 @@ impl Work<'_> {
             .write_one(
                 "record the failure",
                 // The text may come from the web, and PostgreSQL keeps no NUL.
-                (
-                    claim.clone(),
-                    error.replace('\0', "\u{fffd}"),
-                    length(retry_after),
-                ),
+                (claim.clone(), error.replace('\0', "\u{fffd}"), length(retry_after)),
                 |tx, (claim, error, retry_after)| {
                     Box::pin(async move {
                         let query = held(tx, &FAIL, claim).bind(error.as_str()).bind(*retry_after);
@@ -179,9 +163,7 @@ fn held<'q>(tx: &Tx<'_>, sql: &'static Sql, claim: &Claim) -> Query<'q> {
 }
 
 async fn kept(tx: &mut Tx<'_>, query: Query<'_>, claim: &Claim) -> Result<AnyRow, Fail> {
-    let lost = || Error::LeaseLost {
-        what: format!("{} {}", claim.kind, claim.key),
-    };
+    let lost = || Error::LeaseLost { what: format!("{} {}", claim.kind, claim.key) };
     Ok(tx.row(query).await?.ok_or_else(lost)?)
 }
 

@@ -58,14 +58,7 @@ pub struct Offer {
 impl Offer {
     pub fn new(kind: impl Into<String>, key: impl Into<String>, payload: Value) -> Self {
         let (kind, key) = (kind.into(), key.into());
-        Self {
-            kind,
-            key,
-            payload,
-            priority: 0,
-            not_before: None,
-            attempts_max: 5,
-        }
+        Self { kind, key, payload, priority: 0, not_before: None, attempts_max: 5 }
     }
 
     #[must_use]
@@ -75,10 +68,7 @@ impl Offer {
 
     #[must_use]
     pub fn not_before(self, time: Timestamp) -> Self {
-        Self {
-            not_before: Some(time),
-            ..self
-        }
+        Self { not_before: Some(time), ..self }
     }
 
     #[must_use]
@@ -161,12 +151,7 @@ pub struct WorkFilter {
 
 impl Default for WorkFilter {
     fn default() -> Self {
-        Self {
-            kind: None,
-            state: None,
-            after: None,
-            limit: 100,
-        }
+        Self { kind: None, state: None, after: None, limit: 100 }
     }
 }
 

@@ -16,9 +16,7 @@ use crate::row::{Columns, length, micros_or_none};
 impl Work<'_> {
     /// Offers work. The same kind and key offered again changes nothing, whatever state it is in.
     pub async fn offer(&self, offer: Offer) -> Result<Offered, Error> {
-        self.0
-            .write_one("offer work", offer, |tx, new| Box::pin(offer_one(tx, new)))
-            .await
+        self.0.write_one("offer work", offer, |tx, new| Box::pin(offer_one(tx, new))).await
     }
 
     /// Offers all of them, or none if one cannot be.
@@ -49,21 +47,15 @@ impl Work<'_> {
 
     pub async fn find(&self, kind: &str, key: &str) -> Result<Option<Item>, Error> {
         self.0
-            .read(
-                "read the work",
-                (kind.to_owned(), key.to_owned()),
-                |tx, (kind, key)| Box::pin(async move { find(tx, kind, key).await }),
-            )
+            .read("read the work", (kind.to_owned(), key.to_owned()), |tx, (kind, key)| {
+                Box::pin(async move { find(tx, kind, key).await })
+            })
             .await
     }
 
     /// The items that pass the filter, in the order they were offered.
     pub async fn list(&self, filter: &WorkFilter) -> Result<Vec<Item>, Error> {
-        self.0
-            .read("list the work", filter.clone(), |tx, filter| {
-                Box::pin(list(tx, filter))
-            })
-            .await
+        self.0.read("list the work", filter.clone(), |tx, filter| Box::pin(list(tx, filter))).await
     }
 
     pub async fn counts(&self, kind: &str) -> Result<Counts, Error> {
@@ -99,16 +91,12 @@ impl Work<'_> {
     /// Deletes what was done longer ago than `age`, and counts it. Its keys can then be offered anew.
     pub async fn prune(&self, kind: &str, age: Duration) -> Result<u64, Error> {
         self.0
-            .write_one(
-                "delete old work",
-                (kind.to_owned(), length(age)),
-                |tx, (kind, age)| {
-                    Box::pin(async move {
-                        let query = tx.timed(&PRUNE).bind(kind.as_str()).bind(*age);
-                        tx.run(query).await
-                    })
-                },
-            )
+            .write_one("delete old work", (kind.to_owned(), length(age)), |tx, (kind, age)| {
+                Box::pin(async move {
+                    let query = tx.timed(&PRUNE).bind(kind.as_str()).bind(*age);
+                    tx.run(query).await
+                })
+            })
             .await
     }
 }
@@ -119,11 +107,7 @@ static OFFER: Sql = Sql::new(
      ON CONFLICT (kind, key) DO NOTHING",
 );
 static GET: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM work WHERE id = $1"));
-static FIND: Sql = Sql::new(concat!(
-    "SELECT ",
-    columns!(),
-    " FROM work WHERE kind = $1 AND key = $2"
-));
+static FIND: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM work WHERE kind = $1 AND key = $2"));
 static COUNTS: Sql = Sql::new(
     "SELECT outcome, CASE WHEN lease_owner IS NULL THEN 0 ELSE 1 END AS claimed, count(*) AS count
      FROM work WHERE kind = $1 AND outcome IS NULL GROUP BY 1, 2
@@ -144,10 +128,7 @@ static PRUNE: Sql =
 pub(crate) async fn offer_one(tx: &mut Tx<'_>, new: &Offer) -> Result<Offered, Fail> {
     // PostgreSQL cannot keep it, and both engines behave alike. The payload is JSON, which spells it out.
     if new.kind.contains('\0') || new.key.contains('\0') {
-        return Err(Error::BadText {
-            what: "key of the work",
-        }
-        .into());
+        return Err(Error::BadText { what: "key of the work" }.into());
     }
     let id = WorkId::new();
     let query = tx
@@ -160,21 +141,11 @@ pub(crate) async fn offer_one(tx: &mut Tx<'_>, new: &Offer) -> Result<Offered, F
         .bind(micros_or_none(new.not_before))
         .bind(i64::from(new.attempts_max));
     if tx.run(query).await? == 1 {
-        return Ok(Offered {
-            id,
-            new: true,
-            state: State::Ready,
-        });
+        return Ok(Offered { id, new: true, state: State::Ready });
     }
-    let gone = || Error::NotFound {
-        what: format!("{} {}, which was just pruned", new.kind, new.key),
-    };
+    let gone = || Error::NotFound { what: format!("{} {}, which was just pruned", new.kind, new.key) };
     let known = find(tx, &new.kind, &new.key).await?.ok_or_else(gone)?;
-    Ok(Offered {
-        id: known.id,
-        new: false,
-        state: known.state,
-    })
+    Ok(Offered { id: known.id, new: false, state: known.state })
 }
 
 async fn find(tx: &mut Tx<'_>, kind: &str, key: &str) -> Result<Option<Item>, Fail> {
@@ -187,22 +158,12 @@ async fn list(tx: &mut Tx<'_>, filter: &WorkFilter) -> Result<Vec<Item>, Fail> {
     let conditions = [
         (filter.kind.is_some(), "kind = $1"),
         (filter.after.is_some(), "id > $2"),
-        (
-            filter.state == Some(State::Ready),
-            "outcome IS NULL AND lease_owner IS NULL",
-        ),
-        (
-            filter.state == Some(State::Claimed),
-            "outcome IS NULL AND lease_owner IS NOT NULL",
-        ),
+        (filter.state == Some(State::Ready), "outcome IS NULL AND lease_owner IS NULL"),
+        (filter.state == Some(State::Claimed), "outcome IS NULL AND lease_owner IS NOT NULL"),
         (filter.state == Some(State::Done), "outcome = 'done'"),
         (filter.state == Some(State::Failed), "outcome = 'failed'"),
     ];
-    let asked: Vec<_> = conditions
-        .iter()
-        .filter(|(asked, _)| *asked)
-        .map(|(_, sql)| *sql)
-        .collect();
+    let asked: Vec<_> = conditions.iter().filter(|(asked, _)| *asked).map(|(_, sql)| *sql).collect();
     if !asked.is_empty() {
         sql.push_str(" WHERE ");
         sql.push_str(&asked.join(" AND "));
@@ -217,23 +178,14 @@ async fn list(tx: &mut Tx<'_>, filter: &WorkFilter) -> Result<Vec<Item>, Fail> {
 
 async fn retry(tx: &mut Tx<'_>, id: WorkId, actor: &Actor) -> Result<Item, Fail> {
     let query = tx.timed(&RETRY).bind(id.to_string());
-    let row = tx.row(query).await?.ok_or_else(|| Error::NotFound {
-        what: format!("failed work with the id {id}"),
-    })?;
+    let row = tx
+        .row(query)
+        .await?
+        .ok_or_else(|| Error::NotFound { what: format!("failed work with the id {id}") })?;
     let item = item(&row)?;
     let before = Some(json!({ "state": State::Failed, "error": item.last_error }));
     let after = Some(json!({ "state": item.state }));
     let subject = format!("work:{} {}", item.kind, item.key);
-    audit::append(
-        tx,
-        actor,
-        Record {
-            act: "work.retry",
-            subject,
-            before,
-            after,
-        },
-    )
-    .await?;
+    audit::append(tx, actor, Record { act: "work.retry", subject, before, after }).await?;
     Ok(item)
 }

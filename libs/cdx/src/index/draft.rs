@@ -114,11 +114,7 @@ impl Draft {
             None => self.timestamp.push('-'),
         }
         let header = record.header();
-        self.digest.set_opt(
-            header
-                .get("WARC-Payload-Digest")
-                .filter(|digest| !digest.is_empty()),
-        );
+        self.digest.set_opt(header.get("WARC-Payload-Digest").filter(|digest| !digest.is_empty()));
         self.record_id.clear();
         self.concurrent_to.clear();
         if options.pairs() {
@@ -172,17 +168,13 @@ impl Draft {
             return Ok(());
         }
         let named = match record.http()?.and_then(|http| http.get("Content-Length")) {
-            Some(text) => std::str::from_utf8(text)
-                .ok()
-                .and_then(|text| text.trim().parse().ok())
-                .unwrap_or(0),
+            Some(text) => {
+                std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+            }
             None => BODY_BYTES_UNNAMED,
         };
         let limit = named.min(BODY_BYTES_MAX) as u64;
-        record
-            .content()?
-            .take(limit)
-            .read_to_end(&mut self.request.body)?;
+        record.content()?.take(limit).read_to_end(&mut self.request.body)?;
         Ok(())
     }
 
@@ -226,8 +218,7 @@ impl Request {
         self.method.clear();
         self.method.push_str(&decode(http.method()));
         self.content_type.clear();
-        self.content_type
-            .push_str(&decode(http.get("Content-Type").unwrap_or_default()));
+        self.content_type.push_str(&decode(http.get("Content-Type").unwrap_or_default()));
         self.headers.clear();
         for (place, field) in options.extra.iter().enumerate() {
             let value = match field {
@@ -242,10 +233,7 @@ impl Request {
     }
 
     pub(super) fn has_body(&self) -> bool {
-        self.present
-            && ["POST", "PUT"]
-                .iter()
-                .any(|method| self.method.eq_ignore_ascii_case(method))
+        self.present && ["POST", "PUT"].iter().any(|method| self.method.eq_ignore_ascii_case(method))
     }
 }
 
@@ -259,10 +247,7 @@ fn stored_length(record: &Record<'_>, plain: bool) -> Option<u64> {
 
 /// What stands before the first `;` or white space.
 fn bare_type(value: &[u8]) -> &[u8] {
-    let end = value
-        .iter()
-        .position(|b| *b == b';' || b.is_ascii_whitespace())
-        .unwrap_or(value.len());
+    let end = value.iter().position(|b| *b == b';' || b.is_ascii_whitespace()).unwrap_or(value.len());
     &value[..end]
 }
 

@@ -71,6 +71,10 @@ impl IndexReport {
 /// - Times with a zone are converted to UTC; it drops the zone. Short ARC dates are filled with zeros; it fills
 ///   them with the latest possible time. A date that cannot be read becomes `-`; it ends with an exception.
 /// - In CDX columns an empty value is `-` and a space `%20`; it writes them as they are.
+/// - Record types are matched in any case of letters, and ARC header lines that are short or transposed are put
+///   right first.
+/// - Lengths and digests of damaged blocks are those of what could be read.
+/// - A request whose body went into the key gets no digest.
 pub fn index(
     reader: &mut Reader,
     options: &IndexOptions,
@@ -95,11 +99,7 @@ pub fn index_file(
     {
         return Ok(report);
     }
-    let raw = if options.record_digests {
-        Some(File::open(path)?)
-    } else {
-        None
-    };
+    let raw = if options.record_digests { Some(File::open(path)?) } else { None };
     let mut indexer = Indexer::new(options, raw);
     indexer.run(&mut Reader::open(path)?, Span::whole(), &mut sink)?;
     Ok(indexer.report)
@@ -121,14 +121,7 @@ type Sink<'s> = &'s mut dyn FnMut(&[u8]) -> io::Result<()>;
 impl<'o> Indexer<'o> {
     fn new(options: &'o IndexOptions, raw: Option<File>) -> Self {
         let keyer = Keyer::new(options.dialect);
-        Self {
-            options,
-            keyer,
-            key: String::new(),
-            line: Vec::new(),
-            raw,
-            report: IndexReport::default(),
-        }
+        Self { options, keyer, key: String::new(), line: Vec::new(), raw, report: IndexReport::default() }
     }
 
     /// Indexes the records that begin in `span`. Returns where the first record behind it begins.
@@ -196,11 +189,7 @@ impl<'o> Indexer<'o> {
         let url = draft.url.get().unwrap_or("");
         let posted = request.filter(|request| self.options.post_append && request.request.has_body());
         let query = posted.map(|request| {
-            body_query(
-                &request.request.content_type,
-                &request.request.body,
-                self.options.spelling,
-            )
+            body_query(&request.request.content_type, &request.request.body, self.options.spelling)
         });
         self.key.clear();
         match (posted, &query) {
@@ -253,16 +242,11 @@ fn extra_fields(
 ) -> Vec<(Cow<'static, str>, serde_json::Value)> {
     // A request without its response is its own request.
     let own = draft.request.present.then_some(draft);
-    let headers = request
-        .or(own)
-        .map_or(&[][..], |request| &request.request.headers);
+    let headers = request.or(own).map_or(&[][..], |request| &request.request.headers);
     let mut values: Vec<&(usize, String)> = draft.extra.iter().chain(headers).collect();
     values.sort_by_key(|(place, _)| *place);
     let field = |(place, value): &(usize, String)| {
-        (
-            Cow::Owned(options.extra[*place].name()),
-            serde_json::Value::String(value.clone()),
-        )
+        (Cow::Owned(options.extra[*place].name()), serde_json::Value::String(value.clone()))
     };
     values.into_iter().map(field).collect()
 }

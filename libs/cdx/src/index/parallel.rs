@@ -70,11 +70,7 @@ pub(super) fn index(
         chunk_bytes,
         chunks,
         starts: (0..chunks).map(|_| OnceLock::new()).collect(),
-        queue: Mutex::new(Queue {
-            taken: 0,
-            delivered: 0,
-            stopped: false,
-        }),
+        queue: Mutex::new(Queue { taken: 0, delivered: 0, stopped: false }),
         moved: Condvar::new(),
         ahead: threads * 2,
     };
@@ -148,10 +144,7 @@ impl Job<'_> {
                     Some(start) if start == span.start => {}
                     // The one before has read all of this span, or more: nothing of it is left to say.
                     Some(start) if span.is_behind(start) => {
-                        part = Part {
-                            next: Some(start),
-                            ..Part::empty()
-                        }
+                        part = Part { next: Some(start), ..Part::empty() }
                     }
                     Some(start) => part = self.index_span(Span { start, end: span.end })?,
                     None => part = Part::empty(),
@@ -195,33 +188,19 @@ impl Job<'_> {
     }
 
     fn index_span(&self, span: Span) -> io::Result<Part> {
-        let raw = if self.options.record_digests {
-            Some(File::open(self.path)?)
-        } else {
-            None
-        };
+        let raw = if self.options.record_digests { Some(File::open(self.path)?) } else { None };
         let mut indexer = Indexer::new(self.options, raw);
         let mut lines = Vec::new();
         let next = indexer.run(&mut Reader::open_at(self.path, span.start)?, span, &mut |line| {
             lines.extend_from_slice(line);
             Ok(())
         })?;
-        Ok(Part {
-            span: Some(span),
-            lines,
-            report: indexer.report,
-            next,
-        })
+        Ok(Part { span: Some(span), lines, report: indexer.report, next })
     }
 }
 
 impl Part {
     fn empty() -> Self {
-        Self {
-            span: None,
-            lines: Vec::new(),
-            report: IndexReport::default(),
-            next: None,
-        }
+        Self { span: None, lines: Vec::new(), report: IndexReport::default(), next: None }
     }
 }

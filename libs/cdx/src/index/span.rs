@@ -15,10 +15,7 @@ pub(super) struct Span {
 
 impl Span {
     pub(super) const fn whole() -> Self {
-        Self {
-            start: 0,
-            end: u64::MAX,
-        }
+        Self { start: 0, end: u64::MAX }
     }
 
     pub(super) const fn is_behind(&self, offset: u64) -> bool {

@@ -9,11 +9,7 @@ use std::fmt::{self, Write as _};
 
 /// The arguments, or `None` if the body is neither JSON nor lines of JSON.
 pub(super) fn query(body: &[u8], spelling: Spelling) -> Option<String> {
-    let mut leaves = Leaves {
-        out: String::new(),
-        counts: HashMap::new(),
-        spelling,
-    };
+    let mut leaves = Leaves { out: String::new(), counts: HashMap::new(), spelling };
     if let Ok(value) = serde_json::from_slice::<Json>(body) {
         leaves.push("", &value);
         return Some(leaves.out);
@@ -191,12 +187,7 @@ pub fn modern_spelling(query: &str) -> String {
 
 /// A number that Python prints for a float and JavaScript would print otherwise.
 fn python_float(value: &str) -> Option<f64> {
-    let looks = value
-        .bytes()
-        .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e'));
-    let number: f64 = value
-        .parse()
-        .ok()
-        .filter(|_| looks && value.contains(['.', 'e']))?;
+    let looks = value.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e'));
+    let number: f64 = value.parse().ok().filter(|_| looks && value.contains(['.', 'e']))?;
     (float(number, Spelling::Python) == value).then_some(number)
 }

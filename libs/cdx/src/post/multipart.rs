@@ -40,10 +40,7 @@ fn after_border<'b>(body: &'b [u8], border: &[u8]) -> Option<&'b [u8]> {
 fn split_at_border<'b>(rest: &'b [u8], border: &[u8]) -> Option<(&'b [u8], &'b [u8])> {
     let at = memmem::find_iter(rest, border).find(|at| *at == 0 || rest[at - 1] == b'\n')?;
     let part = rest[..at].strip_suffix(b"\n").unwrap_or(&rest[..at]);
-    Some((
-        part.strip_suffix(b"\r").unwrap_or(part),
-        &rest[at + border.len()..],
-    ))
+    Some((part.strip_suffix(b"\r").unwrap_or(part), &rest[at + border.len()..]))
 }
 
 fn name_and_value(part: &[u8]) -> Option<(String, &[u8])> {
@@ -54,10 +51,9 @@ fn name_and_value(part: &[u8]) -> Option<(String, &[u8])> {
         _ => (part, &part[part.len()..]),
     };
     let head = String::from_utf8_lossy(head);
-    let disposition = head.lines().find(|line| {
-        line.get(..20)
-            .is_some_and(|name| name.eq_ignore_ascii_case("content-disposition:"))
-    })?;
+    let disposition = head
+        .lines()
+        .find(|line| line.get(..20).is_some_and(|name| name.eq_ignore_ascii_case("content-disposition:")))?;
     Some((parameter(disposition, "name")?, value))
 }
 
@@ -66,10 +62,7 @@ fn parameter(line: &str, name: &str) -> Option<String> {
     let mut rest = line;
     while let Some(at) = rest.find(';') {
         rest = rest[at + 1..].trim_start();
-        let Some(value) = rest
-            .strip_prefix(name)
-            .and_then(|rest| rest.trim_start().strip_prefix('='))
-        else {
+        let Some(value) = rest.strip_prefix(name).and_then(|rest| rest.trim_start().strip_prefix('=')) else {
             continue;
         };
         let value = value.trim_start();

@@ -8,27 +8,16 @@ pub(super) fn float(value: f64, spelling: Spelling) -> String {
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let digits = digits.replace('.', "");
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    let sign = if value.is_sign_negative() && (value != 0.0 || spelling == Spelling::Python) {
-        "-"
-    } else {
-        ""
-    };
+    let sign =
+        if value.is_sign_negative() && (value != 0.0 || spelling == Spelling::Python) { "-" } else { "" };
     // Where each language changes to exponents.
     let plain = match spelling {
         Spelling::Modern => (-6..21).contains(&exponent),
         Spelling::Python => (-4..16).contains(&exponent),
     };
-    let body = if plain {
-        positional(&digits, exponent)
-    } else {
-        scientific(&digits, exponent, spelling)
-    };
+    let body = if plain { positional(&digits, exponent) } else { scientific(&digits, exponent, spelling) };
     let whole = plain && !body.contains('.');
-    let tail = if whole && spelling == Spelling::Python {
-        ".0"
-    } else {
-        ""
-    };
+    let tail = if whole && spelling == Spelling::Python { ".0" } else { "" };
     format!("{sign}{body}{tail}")
 }
 
@@ -65,11 +54,7 @@ mod tests {
             (0.0, "0", "0.0"),
             (-0.0, "0", "-0.0"),
             (1e16, "10000000000000000", "1e+16"),
-            (
-                123_456_789_012_345_680.0,
-                "123456789012345680",
-                "1.2345678901234568e+17",
-            ),
+            (123_456_789_012_345_680.0, "123456789012345680", "1.2345678901234568e+17"),
             (1e21, "1e+21", "1e+21"),
             (1e-5, "0.00001", "1e-05"),
             (1.5e-7, "1.5e-7", "1.5e-07"),

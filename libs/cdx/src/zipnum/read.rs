@@ -20,10 +20,7 @@ impl Location {
     /// Data files are looked for in `dir`: the shard's name as it is, or with `.cdx.gz` or `.gz` behind it.
     #[must_use]
     pub fn dir(dir: impl Into<PathBuf>) -> Self {
-        Self {
-            dir: dir.into(),
-            shards: HashMap::new(),
-        }
+        Self { dir: dir.into(), shards: HashMap::new() }
     }
 
     /// Reads a `.loc` file. Relative paths in it are relative to `dir`.
@@ -32,10 +29,7 @@ impl Location {
             let line = line?;
             let mut columns = line.trim_end().split('\t');
             if let Some(shard) = columns.next().filter(|shard| !shard.is_empty()) {
-                self.shards
-                    .entry(shard.to_owned())
-                    .or_default()
-                    .extend(columns.map(PathBuf::from));
+                self.shards.entry(shard.to_owned()).or_default().extend(columns.map(PathBuf::from));
             }
         }
         Ok(self)
@@ -44,12 +38,7 @@ impl Location {
     /// The first file that exists for a shard.
     #[must_use]
     pub fn find(&self, shard: &str) -> Option<PathBuf> {
-        let named = self
-            .shards
-            .get(shard)
-            .into_iter()
-            .flatten()
-            .map(|path| self.dir.join(path));
+        let named = self.shards.get(shard).into_iter().flatten().map(|path| self.dir.join(path));
         let usual = ["", ".cdx.gz", ".gz", ".cdxj.gz"].map(|end| self.dir.join(format!("{shard}{end}")));
         named.chain(usual).find(|path| path.is_file())
     }
@@ -110,10 +99,7 @@ impl Cluster {
     ) -> io::Result<()> {
         if open.as_ref().is_none_or(|(shard, _)| *shard != block.shard) {
             let path = self.location.find(&block.shard).ok_or_else(|| {
-                io::Error::new(
-                    io::ErrorKind::NotFound,
-                    format!("no data file for shard {:?}", block.shard),
-                )
+                io::Error::new(io::ErrorKind::NotFound, format!("no data file for shard {:?}", block.shard))
             })?;
             *open = Some((block.shard.clone(), File::open(path)?));
         }
@@ -173,9 +159,7 @@ impl ClusterLines<'_> {
         self.cluster.read_block(block, &mut self.open, &mut self.packed)?;
         self.text.clear();
         self.at = 0;
-        GzDecoder::new(self.packed.as_slice())
-            .take(BLOCK_TEXT_BYTES_MAX)
-            .read_to_end(&mut self.text)?;
+        GzDecoder::new(self.packed.as_slice()).take(BLOCK_TEXT_BYTES_MAX).read_to_end(&mut self.text)?;
         Ok(())
     }
 }

@@ -73,12 +73,8 @@ impl Summary {
     /// Which blocks may hold lines of `range`: the last that begins before it, and all that begin in it.
     #[must_use]
     pub fn blocks_in(&self, range: &KeyRange) -> Range<usize> {
-        let first = self
-            .blocks
-            .partition_point(|block| block.first.as_str() < range.start.as_str());
-        let end = self
-            .blocks
-            .partition_point(|block| block.first.as_str() < range.end.as_str());
+        let first = self.blocks.partition_point(|block| block.first.as_str() < range.start.as_str());
+        let end = self.blocks.partition_point(|block| block.first.as_str() < range.end.as_str());
         // Equal firsts in a row: the block before the first of them may end with such a line too.
         first.saturating_sub(1)..end
     }
@@ -94,13 +90,7 @@ fn classic(text: &str) -> Option<Block> {
     let mut columns = text.split('\t');
     let (first, shard) = (columns.next()?, columns.next()?);
     let (offset, length) = (columns.next()?.parse().ok()?, columns.next()?.parse().ok()?);
-    Some(Block {
-        first: first.to_owned(),
-        shard: shard.to_owned(),
-        offset,
-        length,
-        digest: None,
-    })
+    Some(Block { first: first.to_owned(), shard: shard.to_owned(), offset, length, digest: None })
 }
 
 fn wacz(text: &str, filename: &str) -> Option<Block> {

@@ -33,13 +33,7 @@ pub struct ZipNumOptions {
 impl Default for ZipNumOptions {
     fn default() -> Self {
         // 3000 is what the great archives use; WACZ writers use 300 to 1024 because browsers fetch the blocks.
-        Self {
-            lines: 3000,
-            name: "cdx-00000".to_owned(),
-            flavour: Flavour::Classic,
-            digest: false,
-            level: 6,
-        }
+        Self { lines: 3000, name: "cdx-00000".to_owned(), flavour: Flavour::Classic, digest: false, level: 6 }
     }
 }
 
@@ -84,11 +78,7 @@ impl<D: Write, S: Write> ZipNumWriter<D, S> {
         self.block.extend_from_slice(line);
         self.block.push(b'\n');
         self.block_lines += 1;
-        if self.block_lines == self.options.lines {
-            self.end_block()
-        } else {
-            Ok(())
-        }
+        if self.block_lines == self.options.lines { self.end_block() } else { Ok(()) }
     }
 
     /// Writes what is left and gives the two outputs back.
@@ -126,11 +116,7 @@ impl<D: Write, S: Write> ZipNumWriter<D, S> {
         let (offset, length) = (self.offset, self.packed.len());
         match self.options.flavour {
             Flavour::Classic => {
-                writeln!(
-                    self.summary,
-                    "\t{}\t{offset}\t{length}\t{}",
-                    self.options.name, self.blocks
-                )
+                writeln!(self.summary, "\t{}\t{offset}\t{length}\t{}", self.options.name, self.blocks)
             }
             Flavour::Wacz if self.options.digest => {
                 let digest = warc::Digest::of(warc::Algorithm::Sha256, &self.packed).hex();

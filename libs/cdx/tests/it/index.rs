@@ -5,10 +5,7 @@ use cdx::{ExtraField, Format, IndexOptions, IndexReport, Legend, Records, index,
 use warc::{Reader, RecordType};
 
 fn options() -> IndexOptions {
-    IndexOptions {
-        filename: "a.warc".to_owned(),
-        ..IndexOptions::default()
-    }
+    IndexOptions { filename: "a.warc".to_owned(), ..IndexOptions::default() }
 }
 
 fn lines(bytes: Vec<u8>, options: &IndexOptions) -> (String, IndexReport) {
@@ -60,10 +57,7 @@ fn one_line_of_every_kind() {
 
 #[test]
 fn offsets_and_lengths_cut_the_record_out() {
-    let records = [
-        response(1, PAGE, "", b"one"),
-        response(2, PAGE, "", &noise(1, 100_000)),
-    ];
+    let records = [response(1, PAGE, "", b"one"), response(2, PAGE, "", &noise(1, 100_000))];
     let plain = records.concat();
     let packed: Vec<u8> = records.iter().flat_map(|record| member(record)).collect();
     for (bytes, cut) in [(plain, 4), (packed, 0)] {
@@ -110,24 +104,15 @@ fn filters() {
         (Records::Only(vec![RecordType::Request]), 1),
         (Records::Only(vec![]), 0),
     ] {
-        let options = IndexOptions {
-            records: records.clone(),
-            ..options()
-        };
+        let options = IndexOptions { records: records.clone(), ..options() };
         assert_eq!(lines(bytes(), &options).1.lines, want, "{records:?}");
     }
 }
 
 #[test]
 fn columns_instead_of_json() {
-    let options = IndexOptions {
-        format: Format::Cdx(Legend::cdx11()),
-        ..options()
-    };
-    let (text, _) = lines(
-        response(1, PAGE, "WARC-Payload-Digest: sha1:AAAA\r\n", b"x"),
-        &options,
-    );
+    let options = IndexOptions { format: Format::Cdx(Legend::cdx11()), ..options() };
+    let (text, _) = lines(response(1, PAGE, "WARC-Payload-Digest: sha1:AAAA\r\n", b"x"), &options);
     assert!(
         text.starts_with("com,e)/page 20260102030405 http://www.e.com/Page text/html 200 AAAA - - "),
         "{text}"
@@ -139,50 +124,16 @@ fn columns_instead_of_json() {
 fn requests_and_responses_pair_in_either_order() {
     let to = |id: u64| format!("WARC-Concurrent-To: <urn:uuid:{id}>\r\n");
     let digest = "WARC-Payload-Digest: sha1:AAAA\r\n";
-    let post = |id, fields: &str| {
-        request(
-            id,
-            PAGE,
-            fields,
-            "POST",
-            "application/json",
-            br#"{"q": [1, true]}"#,
-        )
-    };
-    let options = IndexOptions {
-        post_append: true,
-        ..options()
-    };
+    let post =
+        |id, fields: &str| request(id, PAGE, fields, "POST", "application/json", br#"{"q": [1, true]}"#);
+    let options = IndexOptions { post_append: true, ..options() };
     let keyed = "com,e)/page?__wb_method=post&q=1&q.2_=true ";
     for (name, bytes, paired) in [
-        (
-            "response first",
-            [response(1, PAGE, digest, b"x"), post(2, &to(1))],
-            true,
-        ),
-        (
-            "request first",
-            [post(1, ""), response(2, PAGE, &(to(1) + digest), b"x")],
-            true,
-        ),
-        (
-            "not concurrent",
-            [post(1, ""), response(2, PAGE, digest, b"x")],
-            false,
-        ),
-        (
-            "named the other way",
-            [post(1, &to(2)), response(2, PAGE, digest, b"x")],
-            false,
-        ),
-        (
-            "another URL",
-            [
-                post(1, ""),
-                response(2, "http://e.com/other", &(to(1) + digest), b"x"),
-            ],
-            false,
-        ),
+        ("response first", [response(1, PAGE, digest, b"x"), post(2, &to(1))], true),
+        ("request first", [post(1, ""), response(2, PAGE, &(to(1) + digest), b"x")], true),
+        ("not concurrent", [post(1, ""), response(2, PAGE, digest, b"x")], false),
+        ("named the other way", [post(1, &to(2)), response(2, PAGE, digest, b"x")], false),
+        ("another URL", [post(1, ""), response(2, "http://e.com/other", &(to(1) + digest), b"x")], false),
     ] {
         let (text, _) = lines(bytes.concat(), &options);
         assert_eq!(text.lines().count(), 1, "{name}");
@@ -194,37 +145,21 @@ fn requests_and_responses_pair_in_either_order() {
         );
     }
     // The same answer again has the same key.
-    let again = [
-        record("revisit", 1, PAGE, digest, b"HTTP/1.1 200 OK\r\n\r\n"),
-        post(2, &to(1)),
-    ]
-    .concat();
+    let again = [record("revisit", 1, PAGE, digest, b"HTTP/1.1 200 OK\r\n\r\n"), post(2, &to(1))].concat();
     assert!(lines(again, &options).0.starts_with(keyed));
-    let between = record(
-        "metadata",
-        3,
-        PAGE,
-        "Content-Type: application/warc-fields\r\n",
-        b"",
-    );
+    let between = record("metadata", 3, PAGE, "Content-Type: application/warc-fields\r\n", b"");
     let apart = [post(1, ""), between, response(2, PAGE, &(to(1) + digest), b"x")].concat();
     assert!(!lines(apart, &options).0.contains("__wb_method"));
 }
 
 #[test]
 fn extra_fields_come_in_the_order_asked_for() {
-    let extra = ["req.http:referer", "http:server", "warc-record-id", "method"]
-        .map(ExtraField::parse)
-        .to_vec();
+    let extra =
+        ["req.http:referer", "http:server", "warc-record-id", "method"].map(ExtraField::parse).to_vec();
     let options = IndexOptions { extra, ..options() };
     let bytes = [
         request(1, PAGE, "", "GET", "", b""),
-        response(
-            2,
-            PAGE,
-            "WARC-Concurrent-To: <urn:uuid:1>\r\nWARC-Payload-Digest: sha1:AAAA\r\n",
-            b"x",
-        ),
+        response(2, PAGE, "WARC-Concurrent-To: <urn:uuid:1>\r\nWARC-Payload-Digest: sha1:AAAA\r\n", b"x"),
     ];
     let (text, _) = lines(bytes.concat(), &options);
     let want = r#""referrer": "http://r.example/", "http:server": "test", "warc-record-id": "<urn:uuid:2>", "method": "GET"}"#;
@@ -236,44 +171,19 @@ fn extra_fields_come_in_the_order_asked_for() {
 fn large(pairs: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     let inner: Vec<u8> = (0..2_000u64)
-        .flat_map(|n| {
-            member(&response(
-                n,
-                &format!("http://inner.example/{n}"),
-                "",
-                &noise(n, 8),
-            ))
-        })
+        .flat_map(|n| member(&response(n, &format!("http://inner.example/{n}"), "", &noise(n, 8))))
         .collect();
     let inner: Vec<u8> = inner.iter().copied().cycle().take(6 << 20).collect();
     for n in 0..120u64 {
         let uri = format!("http://e.com/{n}");
         let digest = "WARC-Payload-Digest: sha1:AAAA\r\n".to_owned();
         if n == 60 {
-            bytes.extend(member(&record(
-                "resource",
-                n,
-                "http://e.com/archived.warc.gz",
-                &digest,
-                &inner,
-            )));
+            bytes.extend(member(&record("resource", n, "http://e.com/archived.warc.gz", &digest, &inner)));
         }
         if pairs {
-            bytes.extend(member(&request(
-                n * 2,
-                &uri,
-                "",
-                "POST",
-                "text/x",
-                &noise(n, 40_000),
-            )));
+            bytes.extend(member(&request(n * 2, &uri, "", "POST", "text/x", &noise(n, 40_000))));
             let to = format!("WARC-Concurrent-To: <urn:uuid:{}>\r\n", n * 2);
-            bytes.extend(member(&response(
-                n * 2 + 1,
-                &uri,
-                &(to + &digest),
-                &noise(n, 40_000),
-            )));
+            bytes.extend(member(&response(n * 2 + 1, &uri, &(to + &digest), &noise(n, 40_000))));
         } else {
             bytes.extend(member(&response(n, &uri, &digest, &noise(n, 80_000))));
         }
@@ -287,11 +197,7 @@ fn threads_give_the_lines_of_one_thread_in_the_same_order() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.warc.gz");
         std::fs::write(&path, large(pairs)).unwrap();
-        let options = IndexOptions {
-            post_append: pairs,
-            record_digests: true,
-            ..options()
-        };
+        let options = IndexOptions { post_append: pairs, record_digests: true, ..options() };
         let run = |threads: usize| {
             let mut out = Vec::new();
             let report = index_file(&path, &options, threads, |line| {
@@ -323,11 +229,7 @@ fn a_full_disk_stops_all_threads() {
     let mut left = 10;
     let result = index_file(&path, &options(), 4, |_| {
         left -= 1;
-        if left == 0 {
-            Err(std::io::Error::other("full"))
-        } else {
-            Ok(())
-        }
+        if left == 0 { Err(std::io::Error::other("full")) } else { Ok(()) }
     });
     assert_eq!(result.unwrap_err().to_string(), "full");
 }

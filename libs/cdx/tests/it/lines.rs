@@ -30,10 +30,7 @@ fn every_form_is_read_and_written_back() {
         let (entry, problems) = entry(line);
         assert_eq!(problems, [], "{line}");
         assert_eq!(entry.url.as_deref(), Some("http://example.com/"));
-        assert_eq!(
-            (entry.offset, entry.filename.as_deref()),
-            (Some(512), Some("a.warc.gz"))
-        );
+        assert_eq!((entry.offset, entry.filename.as_deref()), (Some(512), Some("a.warc.gz")));
         let mut out = Vec::new();
         match legend {
             Some(legend) => entry.write_cdx(&legend, &mut out),
@@ -62,38 +59,18 @@ fn what_is_wrong_is_named_and_the_rest_is_kept() {
         BadJson, BadLength, BadOffset, BadStatus, BadTimestamp, TooFewColumns, TooManyColumns,
     };
     for (line, problems, url) in [
-        (
-            "k 2026 http://e.com/ a b c d",
-            &[TooFewColumns, BadStatus][..],
-            Some("http://e.com/"),
-        ),
+        ("k 2026 http://e.com/ a b c d", &[TooFewColumns, BadStatus][..], Some("http://e.com/")),
         (
             "k 20260102030405 http://e.com/a b c text/html 200 A - - 9 8 f",
             &[TooManyColumns],
             Some("http://e.com/a b c"),
         ),
-        (
-            "k 20260102030405 http://e.com/ t/h 2x0 A - - 9 8 f",
-            &[BadStatus],
-            Some("http://e.com/"),
-        ),
-        (
-            "k 20260102030405 http://e.com/ t/h 200 A - - nine 8 f",
-            &[BadLength],
-            Some("http://e.com/"),
-        ),
-        (
-            "k 20260102030405 http://e.com/ t/h 200 A - - 9 -8 f",
-            &[BadOffset],
-            Some("http://e.com/"),
-        ),
+        ("k 20260102030405 http://e.com/ t/h 2x0 A - - 9 8 f", &[BadStatus], Some("http://e.com/")),
+        ("k 20260102030405 http://e.com/ t/h 200 A - - nine 8 f", &[BadLength], Some("http://e.com/")),
+        ("k 20260102030405 http://e.com/ t/h 200 A - - 9 -8 f", &[BadOffset], Some("http://e.com/")),
         (r#"k 2026x {"url": "u"}"#, &[BadTimestamp], Some("u")),
         (r#"k 20260102030405 {"url": "u""#, &[BadJson], Some("u")),
-        (
-            r#"k 20260102030405 {"url": "u", "status": "-", "length": "", "offset": null}"#,
-            &[],
-            Some("u"),
-        ),
+        (r#"k 20260102030405 {"url": "u", "status": "-", "length": "", "offset": null}"#, &[], Some("u")),
         (
             r#"k 20260102030405 {"offset": -1, "status": "abc", "length": 1.5}"#,
             &[BadOffset, BadStatus, BadLength],
@@ -112,39 +89,19 @@ fn what_is_wrong_is_named_and_the_rest_is_kept() {
 fn lines_that_are_no_captures() {
     assert!(matches!(parse_line(b"", None), Line::Blank));
     assert!(matches!(parse_line(b" \r\n", None), Line::Blank));
-    assert!(matches!(
-        parse_line(b"!meta 0 {\"format\": \"x\"}\n", None),
-        Line::Meta(_)
-    ));
-    assert!(matches!(
-        parse_line(b" CDX N b a m s k r V g\n", None),
-        Line::Legend(_)
-    ));
+    assert!(matches!(parse_line(b"!meta 0 {\"format\": \"x\"}\n", None), Line::Meta(_)));
+    assert!(matches!(parse_line(b" CDX N b a m s k r V g\n", None), Line::Legend(_)));
     assert!(matches!(parse_line(b"one", None), Line::Unreadable));
-    assert!(matches!(
-        parse_line(b"no index line at all", None),
-        Line::Unreadable
-    ));
+    assert!(matches!(parse_line(b"no index line at all", None), Line::Unreadable));
 }
 
 #[test]
 fn the_legend_decides_the_columns() {
     let wget = Legend::parse(b" CDX a b a m s k r M V g u").unwrap();
-    assert_eq!(
-        wget.columns()
-            .iter()
-            .filter(|column| **column == Column::Url)
-            .count(),
-        1
-    );
+    assert_eq!(wget.columns().iter().filter(|column| **column == Column::Url).count(), 1);
     let line = b"http://example.com/ 20260102030405 http://example.com/ text/html 200 AAAA - - 512 a.warc <urn:uuid:1>";
-    let Line::Entry(entry, problems) = parse_line(line, Some(&wget)) else {
-        panic!()
-    };
-    assert_eq!(
-        (entry.key.as_ref(), entry.offset, problems.len()),
-        ("com,example)/", Some(512), 0)
-    );
+    let Line::Entry(entry, problems) = parse_line(line, Some(&wget)) else { panic!() };
+    assert_eq!((entry.key.as_ref(), entry.offset, problems.len()), ("com,example)/", Some(512), 0));
     let tabs = Legend::parse(b"\tCDX\tN\tb\ta").unwrap();
     let Line::Entry(entry, _) = parse_line(b"k\t20260102030405\thttp://e.com/a b", Some(&tabs)) else {
         panic!()

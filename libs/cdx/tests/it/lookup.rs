@@ -9,16 +9,11 @@ use urlkey::{Dialect, KeyRange, MatchType, search_range};
 fn found(text: &str, range: &KeyRange) -> Vec<String> {
     let mut file = SortedFile::new(Cursor::new(text.as_bytes())).unwrap();
     let lines = file.lines_in(range).unwrap();
-    lines
-        .map(|line| String::from_utf8(line.unwrap()).unwrap())
-        .collect()
+    lines.map(|line| String::from_utf8(line.unwrap()).unwrap()).collect()
 }
 
 fn expected(text: &str, range: &KeyRange) -> Vec<String> {
-    text.lines()
-        .filter(|line| range.contains(line))
-        .map(str::to_owned)
-        .collect()
+    text.lines().filter(|line| range.contains(line)).map(str::to_owned).collect()
 }
 
 /// About 200 kB: several halvings before the file is read on.
@@ -28,11 +23,7 @@ fn large() -> String {
         for page in 0..40 {
             for time in 0..2 {
                 let filler = "x".repeat(page * 2);
-                writeln!(
-                    text,
-                    "com,host{host:02})/page{page:02} 2026010203040{time} {filler}"
-                )
-                .unwrap();
+                writeln!(text, "com,host{host:02})/page{page:02} 2026010203040{time} {filler}").unwrap();
             }
         }
     }
@@ -44,10 +35,7 @@ fn lines_all_over_a_large_file_are_found() {
     let text = large();
     for line in text.lines().skip(1).step_by(11) {
         let key = line.split(' ').next().unwrap();
-        let range = KeyRange {
-            start: key.to_owned(),
-            end: format!("{key}!"),
-        };
+        let range = KeyRange { start: key.to_owned(), end: format!("{key}!") };
         let got = found(&text, &range);
         assert_eq!(got.len(), 2, "{key}");
         assert_eq!(got, expected(&text, &range));
@@ -73,10 +61,7 @@ fn ranges_by_url() {
 
 #[test]
 fn odd_files() {
-    let range = KeyRange {
-        start: "b".to_owned(),
-        end: "c".to_owned(),
-    };
+    let range = KeyRange { start: "b".to_owned(), end: "c".to_owned() };
     for (text, want) in [
         ("", &[][..]),
         ("\n", &[]),

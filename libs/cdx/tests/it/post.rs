@@ -51,11 +51,7 @@ fn modern_values() {
 #[test]
 fn bodies_are_cut_by_characters() {
     let long = format!("a={}", "ü".repeat(5000));
-    let query = body_query(
-        "application/x-www-form-urlencoded",
-        long.as_bytes(),
-        Spelling::Modern,
-    );
+    let query = body_query("application/x-www-form-urlencoded", long.as_bytes(), Spelling::Modern);
     assert_eq!(query.chars().count(), QUERY_CHARS_MAX);
 }
 
@@ -63,11 +59,7 @@ fn bodies_are_cut_by_characters() {
 fn bodies_that_only_we_read() {
     let quoted = b"--a b\nContent-Disposition: form-data; name=x\n\nv\n--a b--";
     assert_eq!(
-        body_query(
-            "multipart/form-data; boundary=\"a b\"; charset=utf-8",
-            quoted,
-            Spelling::Modern
-        ),
+        body_query("multipart/form-data; boundary=\"a b\"; charset=utf-8", quoted, Spelling::Modern),
         "x=v"
     );
     let broken = b"--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nno end";
@@ -79,14 +71,8 @@ fn bodies_that_only_we_read() {
 
 #[test]
 fn urls_take_the_body_behind_their_query() {
-    assert_eq!(
-        url_with_body("http://e.com/", "PUT", ""),
-        "http://e.com/?__wb_method=PUT"
-    );
-    assert_eq!(
-        url_with_body("http://e.com/?a", "POST", "b=1"),
-        "http://e.com/?a&__wb_method=POST&b=1"
-    );
+    assert_eq!(url_with_body("http://e.com/", "PUT", ""), "http://e.com/?__wb_method=PUT");
+    assert_eq!(url_with_body("http://e.com/?a", "POST", "b=1"), "http://e.com/?a&__wb_method=POST&b=1");
 }
 
 proptest! {

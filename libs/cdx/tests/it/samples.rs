@@ -42,11 +42,7 @@ fn lines_equal_those_of_cdxj_indexer() {
             Ok(())
         })
         .unwrap();
-        assert_eq!(
-            String::from_utf8(out).unwrap().trim_end(),
-            want.trim_end(),
-            "{title}"
-        );
+        assert_eq!(String::from_utf8(out).unwrap().trim_end(), want.trim_end(), "{title}");
         sections += 1;
     }
     assert!(sections > 20);
@@ -55,16 +51,10 @@ fn lines_equal_those_of_cdxj_indexer() {
 #[test]
 fn indexes_of_other_tools_are_read_without_problems() {
     let Some(dir) = samples() else { return };
-    let mut files: Vec<PathBuf> = [
-        "iana.cdx",
-        "iana.cdxj",
-        "dupes.cdx",
-        "dupes.cdxj",
-        "post-test.cdx",
-        "post-test.cdxj",
-    ]
-    .map(|name| dir.join("pywb").join(name))
-    .to_vec();
+    let mut files: Vec<PathBuf> =
+        ["iana.cdx", "iana.cdxj", "dupes.cdx", "dupes.cdxj", "post-test.cdx", "post-test.cdxj"]
+            .map(|name| dir.join("pywb").join(name))
+            .to_vec();
     let expected = std::fs::read_dir(dir.join("expected-cdx")).unwrap();
     files.extend(expected.map(|file| file.unwrap().path()));
     let mut entries = 0;
@@ -78,13 +68,7 @@ fn indexes_of_other_tools_are_read_without_problems() {
                     let known = |problem: &LineProblem| *problem == LineProblem::NotUtf8;
                     let problems: Vec<LineProblem> =
                         problems.into_iter().filter(|problem| !known(problem)).collect();
-                    assert_eq!(
-                        problems,
-                        [],
-                        "{} {}",
-                        path.display(),
-                        String::from_utf8_lossy(line)
-                    );
+                    assert_eq!(problems, [], "{} {}", path.display(), String::from_utf8_lossy(line));
                     assert!(entry.offset.is_some() && entry.filename.is_some());
                     entries += 1;
                 }
@@ -103,21 +87,14 @@ fn pywbs_zipnum_sample_answers() {
     assert!(cluster.summary().bad_lines.is_empty());
     let count = |url, kind| {
         let range = search_range(url, kind, Dialect::Ia);
-        cluster
-            .lines_in(&range)
-            .map(|line| line.unwrap())
-            .filter(|line| range.contains(line))
-            .count()
+        cluster.lines_in(&range).map(|line| line.unwrap()).filter(|line| range.contains(line)).count()
     };
     let all = count("org", MatchType::Domain);
     assert!(count("http://iana.org/", MatchType::Exact) > 0);
     assert!(count("iana.org", MatchType::Domain) >= count("iana.org", MatchType::Host));
     assert_eq!(all, count("iana.org", MatchType::Domain));
     let bad = Cluster::open(dir.join("pywb/zipnum-bad.idx")).unwrap();
-    assert!(
-        bad.lines_in(&search_range("org", MatchType::Domain, Dialect::Ia))
-            .any(|line| line.is_err())
-    );
+    assert!(bad.lines_in(&search_range("org", MatchType::Domain, Dialect::Ia)).any(|line| line.is_err()));
 }
 
 #[test]
@@ -125,17 +102,9 @@ fn a_real_index_is_searched() {
     let Some(dir) = samples() else { return };
     let text = std::fs::read_to_string(dir.join("pywb/iana.cdxj")).unwrap();
     let mut file = SortedFile::open(dir.join("pywb/iana.cdxj")).unwrap();
-    for url in [
-        "http://iana.org/",
-        "http://www.iana.org/_css/2013.1/screen.css",
-        "http://nowhere.example/",
-    ] {
+    for url in ["http://iana.org/", "http://www.iana.org/_css/2013.1/screen.css", "http://nowhere.example/"] {
         let range = search_range(url, MatchType::Exact, Dialect::Ia);
         let got = file.lines_in(&range).unwrap().count();
-        assert_eq!(
-            got,
-            text.lines().filter(|line| range.contains(line)).count(),
-            "{url}"
-        );
+        assert_eq!(got, text.lines().filter(|line| range.contains(line)).count(), "{url}");
     }
 }

@@ -6,11 +6,7 @@ use std::io::BufRead;
 
 fn sort(lines: &[Vec<u8>], memory_bytes: usize, dedupe: Dedupe) -> (Vec<u8>, usize) {
     let dir = tempfile::tempdir().unwrap();
-    let options = SortOptions {
-        memory_bytes,
-        temp_dir: Some(dir.path().to_owned()),
-        dedupe,
-    };
+    let options = SortOptions { memory_bytes, temp_dir: Some(dir.path().to_owned()), dedupe };
     let mut sorter = Sorter::new(options);
     for line in lines {
         sorter.push(line).unwrap();
@@ -23,10 +19,7 @@ fn sort(lines: &[Vec<u8>], memory_bytes: usize, dedupe: Dedupe) -> (Vec<u8>, usi
 }
 
 fn joined(lines: &[Vec<u8>]) -> Vec<u8> {
-    lines
-        .iter()
-        .flat_map(|line| [line.as_slice(), b"\n"].concat())
-        .collect()
+    lines.iter().flat_map(|line| [line.as_slice(), b"\n"].concat()).collect()
 }
 
 #[test]
@@ -34,12 +27,8 @@ fn more_lines_than_memory_are_sorted_in_several_passes() {
     // 256 KiB of memory hold four read buffers; 30,000 lines of 100 bytes make more than a dozen runs.
     let mut lines: Vec<Vec<u8>> = (0..30_000u64)
         .map(|n| {
-            format!(
-                "com,example)/{:016x} {}",
-                n.wrapping_mul(0x9e37_79b9_7f4a_7c15),
-                "x".repeat(70)
-            )
-            .into_bytes()
+            format!("com,example)/{:016x} {}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15), "x".repeat(70))
+                .into_bytes()
         })
         .collect();
     let (out, runs) = sort(&lines, 0, Dedupe::Nothing);
@@ -58,12 +47,7 @@ fn doubles() {
     let lines = [&a, &legend, &other, &same_record, &a, &legend].map(Clone::clone);
     for (dedupe, want) in [(Dedupe::Nothing, 5), (Dedupe::Lines, 4), (Dedupe::Captures, 3)] {
         let (out, _) = sort(&lines, 0, dedupe);
-        assert_eq!(
-            out.lines().count(),
-            want,
-            "{dedupe:?} {}",
-            String::from_utf8_lossy(&out)
-        );
+        assert_eq!(out.lines().count(), want, "{dedupe:?} {}", String::from_utf8_lossy(&out));
     }
 }
 
@@ -74,33 +58,17 @@ fn the_order_is_that_of_bytes() {
         .map(|s| s.as_bytes().to_vec())
         .collect();
     let (out, _) = sort(&lines, 0, Dedupe::Lines);
-    assert_eq!(
-        String::from_utf8(out).unwrap(),
-        "\n CDX\n!meta\nB\na\na b\na!b\na,b\nb\né\n"
-    );
+    assert_eq!(String::from_utf8(out).unwrap(), "\n CDX\n!meta\nB\na\na b\na!b\na,b\nb\né\n");
 }
 
 #[test]
 fn merging_keeps_all_and_the_order_of_inputs() {
-    let inputs = [
-        "a 1\nc 1\n",
-        "",
-        "b 1\nc 1\nd 1",
-        " CDX N b a\nz\n",
-        " CDX N b a\ny\n",
-    ];
-    let boxed = || {
-        inputs
-            .iter()
-            .map(|text| Box::new(text.as_bytes()) as Box<dyn BufRead>)
-            .collect::<Vec<_>>()
-    };
+    let inputs = ["a 1\nc 1\n", "", "b 1\nc 1\nd 1", " CDX N b a\nz\n", " CDX N b a\ny\n"];
+    let boxed =
+        || inputs.iter().map(|text| Box::new(text.as_bytes()) as Box<dyn BufRead>).collect::<Vec<_>>();
     let mut out = Vec::new();
     assert_eq!(merge(boxed(), Dedupe::Nothing, &mut out).unwrap(), 8);
-    assert_eq!(
-        String::from_utf8(out).unwrap(),
-        " CDX N b a\na 1\nb 1\nc 1\nc 1\nd 1\ny\nz\n"
-    );
+    assert_eq!(String::from_utf8(out).unwrap(), " CDX N b a\na 1\nb 1\nc 1\nc 1\nd 1\ny\nz\n");
     let mut out = Vec::new();
     assert_eq!(merge(boxed(), Dedupe::Lines, &mut out).unwrap(), 7);
 }

@@ -3,10 +3,8 @@
 use urlkey::{Dialect, Keyer};
 
 const CASES: &str = include_str!("../cases/keys.tsv");
-const SHARED: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../../shared/warc-samples/surt-differential.tsv"
-);
+const SHARED: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/warc-samples/surt-differential.tsv");
 
 fn key(url: &[u8], dialect: Dialect) -> String {
     let mut out = String::new();
@@ -17,14 +15,10 @@ fn key(url: &[u8], dialect: Dialect) -> String {
 #[test]
 fn every_case_has_the_key_that_its_row_states() {
     let mut wrong = Vec::new();
-    let rows = CASES
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with("# "));
+    let rows = CASES.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
     for line in rows {
         let columns: Vec<Vec<u8>> = line.split('\t').map(unescape).collect();
-        let [url, standard, ia, outback, why @ ..] = columns.as_slice() else {
-            panic!("columns of {line}")
-        };
+        let [url, standard, ia, outback, why @ ..] = columns.as_slice() else { panic!("columns of {line}") };
         let mut check = |dialect: Dialect, want: &[u8]| {
             let want = if want == b"=" { standard } else { want };
             let got = key(url, dialect);
@@ -35,11 +29,7 @@ fn every_case_has_the_key_that_its_row_states() {
         check(Dialect::Standard, standard);
         check(Dialect::Ia, ia);
         check(Dialect::Outback, outback);
-        assert_eq!(
-            ia != b"=",
-            !why.is_empty(),
-            "a row that leaves ia says why, and only that: {line}"
-        );
+        assert_eq!(ia != b"=", !why.is_empty(), "a row that leaves ia says why, and only that: {line}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -53,14 +43,8 @@ fn every_row_of_the_measured_differences_holds() {
     let mut wrong = Vec::new();
     for line in table.lines().skip(1) {
         let columns: Vec<&str> = line.split('\t').collect();
-        let [url, pywb, _commons, outback, _equal] = columns[..] else {
-            panic!("columns of {line}")
-        };
-        for (dialect, want) in [
-            (Dialect::Standard, pywb),
-            (Dialect::Ia, pywb),
-            (Dialect::Outback, outback),
-        ] {
+        let [url, pywb, _commons, outback, _equal] = columns[..] else { panic!("columns of {line}") };
+        for (dialect, want) in [(Dialect::Standard, pywb), (Dialect::Ia, pywb), (Dialect::Outback, outback)] {
             let got = key(url.as_bytes(), dialect);
             if got != want {
                 wrong.push(format!("{url} {}: {got}, not {want}", dialect.name()));

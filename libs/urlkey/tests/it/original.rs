@@ -14,10 +14,7 @@ fn the_text_stays_and_the_url_is_a_browsers() {
 #[test]
 fn references_are_joined() {
     let base = url::Url::parse("http://example.com/a/b").unwrap();
-    assert_eq!(
-        OriginalUrl::join(&base, "../c").unwrap().url().as_str(),
-        "http://example.com/c"
-    );
+    assert_eq!(OriginalUrl::join(&base, "../c").unwrap().url().as_str(), "http://example.com/c");
 }
 
 #[test]

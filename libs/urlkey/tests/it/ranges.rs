@@ -6,69 +6,25 @@ use urlkey::{Dialect, MatchType, search_range};
 fn ranges_by_match_type() {
     use MatchType::{Domain, Exact, Host, Prefix};
     for (url, kind, start, end) in [
-        (
-            "http://www.example.com/a?b",
-            Exact,
-            "com,example)/a?b",
-            "com,example)/a?b!",
-        ),
+        ("http://www.example.com/a?b", Exact, "com,example)/a?b", "com,example)/a?b!"),
         ("http://example.com/", Exact, "com,example)/", "com,example)/!"),
         ("http://example.com/a", Prefix, "com,example)/a", "com,example)/b"),
-        (
-            "http://example.com/a/",
-            Prefix,
-            "com,example)/a/",
-            "com,example)/a0",
-        ),
-        (
-            "http://example.com/a?",
-            Prefix,
-            "com,example)/a?",
-            "com,example)/a@",
-        ),
-        (
-            "http://example.com/a?b=1",
-            Prefix,
-            "com,example)/a?b=1",
-            "com,example)/a?b=2",
-        ),
-        (
-            "http://example.com/a*",
-            Prefix,
-            "com,example)/a",
-            "com,example)/b",
-        ),
+        ("http://example.com/a/", Prefix, "com,example)/a/", "com,example)/a0"),
+        ("http://example.com/a?", Prefix, "com,example)/a?", "com,example)/a@"),
+        ("http://example.com/a?b=1", Prefix, "com,example)/a?b=1", "com,example)/a?b=2"),
+        ("http://example.com/a*", Prefix, "com,example)/a", "com,example)/b"),
         ("http://example.com/", Prefix, "com,example)/", "com,example)0"),
-        (
-            "http://example.com/z~",
-            Prefix,
-            "com,example)/z~",
-            "com,example)/z\u{7f}",
-        ),
+        ("http://example.com/z~", Prefix, "com,example)/z~", "com,example)/z\u{7f}"),
         ("example.com", Host, "com,example)/", "com,example*"),
-        (
-            "http://example.com/some/page",
-            Host,
-            "com,example)/",
-            "com,example*",
-        ),
+        ("http://example.com/some/page", Host, "com,example)/", "com,example*"),
         ("example.com", Domain, "com,example)/", "com,example-"),
         ("*.example.com", Domain, "com,example)/", "com,example-"),
         ("com", Domain, "com,", "com-"),
-        (
-            "http://example.com:8080/",
-            Host,
-            "com,example:8080)/",
-            "com,example:8080*",
-        ),
+        ("http://example.com:8080/", Host, "com,example:8080)/", "com,example:8080*"),
         ("192.0.2.1", Host, "1,2,0,192)/", "1,2,0,192*"),
     ] {
         let range = search_range(url, kind, Dialect::Standard);
-        assert_eq!(
-            (range.start.as_str(), range.end.as_str()),
-            (start, end),
-            "{url} {kind:?}"
-        );
+        assert_eq!((range.start.as_str(), range.end.as_str()), (start, end), "{url} {kind:?}");
     }
 }
 

@@ -9,10 +9,7 @@ fn seeds_imply_prefixes() {
         ("www.example.com", Some("http://(com,example,www,")),
         ("https://www.example.com/", Some("http://(com,example,www,)/")),
         ("http://example.com/a", Some("http://(com,example,)/")),
-        (
-            "http://example.com/a/b/c.html?q=/x",
-            Some("http://(com,example,)/a/b/"),
-        ),
+        ("http://example.com/a/b/c.html?q=/x", Some("http://(com,example,)/a/b/")),
         ("http://example.com:8080", Some("http://(com,example,:8080)")),
         ("http://192.0.2.1", Some("http://(192.0.2.1)")),
         ("http://[2001:db8::1]/x/", Some("http://([2001:db8::1])/x/")),
@@ -21,11 +18,7 @@ fn seeds_imply_prefixes() {
         ("mailto:someone@example.com", None),
         ("", None),
     ] {
-        assert_eq!(
-            SurtPrefix::from_seed(seed).as_ref().map(SurtPrefix::as_str),
-            want,
-            "{seed}"
-        );
+        assert_eq!(SurtPrefix::from_seed(seed).as_ref().map(SurtPrefix::as_str), want, "{seed}");
     }
 }
 
@@ -40,11 +33,7 @@ fn lines_of_a_prefix_file() {
         ("# a comment", None),
         ("   ", None),
     ] {
-        assert_eq!(
-            SurtPrefix::parse_line(line).as_ref().map(SurtPrefix::as_str),
-            want,
-            "{line}"
-        );
+        assert_eq!(SurtPrefix::parse_line(line).as_ref().map(SurtPrefix::as_str), want, "{line}");
     }
 }
 
@@ -72,14 +61,8 @@ fn a_set_keeps_only_what_it_needs() {
         "http://(org,example,)/x/",
         "http://(com,example,)/",
     ];
-    let set: SurtPrefixSet = lines
-        .iter()
-        .filter_map(|line| SurtPrefix::parse_line(line))
-        .collect();
-    assert_eq!(
-        set.iter().collect::<Vec<_>>(),
-        ["http://(com,example,", "http://(org,example,)/x/"]
-    );
+    let set: SurtPrefixSet = lines.iter().filter_map(|line| SurtPrefix::parse_line(line)).collect();
+    assert_eq!(set.iter().collect::<Vec<_>>(), ["http://(com,example,", "http://(org,example,)/x/"]);
     for (url, covered) in [
         ("http://www.example.com/b", true),
         ("http://example.org/x/y", true),
@@ -102,12 +85,6 @@ fn prefixes_for_hosts_and_domains() {
         text(SurtPrefix::domain("http://www.example.co.uk/x")).as_deref(),
         Some("http://(uk,co,example,")
     );
-    assert_eq!(
-        text(SurtPrefix::domain("http://192.0.2.1/x")).as_deref(),
-        Some("http://(192.0.2.1)")
-    );
-    assert_eq!(
-        scope_surt("http://user@Example.com/A?B").as_deref(),
-        Some("http://(com,example,)/a?b")
-    );
+    assert_eq!(text(SurtPrefix::domain("http://192.0.2.1/x")).as_deref(), Some("http://(192.0.2.1)"));
+    assert_eq!(scope_surt("http://user@Example.com/A?B").as_deref(), Some("http://(com,example,)/a?b"));
 }

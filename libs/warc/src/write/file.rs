@@ -78,15 +78,9 @@ impl WarcFile {
     /// Creates the file with nothing in it.
     pub(super) fn start(path: &Path, options: &FileOptions) -> io::Result<WarcFile> {
         if path.exists() {
-            return Err(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                format!("{} exists", path.display()),
-            ));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} exists", path.display())));
         }
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(open_path(path))?;
+        let file = OpenOptions::new().write(true).create_new(true).open(open_path(path))?;
         Ok(WarcFile {
             file,
             path: path.to_owned(),
@@ -132,15 +126,9 @@ impl WarcFile {
         let mut lines = String::new();
         let standard = [
             ("format", "WARC File Format 1.1"),
-            (
-                "conformsTo",
-                "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-            ),
+            ("conformsTo", "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"),
         ];
-        let given = options
-            .info
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let given = options.info.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in given.chain(standard) {
             if [name, value].iter().any(|text| text.contains(['\r', '\n'])) || name.contains(':') {
                 let text = format!("the warcinfo line {name:?} cannot be written");
@@ -176,10 +164,7 @@ impl WarcFile {
     /// was before.
     pub(super) fn append(&mut self, header: &[u8], record: &mut NewRecord<'_>) -> io::Result<Written> {
         let offset = self.size;
-        let mut out = Counted {
-            file: &mut self.file,
-            count: 0,
-        };
+        let mut out = Counted { file: &mut self.file, count: 0 };
         let result = self.packer.write(header, record, &mut out);
         let length = out.count;
         if let Err(error) = result {
@@ -199,12 +184,7 @@ impl WarcFile {
         if due {
             self.sync()?;
         }
-        Ok(Written {
-            id: record.record_id(),
-            offset,
-            length,
-            payload_digest: record.payload(),
-        })
+        Ok(Written { id: record.record_id(), offset, length, payload_digest: record.payload() })
     }
 
     /// Forces what has been written to the disk.
@@ -256,11 +236,7 @@ impl WarcFile {
             && let Some(folder) = self.path.parent()
         {
             // The new name is in the folder, and that must reach the disk too.
-            let folder = if folder.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                folder
-            };
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
             File::open(folder)?.sync_all()?;
         }
         Ok(self.path)

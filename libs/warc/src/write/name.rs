@@ -81,9 +81,8 @@ impl NameTemplate {
         parts.push(Part::Text(rest.to_owned()));
         for part in &parts {
             let Part::Text(text) = part else { continue };
-            if let Some(bad) = text
-                .chars()
-                .find(|c| matches!(c, '/' | '\\') || c.is_control() || c.is_whitespace())
+            if let Some(bad) =
+                text.chars().find(|c| matches!(c, '/' | '\\') || c.is_control() || c.is_whitespace())
             {
                 return Err(NameError::Character(bad));
             }
@@ -124,10 +123,7 @@ mod tests {
         let values = [("prefix", "WEB"), ("host", "crawler1")];
         let opened = Date::parse(b"2026-01-02T03:04:05.678901Z").unwrap();
         for (template, expected) in [
-            (
-                "{prefix}-{timestamp17}-{serial:5}-{host}",
-                Ok("WEB-20260102030405678-00042-crawler1"),
-            ),
+            ("{prefix}-{timestamp17}-{serial:5}-{host}", Ok("WEB-20260102030405678-00042-crawler1")),
             ("{timestamp14}_{serial}", Ok("20260102030405_00042")),
             ("a{serial:1}b", Ok("a42b")),
             ("{prefix}", Err(NameError::NoSerial)),

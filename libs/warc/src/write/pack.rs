@@ -62,13 +62,8 @@ impl fmt::Debug for Packer {
 
 impl Packer {
     pub(super) fn new(compression: Compression) -> io::Result<Packer> {
-        let mut packer = Packer {
-            compression,
-            deflate: None,
-            zstd: None,
-            plain: Vec::new(),
-            packed: Vec::new(),
-        };
+        let mut packer =
+            Packer { compression, deflate: None, zstd: None, plain: Vec::new(), packed: Vec::new() };
         match compression {
             Compression::None => {}
             Compression::Gzip(level) => {
@@ -115,9 +110,7 @@ impl Packer {
             if self.packed.len() < bound {
                 self.packed.resize(bound, 0);
             }
-            let used = deflate
-                .gzip_compress(plain, &mut self.packed)
-                .map_err(io::Error::other)?;
+            let used = deflate.gzip_compress(plain, &mut self.packed).map_err(io::Error::other)?;
             return out.write_all(&self.packed[..used]);
         }
         if let Some(zstd) = &mut self.zstd {

@@ -61,10 +61,7 @@ pub struct NewRecord<'a> {
 
 impl std::fmt::Debug for NewRecord<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NewRecord")
-            .field("kind", &self.kind)
-            .field("id", &self.id)
-            .finish_non_exhaustive()
+        f.debug_struct("NewRecord").field("kind", &self.kind).field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -105,10 +102,7 @@ impl<'a> NewRecord<'a> {
 
     /// A resource without HTTP around it.
     pub fn resource(uri: &str, date: Date, content_type: &str, block: &'a [u8]) -> NewRecord<'a> {
-        NewRecord::new(RecordType::Resource, date)
-            .target_uri(uri)
-            .content_type(content_type)
-            .block(block)
+        NewRecord::new(RecordType::Resource, date).target_uri(uri).content_type(content_type).block(block)
     }
 
     /// Another form of the resource in the record `of`.
@@ -198,9 +192,7 @@ impl<'a> NewRecord<'a> {
     #[must_use]
     pub fn refers_to_capture(self, uri: &str, date: Date) -> Self {
         let mut record = self.standard("WARC-Refers-To-Date", &date.to_string());
-        record
-            .fields
-            .push(("WARC-Refers-To-Target-URI", encode_blanks(uri)));
+        record.fields.push(("WARC-Refers-To-Target-URI", encode_blanks(uri)));
         record
     }
 

@@ -27,11 +27,8 @@ pub fn recover(path: impl AsRef<Path>) -> io::Result<Recovered> {
     let (mut records, mut kept) = (0, 0);
     while let Some(mut record) = reader.next()? {
         // What lay before the record says nothing about it.
-        let before = record
-            .problems()
-            .iter()
-            .filter(|problem| problem.offset < record.place().offset)
-            .count();
+        let before =
+            record.problems().iter().filter(|problem| problem.offset < record.place().offset).count();
         record.finish()?;
         let whole = record.problems()[before..].iter().all(is_harmless);
         if let Some(length) = record.stored_len()

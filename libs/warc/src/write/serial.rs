@@ -94,10 +94,9 @@ impl NewRecord<'_> {
         for (name, value) in &self.fields {
             put(out, name, value)?;
         }
-        for (name, digest) in [
-            ("WARC-Block-Digest", self.block_digest),
-            ("WARC-Payload-Digest", self.payload_digest),
-        ] {
+        for (name, digest) in
+            [("WARC-Block-Digest", self.block_digest), ("WARC-Payload-Digest", self.payload_digest)]
+        {
             if let Some(digest) = digest {
                 put(out, name, digest.to_string().as_bytes())?;
             }

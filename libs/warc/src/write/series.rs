@@ -35,21 +35,12 @@ pub struct Series {
 impl Series {
     /// Starts a series; the first file is opened with the first record and takes the number `serial`.
     pub fn new(options: SeriesOptions, serial: u64) -> Series {
-        Series {
-            options,
-            serial,
-            current: None,
-            closed: Vec::new(),
-        }
+        Series { options, serial, current: None, closed: Vec::new() }
     }
 
     /// Writes records that belong together into one file: a response, its request and its metadata.
     pub fn write(&mut self, records: &mut [NewRecord<'_>]) -> io::Result<Vec<Written>> {
-        if self
-            .current
-            .as_ref()
-            .is_some_and(|file| file.size() >= self.options.roll_at)
-        {
+        if self.current.as_ref().is_some_and(|file| file.size() >= self.options.roll_at) {
             self.roll()?;
         }
         let file = match &mut self.current {

@@ -16,17 +16,8 @@ pub fn reader(bytes: &[u8]) {
         record.finish().unwrap();
         let place = record.place();
         assert!(place.offset < len);
-        assert!(
-            record
-                .stored_len()
-                .is_none_or(|stored| place.offset + stored <= len)
-        );
-        let _ = (
-            record.date(),
-            record.segment(),
-            record.revisit(),
-            record.is_http(),
-        );
+        assert!(record.stored_len().is_none_or(|stored| place.offset + stored <= len));
+        let _ = (record.date(), record.segment(), record.revisit(), record.is_http());
         if place.is_seekable() && places.len() < 8 {
             places.push(place.offset);
         }
@@ -62,18 +53,8 @@ pub fn arc(bytes: &[u8]) {
 pub fn http(bytes: &[u8]) {
     if let Some((head, _)) = HttpHead::from_bytes(bytes) {
         assert!(head.len() <= bytes.len() && head.start_line().len() <= head.len());
-        let _ = (
-            head.status(),
-            head.reason(),
-            head.method(),
-            head.target(),
-            head.mime(),
-            head.is_chunked(),
-        );
-        assert!(
-            head.iter()
-                .all(|(name, value)| name.len() + value.len() <= 2 * bytes.len())
-        );
+        let _ = (head.status(), head.reason(), head.method(), head.target(), head.mime(), head.is_chunked());
+        assert!(head.iter().all(|(name, value)| name.len() + value.len() <= 2 * bytes.len()));
     }
 }
 

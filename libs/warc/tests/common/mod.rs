@@ -16,11 +16,8 @@ pub fn page(number: u32) -> Vec<u8> {
         "<html><title>Page {number}</title><p>{}</p></html>",
         "lorem ipsum ".repeat(number as usize % 7 + 3)
     );
-    format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .into_bytes()
+    format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+        .into_bytes()
 }
 
 /// The URI of page `number`.
@@ -42,11 +39,7 @@ pub fn header(number: u32, length: &str, extra: &str) -> String {
 pub fn record(number: u32) -> Vec<u8> {
     let block = page(number);
     let digest = format!("WARC-Block-Digest: {}\r\n", Digest::of(Algorithm::Sha1, &block));
-    join(&[
-        header(number, &block.len().to_string(), &digest).as_bytes(),
-        &block,
-        b"\r\n\r\n",
-    ])
+    join(&[header(number, &block.len().to_string(), &digest).as_bytes(), &block, b"\r\n\r\n"])
 }
 
 /// A record whose `Content-Length` says `length`.
@@ -74,11 +67,7 @@ pub fn zstd(plain: &[u8], dictionary: &[u8]) -> Vec<u8> {
 
 /// A skippable zstd frame.
 pub fn skippable(nibble: u8, content: &[u8]) -> Vec<u8> {
-    join(&[
-        &[0x50 | nibble, 0x2a, 0x4d, 0x18],
-        &(content.len() as u32).to_le_bytes(),
-        content,
-    ])
+    join(&[&[0x50 | nibble, 0x2a, 0x4d, 0x18], &(content.len() as u32).to_le_bytes(), content])
 }
 
 /// An ARC record with a header line.
@@ -89,26 +78,13 @@ pub fn arc(line: &str, block: &[u8]) -> Vec<u8> {
 /// The `filedesc` record of an ARC file.
 pub fn filedesc() -> Vec<u8> {
     let block = "1 0 Test\nURL IP-address Archive-date Content-type Archive-length\n";
-    arc(
-        &format!(
-            "filedesc://test.arc 0.0.0.0 20260102030405 text/plain {}",
-            block.len()
-        ),
-        block.as_bytes(),
-    )
+    arc(&format!("filedesc://test.arc 0.0.0.0 20260102030405 text/plain {}", block.len()), block.as_bytes())
 }
 
 /// A sound ARC record.
 pub fn arc_page(number: u32) -> Vec<u8> {
     let block = page(number);
-    arc(
-        &format!(
-            "{} 192.0.2.1 20260102030405 text/html {}",
-            uri(number),
-            block.len()
-        ),
-        &block,
-    )
+    arc(&format!("{} 192.0.2.1 20260102030405 text/html {}", uri(number), block.len()), &block)
 }
 
 /// What reading gave.
@@ -122,21 +98,16 @@ pub struct Seen {
 
 /// Reads all records with their HTTP heads, digests and ends.
 pub fn read(mut reader: Reader) -> Seen {
-    let mut seen = Seen {
-        pages: Vec::new(),
-        kinds: Vec::new(),
-    };
+    let mut seen = Seen { pages: Vec::new(), kinds: Vec::new() };
     while let Some(mut record) = reader.next().unwrap() {
         record.http().unwrap();
         record.digest_check().unwrap();
         record.finish().unwrap();
         let uri = String::from_utf8_lossy(record.target_uri().unwrap_or(b"?")).into_owned();
         seen.pages.push(uri.rsplit('/').next().unwrap().to_owned());
-        seen.kinds
-            .extend(record.problems().iter().map(|problem| problem.kind.code()));
+        seen.kinds.extend(record.problems().iter().map(|problem| problem.kind.code()));
     }
-    seen.kinds
-        .extend(reader.problems().iter().map(|problem| problem.kind.code()));
+    seen.kinds.extend(reader.problems().iter().map(|problem| problem.kind.code()));
     seen
 }
 
@@ -144,18 +115,11 @@ pub fn read(mut reader: Reader) -> Seen {
 pub fn check_all(cases: &[(&str, Vec<u8>, &str, &str)]) {
     let mut wrong = String::new();
     for (name, bytes, pages, kinds) in cases {
-        let Seen {
-            pages: got_pages,
-            kinds: got_kinds,
-        } = read(Reader::from_bytes(&bytes[..]).unwrap());
+        let Seen { pages: got_pages, kinds: got_kinds } = read(Reader::from_bytes(&bytes[..]).unwrap());
         let got = (got_pages.join(" "), got_kinds.join(" "));
         if (got.0.as_str(), got.1.as_str()) != (*pages, *kinds) {
-            writeln!(
-                wrong,
-                "{name}:\n  expected {pages:?} {kinds:?}\n  got      {:?} {:?}",
-                got.0, got.1
-            )
-            .unwrap();
+            writeln!(wrong, "{name}:\n  expected {pages:?} {kinds:?}\n  got      {:?} {:?}", got.0, got.1)
+                .unwrap();
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");
@@ -169,8 +133,5 @@ pub fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
 
 /// Where `needle` first stands.
 pub fn position(bytes: &[u8], needle: &[u8]) -> usize {
-    bytes
-        .windows(needle.len())
-        .position(|window| window == needle)
-        .expect("the text to replace")
+    bytes.windows(needle.len()).position(|window| window == needle).expect("the text to replace")
 }
