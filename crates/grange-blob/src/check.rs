@@ -2,8 +2,41 @@
 
 use grange_model::{Algorithm, Checksums, FileName};
 
-use crate::blob::Stored;
+use crate::blob::{Source, Stored, Trailer};
+use crate::digest::union;
 use crate::error::Error;
+
+/// What was told about the bytes before and after them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Announced {
+    pub(crate) size: Option<u64>,
+    pub(crate) expected: Option<Checksums>,
+    pub(crate) trailer: Option<Trailer>,
+}
+
+impl Announced {
+    pub(crate) fn of(source: &Source<'_>, expected: Option<&Checksums>) -> Self {
+        let expected = expected.copied().filter(|sums| !sums.is_empty());
+        Self { size: source.size, expected, trailer: source.trailer.clone() }
+    }
+
+    /// The algorithms to compute, so that everything announced can be compared.
+    pub(crate) fn algorithms(&self, configured: &[Algorithm]) -> Vec<Algorithm> {
+        let mut algorithms = union(configured, self.expected.as_ref());
+        // What a trailer will hold is only known at the end; senders write the strongest.
+        if self.trailer.is_some() && !algorithms.contains(&Algorithm::Sha512) {
+            algorithms.push(Algorithm::Sha512);
+        }
+        algorithms
+    }
+
+    /// Judges what came.
+    pub(crate) fn check(&self, name: &FileName, size: u64, sums: &Checksums) -> Result<(), Error> {
+        received(name, self.size, size, self.expected.as_ref(), sums)?;
+        let trailer = self.trailer.as_ref().and_then(|trailer| trailer.get());
+        received(name, None, size, trailer, sums)
+    }
+}
 
 /// Whether what came is what was announced. Every announced checksum must be right, not only the strongest:
 /// a sender that is wrong about one of them is wrong about its file.

@@ -15,6 +15,7 @@
 
 pub mod blob;
 pub mod error;
+pub mod peer;
 
 mod buffers;
 mod check;
@@ -29,3 +30,4 @@ pub use blob::{Blob, Listed, Opened, Source, Space, Stat, Stored, Taking};
 pub use disk::{Disk, DiskSettings, FreeSpace, Placement, Room};
 pub use error::Error;
 pub use memory::Memory;
+pub use peer::{Peer, PeerAuth, SignedRequest};
