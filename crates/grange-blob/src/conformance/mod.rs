@@ -15,11 +15,15 @@ use crate::memory::Memory;
 
 mod contents;
 mod listing;
+mod peer_node;
+mod peer_wire;
 mod refusals;
 
 /// A store of its own for one case.
 struct Bench {
     blob: Arc<dyn Blob>,
+    /// The node behind a peer.
+    _node: Option<peer_node::Node>,
     /// Where plain files for `put_file` can lie; on the same disk as a disk store.
     folder: tempfile::TempDir,
 }
@@ -27,13 +31,19 @@ struct Bench {
 impl Bench {
     async fn memory() -> Option<Self> {
         let blob = Arc::new(Memory::new(Clock::system()));
-        Some(Self { blob, folder: tempfile::tempdir().unwrap() })
+        Some(Self { blob, _node: None, folder: tempfile::tempdir().unwrap() })
     }
 
     async fn disk() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let blob = Arc::new(disk(&folder, &["one", "two"]));
-        Some(Self { blob, folder })
+        Some(Self { blob, _node: None, folder })
+    }
+
+    async fn peer() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let node = peer_node::Node::start(Arc::new(disk(&folder, &["one", "two"]))).await;
+        Some(Self { blob: Arc::new(node.peer()), _node: Some(node), folder })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -108,6 +118,7 @@ macro_rules! on_every_backend {
     ($($file:ident { $($case:ident)* })*) => {
         on_every_backend! { @ memory $($file { $($case)* })* }
         on_every_backend! { @ disk $($file { $($case)* })* }
+        on_every_backend! { @ peer $($file { $($case)* })* }
     };
     (@ $backend:ident $($file:ident { $($case:ident)* })*) => {
         mod $backend {
