@@ -46,6 +46,26 @@ impl Bench {
         Some(Self { blob: Arc::new(node.peer()), _node: Some(node), folder })
     }
 
+    #[cfg(feature = "s3")]
+    async fn s3() -> Option<Self> {
+        let lent = grange_testkit::TestBucket::lend()?;
+        let folder = tempfile::tempdir().unwrap();
+        let secret = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, format!("{text}\n")).unwrap();
+            Some(path)
+        };
+        let settings = crate::Settings {
+            url: format!("s3://{}/{}?endpoint={}", lent.bucket, lent.prefix, lent.endpoint),
+            access_key_file: secret("access.key", &lent.access_key),
+            secret_key_file: secret("secret.key", &lent.secret_key),
+            ..crate::Settings::default()
+        };
+        let context =
+            crate::Context { data_folder: folder.path().to_owned(), clock: Clock::system(), auth: None };
+        Some(Self { blob: crate::open(&settings, &context).await.unwrap(), _node: None, folder })
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -119,6 +139,8 @@ macro_rules! on_every_backend {
         on_every_backend! { @ memory $($file { $($case)* })* }
         on_every_backend! { @ disk $($file { $($case)* })* }
         on_every_backend! { @ peer $($file { $($case)* })* }
+        #[cfg(feature = "s3")]
+        on_every_backend! { @ s3 $($file { $($case)* })* }
     };
     (@ $backend:ident $($file:ident { $($case:ident)* })*) => {
         mod $backend {

@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
 
 use grange_base::Clock;
 use grange_testkit::TcpFault;
@@ -47,6 +49,10 @@ impl PeerAuth for Token {
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) address: SocketAddr,
+    /// Connections open now.
+    connections: Arc<AtomicUsize>,
+    /// Requests admitted so far.
+    requests: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
@@ -60,19 +66,40 @@ impl Node {
     pub(super) async fn start(blob: Arc<dyn Blob>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
+        let (connections, requests) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+        let counts = (Arc::clone(&connections), Arc::clone(&requests));
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 stream.set_nodelay(true).unwrap();
-                let blob = Arc::clone(&blob);
+                let (blob, (connections, requests)) = (Arc::clone(&blob), counts.clone());
                 let service = service_fn(move |request| {
+                    requests.fetch_add(1, SeqCst);
                     let blob = Arc::clone(&blob);
                     async move { Ok::<_, Infallible>(admit(&blob, request).await) }
                 });
                 let connection = hyper::server::conn::http1::Builder::new();
-                tokio::spawn(connection.serve_connection(TokioIo::new(stream), service));
+                let serving = connection.serve_connection(TokioIo::new(stream), service);
+                connections.fetch_add(1, SeqCst);
+                tokio::spawn(async move {
+                    let _ = serving.await;
+                    connections.fetch_sub(1, SeqCst);
+                });
             }
         });
-        Self { address, task }
+        Self { address, connections, requests, task }
+    }
+
+    pub(super) fn requests(&self) -> usize {
+        self.requests.load(SeqCst)
+    }
+
+    /// Cuts the wire and waits until the node has noticed.
+    pub(super) async fn cut(&self, wire: &TcpFault) {
+        wire.cut();
+        grange_testkit::until("the node has lost its connections", || async {
+            self.connections.load(SeqCst) == 0
+        })
+        .await;
     }
 
     pub(super) fn peer(&self) -> Peer {

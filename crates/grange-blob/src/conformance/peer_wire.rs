@@ -30,7 +30,7 @@ async fn a_download_that_was_cut_goes_on_where_it_broke() {
     let mut read = vec![0; 1 << 20];
     opened.read_exact(&mut read).await.unwrap();
     for cut in 1..=3 {
-        wire.cut();
+        node.cut(&wire).await;
         wire.mend();
         let mut more = vec![0; (10 << 20) * cut];
         opened.read_exact(&mut more).await.unwrap();
@@ -38,6 +38,7 @@ async fn a_download_that_was_cut_goes_on_where_it_broke() {
     }
     opened.read_to_end(&mut read).await.unwrap();
     assert!(read == bytes);
+    assert_eq!(node.requests(), 4, "one download and three times picked up");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -54,7 +55,7 @@ async fn an_upload_that_was_cut_leaves_nothing_and_can_be_repeated() {
         async move { peer.put(&file("a"), Source::new(reader).of_size(3 << 20), None).await }
     });
     tokio::io::AsyncWriteExt::write_all(&mut writer, &bytes[..2 << 20]).await.unwrap();
-    wire.cut();
+    node.cut(&wire).await;
     let error = sending.await.unwrap().unwrap_err();
     assert_eq!(error.code(), "blob-unreachable", "{error}");
     let temp = folder.path().join("one/tempdir");
@@ -72,7 +73,7 @@ async fn an_upload_that_was_cut_leaves_nothing_and_can_be_repeated() {
 async fn a_node_that_is_away_is_said_to_be_away() {
     let (_memory, node) = node_with(b"bytes").await;
     let (wire, peer) = node.over_a_wire().await;
-    wire.cut();
+    node.cut(&wire).await;
     let error = peer.stat(&file("a")).await.unwrap_err();
     assert_eq!((error.code(), error.retry()), ("blob-unreachable", grange_base::Retry::Soon));
     wire.mend();
@@ -97,7 +98,7 @@ async fn a_file_that_changes_during_a_broken_download_is_not_pieced_together() {
     let mut opened = peer.get(&file("a")).await.unwrap();
     let mut read = vec![0; 1 << 20];
     opened.read_exact(&mut read).await.unwrap();
-    wire.cut();
+    node.cut(&wire).await;
     memory.damage(&file("a"), |bytes| bytes[0] ^= 1);
     wire.mend();
     let error = opened.read_to_end(&mut read).await.unwrap_err();
@@ -112,7 +113,7 @@ async fn a_file_that_went_during_a_broken_download_ends_it() {
     let mut opened = peer.get(&file("a")).await.unwrap();
     let mut read = vec![0; 1 << 20];
     opened.read_exact(&mut read).await.unwrap();
-    wire.cut();
+    node.cut(&wire).await;
     memory.remove_to_attic(&file("a"), &sums(&bytes)).await.unwrap();
     wire.mend();
     let error = opened.read_to_end(&mut read).await.unwrap_err();
