@@ -7,12 +7,14 @@
 
 pub mod account;
 pub mod audit;
+pub mod file;
 pub mod ids;
 mod nearest;
 pub mod node;
 
 pub use account::{Permission, Role, Session, Token, User, UserName};
 pub use audit::{Actor, AuditEntry};
+pub use file::{Agreement, Algorithm, Checksums, FileName, Md5, Sha256, Sha512};
 pub use ids::{NodeId, SessionId, TokenId, UserId, WorkId};
 pub use nearest::UnknownName;
 pub use node::{Liveness, NodeRecord, NodeRole};
