@@ -7,6 +7,7 @@
 
 pub mod account;
 pub mod audit;
+pub mod file;
 pub mod holding;
 pub mod ids;
 pub mod logbook;
@@ -17,8 +18,10 @@ pub mod vote;
 
 pub use account::{Permission, Role, Session, Token, User, UserName};
 pub use audit::{Actor, AuditEntry};
+pub use file::{Agreement, Algorithm, Checksums, FileName, Md5, Sha256, Sha512};
 pub use holding::{AuditKind, AuditState, Presence, RepairKind, RepairState, UploadState, Verdict};
 pub use ids::{AuditId, NodeId, RepairId, SessionId, TokenId, UserId, WorkId};
+pub use ids::{NodeId, SessionId, TokenId, UserId, WorkId};
 pub use logbook::{LogEvent, LogRecord};
 pub use nearest::UnknownName;
 pub use node::{Liveness, NodeRecord, NodeRole};

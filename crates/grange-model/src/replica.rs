@@ -26,7 +26,9 @@ pub struct ReplicaName(String);
 
 /// A text that cannot name a replica.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{given}\" cannot name a replica: write 1 to 32 of a-z, 0-9 and -, beginning with a letter, such as one")]
+#[error(
+    "\"{given}\" cannot name a replica: write 1 to 32 of a-z, 0-9 and -, beginning with a letter, such as one"
+)]
 pub struct ReplicaNameError {
     given: String,
 }

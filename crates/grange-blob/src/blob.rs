@@ -1,0 +1,196 @@
+//! The port: what every backend does, and nothing it may do beyond.
+
+use std::fmt;
+use std::fmt::Debug;
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use grange_model::{Algorithm, Checksums, FileName, Sha512};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, ReadBuf};
+
+use crate::error::Error;
+
+/// Where the bytes of a put come from, and how many there should be.
+pub struct Source<'a> {
+    pub(crate) reader: Pin<Box<dyn AsyncRead + Send + 'a>>,
+    pub(crate) size: Option<u64>,
+}
+
+impl<'a> Source<'a> {
+    /// Bytes up to the reader's end.
+    pub fn new(reader: impl AsyncRead + Send + 'a) -> Self {
+        Self { reader: Box::pin(reader), size: None }
+    }
+
+    /// The same, with their number: a disk with room for them is chosen, and more or fewer are refused. Give it
+    /// whenever it is known; a stream that was cut cannot be told from one that ended otherwise.
+    #[must_use]
+    pub fn of_size(self, bytes: u64) -> Self {
+        Self { size: Some(bytes), ..self }
+    }
+}
+
+impl<'a> From<&'a [u8]> for Source<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self::new(bytes).of_size(bytes.len() as u64)
+    }
+}
+
+impl Debug for Source<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+/// What becomes of a local file that was put by its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taking {
+    /// It stays where it is.
+    Copy,
+    /// It is gone after `Ok` and untouched after an error. Nobody may be writing to it: on the same disk the
+    /// archive takes over the file itself.
+    Move,
+}
+
+/// What a put left behind, as computed here from the bytes and read back from where they now lie.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stored {
+    pub size: u64,
+    pub checksums: Checksums,
+    /// The same bytes were here before, and nothing was changed.
+    pub already: bool,
+}
+
+/// What is known of a stored file without reading it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stat {
+    pub size: u64,
+    #[schemars(with = "String")]
+    pub modified: Timestamp,
+}
+
+/// One line of a listing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Listed {
+    pub name: FileName,
+    pub size: u64,
+    #[schemars(with = "String")]
+    pub modified: Timestamp,
+}
+
+/// Room for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Space {
+    /// Free bytes on all disks together; absent where that cannot be asked.
+    pub free_bytes: Option<u64>,
+    pub total_bytes: Option<u64>,
+    /// The largest file that would be taken now; 0 when full or read-only.
+    pub largest_bytes: u64,
+}
+
+/// The bytes of a stored file. Reads up to the size or fails: an early end is an error, never a short file.
+pub struct Opened {
+    pub size: u64,
+    pub(crate) reader: Pin<Box<dyn AsyncRead + Send>>,
+}
+
+impl Opened {
+    pub(crate) fn new(size: u64, reader: impl AsyncRead + Send + 'static) -> Self {
+        Self { size, reader: Box::pin(reader) }
+    }
+
+    /// As the source of a put elsewhere.
+    pub fn into_source(self) -> Source<'static> {
+        Source { size: Some(self.size), reader: self.reader }
+    }
+}
+
+impl AsyncRead for Opened {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        self.reader.as_mut().poll_read(cx, buf)
+    }
+}
+
+impl Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+/// Keeps bytes by name. Held as `Arc<dyn Blob>`.
+///
+/// A stored file never changes: its name stands for these bytes until they are moved to the attic.
+#[async_trait]
+pub trait Blob: Debug + Send + Sync {
+    /// Keeps the bytes under the name.
+    ///
+    /// After `Ok` they are durable, were read back from where they lie, and a crash or a second put of the same
+    /// bytes changes nothing. After an error nothing of them is visible. Until the end nobody sees a part of them.
+    ///
+    /// Other bytes under a known name are [`Error::Conflict`], bytes that differ from `expected` are
+    /// [`Error::WrongChecksum`]. Where the name is known and what lies there has the expected checksum, `source` is
+    /// not read at all.
+    async fn put(
+        &self,
+        name: &FileName,
+        source: Source<'_>,
+        expected: Option<&Checksums>,
+    ) -> Result<Stored, Error>;
+
+    /// The same from a local file, without moving bytes where the disk allows it.
+    async fn put_file(
+        &self,
+        name: &FileName,
+        path: &Path,
+        taking: Taking,
+        expected: Option<&Checksums>,
+    ) -> Result<Stored, Error> {
+        let failed = |source| Error::Source { name: name.clone(), source };
+        let file = tokio::fs::File::open(path).await.map_err(failed)?;
+        let size = file.metadata().await.map_err(failed)?.len();
+        let stored = self.put(name, Source::new(file).of_size(size), expected).await?;
+        if taking == Taking::Move {
+            tokio::fs::remove_file(path).await.map_err(failed)?;
+        }
+        Ok(stored)
+    }
+
+    /// The bytes, from the start. [`Error::NotFound`] at once when there are none.
+    async fn get(&self, name: &FileName) -> Result<Opened, Error>;
+
+    /// Up to `len` bytes from `offset` on; fewer only at the end of the file, none beyond it.
+    async fn read_at(&self, name: &FileName, offset: u64, len: usize) -> Result<Bytes, Error>;
+
+    /// Up to `limit` files after `after`, in the order of their names' bytes. An empty page is the end.
+    async fn list(&self, after: Option<&FileName>, limit: usize) -> Result<Vec<Listed>, Error>;
+
+    async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error>;
+
+    /// Reads the stored bytes again and sums them up, where they lie; `None` when there are none. On a disk the
+    /// page cache is dropped first and the digests come from another implementation than the one used on put
+    /// (MD5 has only one).
+    async fn checksum(&self, name: &FileName, algorithms: &[Algorithm]) -> Result<Option<Checksums>, Error>;
+
+    /// HMAC-SHA-512 of the stored bytes with `salt` as key, computed where they lie. Who cannot read the bytes now
+    /// cannot answer for a salt it has not seen before. `None` when there are none.
+    async fn challenge(&self, name: &FileName, salt: &[u8]) -> Result<Option<Sha512>, Error>;
+
+    /// Takes the file out of sight, provided its bytes have the expected checksum ([`Error::OtherBytes`] if not).
+    /// The bytes are kept aside, for people. [`Error::NotFound`] when there is no such file.
+    async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error>;
+
+    async fn free(&self) -> Result<Space, Error>;
+
+    /// Where this is, for logs and errors; secrets are left out.
+    fn place(&self) -> &str;
+}

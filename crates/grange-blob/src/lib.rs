@@ -1,0 +1,26 @@
+//! Keeps bytes by name: in memory, on this machine's disks, on a peer node, or in an S3 bucket.
+//!
+//! What holds here:
+//!
+//! - **After `put` says `Ok` the bytes are durable and proven**: written aside, synced, read back from where they lie
+//!   by a second implementation of the digest, renamed into place, folder synced. Before that nothing is visible,
+//!   after an error neither. Putting the same bytes again changes nothing.
+//! - **A stored file never changes.** Other bytes under a known name are refused; removing means moving to the attic,
+//!   and only for who names the checksum of what lies there.
+//! - **No checksum is believed.** What a sender announces is compared with what is computed here.
+//! - **A missing file is an answer**, given at once.
+//! - **Plain files.** On disk a file lies under its own name in `filedir`, readable with all Grange software gone.
+//!
+//! What it must never know: what a replica is, how many there should be, or what the bytes mean.
+
+pub mod blob;
+pub mod error;
+
+mod digest;
+mod disk;
+mod memory;
+
+pub use blob::{Blob, Listed, Opened, Source, Space, Stat, Stored, Taking};
+pub use disk::{Disk, DiskSettings, FreeSpace, Placement};
+pub use error::Error;
+pub use memory::Memory;
