@@ -21,7 +21,6 @@ pub use audit::{Actor, AuditEntry};
 pub use file::{Agreement, Algorithm, Checksums, FileName, Md5, Sha256, Sha512};
 pub use holding::{AuditKind, AuditState, Presence, RepairKind, RepairState, UploadState, Verdict};
 pub use ids::{AuditId, NodeId, RepairId, SessionId, TokenId, UserId, WorkId};
-pub use ids::{NodeId, SessionId, TokenId, UserId, WorkId};
 pub use logbook::{LogEvent, LogRecord};
 pub use nearest::UnknownName;
 pub use node::{Liveness, NodeRecord, NodeRole};
