@@ -37,6 +37,7 @@ pub(crate) const STEPS: &[Step] = &[
     step!(1, "0001_nodes"),
     step!(2, "0002_people"),
     step!(3, "0003_work"),
+    step!(4, "0004_archive"),
 ];
 
 impl Step {
