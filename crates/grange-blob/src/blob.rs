@@ -1,10 +1,11 @@
 //! The port: what every backend does, and nothing it may do beyond.
 
-use std::fmt;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
+use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,6 +15,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, ReadBuf};
 
+use crate::buffers::Buffers;
+use crate::check;
+use crate::digest::{By, sum_file};
 use crate::error::Error;
 
 /// Where the bytes of a put come from, and how many there should be.
@@ -94,20 +98,22 @@ pub struct Space {
     pub largest_bytes: u64,
 }
 
-/// The bytes of a stored file. Reads up to the size or fails: an early end is an error, never a short file.
+/// The bytes of a stored file. Read it to its end: there an early end or a wrong checksum is an error, never a
+/// short file.
 pub struct Opened {
     pub size: u64,
-    pub(crate) reader: Pin<Box<dyn AsyncRead + Send>>,
+    left: u64,
+    reader: Pin<Box<dyn AsyncRead + Send>>,
 }
 
 impl Opened {
     pub(crate) fn new(size: u64, reader: impl AsyncRead + Send + 'static) -> Self {
-        Self { size, reader: Box::pin(reader) }
+        Self { size, left: size, reader: Box::pin(reader) }
     }
 
     /// As the source of a put elsewhere.
     pub fn into_source(self) -> Source<'static> {
-        Source { size: Some(self.size), reader: self.reader }
+        Source { size: Some(self.size), reader: Box::pin(self) }
     }
 }
 
@@ -116,8 +122,24 @@ impl AsyncRead for Opened {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        self.reader.as_mut().poll_read(cx, buf)
+    ) -> Poll<io::Result<()>> {
+        if buf.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        let before = buf.filled().len();
+        ready!(self.reader.as_mut().poll_read(cx, buf))?;
+        let read = (buf.filled().len() - before) as u64;
+        let size = self.size;
+        if read == 0 && self.left > 0 {
+            let text = format!("the file ends after {} of its {size} bytes", size - self.left);
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, text)));
+        }
+        let Some(left) = self.left.checked_sub(read) else {
+            let text = format!("more bytes came than the {size} the file has");
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, text)));
+        };
+        self.left = left;
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -160,6 +182,11 @@ pub trait Blob: Debug + Send + Sync {
         let size = file.metadata().await.map_err(failed)?.len();
         let stored = self.put(name, Source::new(file).of_size(size), expected).await?;
         if taking == Taking::Move {
+            // A put may not have read the file at all. Nothing is deleted that was not just seen to be these bytes.
+            if stored.already {
+                let given = sum_path(path, &stored.checksums).await.map_err(failed)?;
+                check::known(name, self.place(), stored.size, stored.checksums, &given)?;
+            }
             tokio::fs::remove_file(path).await.map_err(failed)?;
         }
         Ok(stored)
@@ -193,4 +220,15 @@ pub trait Blob: Debug + Send + Sync {
 
     /// Where this is, for logs and errors; secrets are left out.
     fn place(&self) -> &str;
+}
+
+/// The strongest of `like`, of a local file.
+async fn sum_path(path: &Path, like: &Checksums) -> io::Result<Checksums> {
+    let algorithms: Vec<_> = like.strongest().map(|(algorithm, _)| algorithm).into_iter().collect();
+    let path = path.to_owned();
+    let sum = move || {
+        let mut file = File::open(path)?;
+        sum_file(&mut file, By::First, &algorithms, &Buffers::default()).map(|(_, sums)| sums)
+    };
+    tokio::task::spawn_blocking(sum).await?
 }

@@ -83,7 +83,9 @@ pub enum Error {
     },
     #[error("{place} refused to {doing} with status {status}: {reason}")]
     Refused { place: String, doing: String, status: u16, reason: String },
-    #[error("whoever answers at {place} does not share our node token: check the address and secrets/node.token")]
+    #[error(
+        "whoever answers at {place} does not share our node token: check the address and secrets/node.token"
+    )]
     Unproven { place: String },
     #[error("{place} gave an answer that cannot be understood: {reason}; run the same version on both sides")]
     Foreign { place: String, reason: String },

@@ -16,11 +16,16 @@
 pub mod blob;
 pub mod error;
 
+mod buffers;
+mod check;
 mod digest;
 mod disk;
 mod memory;
 
+#[cfg(test)]
+mod conformance;
+
 pub use blob::{Blob, Listed, Opened, Source, Space, Stat, Stored, Taking};
-pub use disk::{Disk, DiskSettings, FreeSpace, Placement};
+pub use disk::{Disk, DiskSettings, FreeSpace, Placement, Room};
 pub use error::Error;
 pub use memory::Memory;

@@ -1,0 +1,43 @@
+//! Listings.
+
+use super::{Bench, file};
+
+pub(super) async fn names_come_in_the_order_of_their_bytes_page_by_page(bench: &Bench) {
+    assert!(bench.names().await.is_empty());
+    let mut names = Vec::new();
+    for n in [5, 1, 4, 40, 2, 3, 10, 100] {
+        for head in ["Z", "a", "é"] {
+            let name = format!("{head}{n}");
+            bench.put(&name, name.as_bytes()).await.unwrap();
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    for limit in [1, 5, 1000] {
+        let (mut listed, mut after) = (Vec::new(), None);
+        loop {
+            let page = bench.blob.list(after.as_ref(), limit).await.unwrap();
+            assert!(page.len() <= limit);
+            let Some(last) = page.last() else { break };
+            after = Some(last.name.clone());
+            listed.extend(page.into_iter().map(|listed| listed.name.to_string()));
+        }
+        assert_eq!(listed, names, "pages of {limit}");
+    }
+    // After a name that is not there.
+    let page = bench.blob.list(Some(&file("a100!")), 1).await.unwrap();
+    assert_eq!(page[0].name, file("a2"));
+}
+
+pub(super) async fn what_is_listed_is_what_stat_says(bench: &Bench) {
+    for size in [0, 1, 70_000] {
+        bench.put(&size.to_string(), &vec![7; size]).await.unwrap();
+    }
+    for listed in bench.blob.list(None, 10).await.unwrap() {
+        assert_eq!(listed.size.to_string(), listed.name.as_str());
+        let stat = bench.blob.stat(&listed.name).await.unwrap().unwrap();
+        assert_eq!(stat.size, listed.size);
+        // S3 lists milliseconds and answers for one object in whole seconds.
+        assert_eq!(stat.modified.as_second(), listed.modified.as_second());
+    }
+}

@@ -1,0 +1,151 @@
+//! One suite for every backend. A case is a sentence about the port; the macro below runs each on all of them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use grange_base::{Clock, Size};
+use grange_model::{Algorithm, Checksums, FileName};
+use tokio::io::AsyncReadExt;
+
+use crate::blob::{Blob, Source, Stored};
+use crate::digest::{By, Summing};
+use crate::disk::{Disk, DiskSettings};
+use crate::error::Error;
+use crate::memory::Memory;
+
+mod contents;
+mod listing;
+mod refusals;
+
+/// A store of its own for one case.
+struct Bench {
+    blob: Arc<dyn Blob>,
+    /// Where plain files for `put_file` can lie; on the same disk as a disk store.
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    async fn memory() -> Option<Self> {
+        let blob = Arc::new(Memory::new(Clock::system()));
+        Some(Self { blob, folder: tempfile::tempdir().unwrap() })
+    }
+
+    async fn disk() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let blob = Arc::new(disk(&folder, &["one", "two"]));
+        Some(Self { blob, folder })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    async fn put(&self, name: &str, bytes: &[u8]) -> Result<Stored, Error> {
+        self.blob.put(&file(name), bytes.into(), None).await
+    }
+
+    async fn read(&self, name: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.blob.get(&file(name)).await.unwrap().read_to_end(&mut bytes).await.unwrap();
+        bytes
+    }
+
+    async fn names(&self) -> Vec<String> {
+        let listed = self.blob.list(None, usize::MAX).await.unwrap();
+        listed.into_iter().map(|listed| listed.name.to_string()).collect()
+    }
+}
+
+/// A disk store with these base directories below the folder, that leaves no space unused.
+pub(crate) fn disk(folder: &tempfile::TempDir, bases: &[&str]) -> Disk {
+    let mut settings = DiskSettings::new(bases.iter().map(|base| folder.path().join(base)));
+    settings.min_space_left = Size(0);
+    settings.min_space_required = Size(0);
+    Disk::open(settings, Clock::system()).unwrap()
+}
+
+pub(crate) fn file(name: &str) -> FileName {
+    name.parse().unwrap()
+}
+
+pub(crate) fn sums(bytes: &[u8]) -> Checksums {
+    let mut summing = Summing::inline(By::First, Algorithm::ALL);
+    summing.update(&bytes::Bytes::copy_from_slice(bytes));
+    summing.finish()
+}
+
+/// Bytes without a pattern that a mistake could hide behind.
+pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut bytes = Vec::with_capacity(len + 8);
+    while bytes.len() < len {
+        // xorshift64*
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        bytes.extend_from_slice(&state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+/// A sender that breaks off after these bytes.
+fn breaking(bytes: &[u8]) -> Source<'_> {
+    struct Broken;
+    impl tokio::io::AsyncRead for Broken {
+        fn poll_read(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+            _: &mut tokio::io::ReadBuf<'_>,
+        ) -> std::task::Poll<std::io::Result<()>> {
+            std::task::Poll::Ready(Err(std::io::ErrorKind::ConnectionReset.into()))
+        }
+    }
+    Source::new(bytes.chain(Broken))
+}
+
+macro_rules! on_every_backend {
+    ($($file:ident { $($case:ident)* })*) => {
+        on_every_backend! { @ memory $($file { $($case)* })* }
+        on_every_backend! { @ disk $($file { $($case)* })* }
+    };
+    (@ $backend:ident $($file:ident { $($case:ident)* })*) => {
+        mod $backend {
+            $($(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    if let Some(bench) = super::Bench::$backend().await {
+                        super::$file::$case(&bench).await;
+                    }
+                }
+            )*)*
+        }
+    };
+}
+
+on_every_backend! {
+    contents {
+        what_was_put_is_got_back_at_every_size
+        a_range_is_read_anywhere_and_ends_with_the_file
+        a_checksum_is_of_the_stored_bytes_and_only_as_asked
+        a_challenge_is_answered_from_the_bytes
+        a_missing_file_is_an_answer
+        a_local_file_is_copied_or_moved
+        a_local_file_that_is_not_what_is_stored_stays
+        names_of_every_kind_are_kept_apart
+        removed_files_go_to_the_attic_and_may_come_again
+    }
+    listing {
+        names_come_in_the_order_of_their_bytes_page_by_page
+        what_is_listed_is_what_stat_says
+    }
+    refusals {
+        the_same_bytes_again_change_nothing
+        other_bytes_under_a_known_name_are_refused
+        a_sender_with_a_wrong_checksum_is_refused_and_leaves_nothing
+        a_sender_with_a_wrong_size_is_refused_and_leaves_nothing
+        a_sender_that_breaks_off_leaves_nothing
+        two_writers_of_one_name_leave_one_of_them_whole
+        removing_needs_the_right_checksum
+    }
+}

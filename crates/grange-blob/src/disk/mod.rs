@@ -1,0 +1,341 @@
+//! Bytes on this machine's disks.
+//!
+//! ```text
+//! BASE/filedir/NAME            the files, plain and read-only
+//! BASE/tempdir/…               being written; cleared at start
+//! BASE/atticdir/TIME-ID/NAME   removed, kept for people
+//! ```
+//!
+//! A node may have many base directories, usually one per disk. A name lies in at most one of them.
+
+mod base;
+mod listing;
+mod place;
+mod take;
+mod temp;
+mod write;
+
+use std::fs::File;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use grange_base::{Clock, Size};
+use grange_model::{Algorithm, Checksums, FileName, Sha512};
+use jiff::Timestamp;
+use rustix::fs::{Advice, fadvise};
+use uuid::Uuid;
+
+use crate::blob::{Blob, Listed, Opened, Source, Space, Stat, Stored, Taking};
+use crate::buffers::Buffers;
+use crate::check;
+use crate::digest::{By, Proving, sum_file};
+use crate::error::Error;
+
+use base::Base;
+use place::Bounds;
+pub use place::{FreeSpace, Placement, Room};
+
+/// How a disk store behaves; the texts of the settings say what each means.
+#[derive(Clone, Debug)]
+pub struct DiskSettings {
+    pub bases: Vec<PathBuf>,
+    pub checksums: Vec<Algorithm>,
+    pub placement: Placement,
+    pub min_space_left: Size,
+    pub min_space_required: Size,
+    pub read_only: bool,
+}
+
+impl DiskSettings {
+    /// The defaults for these base directories.
+    pub fn new(bases: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self {
+            bases: bases.into_iter().collect(),
+            checksums: Algorithm::ALL.to_vec(),
+            placement: Placement::default(),
+            // Both as in NetarchiveSuite (minSpaceLeft, minSpaceRequired).
+            min_space_left: Size(2_000_000_000),
+            min_space_required: Size(10_000_000),
+            read_only: false,
+        }
+    }
+}
+
+/// Files in base directories. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct Disk(Arc<Inner>);
+
+/// Locks against two puts or removals of one name at the decisive moment; more than the threads that could meet.
+const LOCKS: usize = 64;
+
+#[derive(Debug)]
+struct Inner {
+    place: String,
+    bases: Vec<Base>,
+    checksums: Vec<Algorithm>,
+    placement: Placement,
+    bounds: Bounds,
+    read_only: bool,
+    space: Box<dyn FreeSpace>,
+    clock: Clock,
+    locks: Vec<Mutex<()>>,
+    buffers: Buffers,
+}
+
+impl Disk {
+    /// Opens the base directories, making what is missing. Blocks for a moment.
+    pub fn open(settings: DiskSettings, clock: Clock) -> Result<Self, Error> {
+        Self::with_space(settings, clock, Box::new(place::System))
+    }
+
+    /// The same with another idea of the free space.
+    pub fn with_space(
+        settings: DiskSettings,
+        clock: Clock,
+        space: Box<dyn FreeSpace>,
+    ) -> Result<Self, Error> {
+        let names: Vec<_> = settings.bases.iter().map(|base| base.display().to_string()).collect();
+        let bases = settings.bases.iter().map(|base| Base::open(base, settings.read_only));
+        Ok(Self(Arc::new(Inner {
+            place: names.join(","),
+            bases: bases.collect::<Result<_, _>>()?,
+            checksums: settings.checksums,
+            placement: settings.placement,
+            bounds: Bounds { left: settings.min_space_left, required: settings.min_space_required },
+            read_only: settings.read_only,
+            space,
+            clock,
+            locks: (0..LOCKS).map(|_| Mutex::default()).collect(),
+            buffers: Buffers::default(),
+        })))
+    }
+
+    /// Where a file lies, for work that runs next to it.
+    pub async fn path(&self, name: &FileName) -> Result<Option<PathBuf>, Error> {
+        let name = name.clone();
+        self.run(move |inner| Ok(inner.find(&name)?.map(|(base, _)| inner.bases[base].file(&name)))).await
+    }
+
+    /// Runs file work off the async threads.
+    async fn run<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Inner) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let inner = Arc::clone(&self.0);
+        match tokio::task::spawn_blocking(move || act(&inner)).await {
+            Ok(result) => result,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+}
+
+impl Inner {
+    /// The base that has the name, and the file opened.
+    fn find(&self, name: &FileName) -> Result<Option<(usize, File)>, Error> {
+        for (index, base) in self.bases.iter().enumerate() {
+            if let Some(file) = base.open_file(name)? {
+                return Ok(Some((index, file)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn find_or_fail(&self, name: &FileName) -> Result<(usize, File), Error> {
+        self.find(name)?.ok_or_else(|| Error::NotFound { name: name.clone(), place: self.place.clone() })
+    }
+
+    fn writable(&self) -> Result<(), Error> {
+        if self.read_only { Err(Error::ReadOnly { place: self.place.clone() }) } else { Ok(()) }
+    }
+
+    fn lock(&self, name: &FileName) -> MutexGuard<'_, ()> {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(name);
+        let lock = &self.locks[(hash % LOCKS as u64) as usize];
+        lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sums up a stored file as it lies on the disk: what the system remembers of it is forgotten first.
+    fn sum(&self, path: &Path, file: &mut File, algorithms: &[Algorithm]) -> Result<(u64, Checksums), Error> {
+        forget(file);
+        let _ = fadvise(&*file, 0, None, Advice::Sequential);
+        sum_file(file, By::Second, algorithms, &self.buffers).map_err(Error::io("read", path))
+    }
+
+    /// Free space per base; a disk that cannot be asked is logged and takes nothing.
+    fn rooms(&self) -> Vec<Option<Room>> {
+        let room = |base: &Base| match self.space.of(&base.path) {
+            Ok(room) => Some(room),
+            Err(error) => {
+                tracing::warn!(path = %base.path.display(), %error, "cannot ask for the free space of this disk");
+                None
+            }
+        };
+        self.bases.iter().map(room).collect()
+    }
+}
+
+/// Drops clean pages from the page cache, so that the next read comes from the disk.
+fn forget(file: &File) {
+    // Advice: a file system without it reads from its cache, which is no worse than not asking.
+    let _ = fadvise(file, 0, None, Advice::DontNeed);
+}
+
+fn modified(data: &std::fs::Metadata) -> Timestamp {
+    data.modified().ok().and_then(|time| Timestamp::try_from(time).ok()).unwrap_or_default()
+}
+
+#[async_trait]
+impl Blob for Disk {
+    async fn put(
+        &self,
+        name: &FileName,
+        source: Source<'_>,
+        expected: Option<&Checksums>,
+    ) -> Result<Stored, Error> {
+        write::put(self, name, source, expected).await
+    }
+
+    async fn put_file(
+        &self,
+        name: &FileName,
+        path: &Path,
+        taking: Taking,
+        expected: Option<&Checksums>,
+    ) -> Result<Stored, Error> {
+        let (name, path, expected) = (name.clone(), path.to_owned(), expected.copied());
+        self.run(move |inner| take::put_file(inner, &name, &path, taking, expected.as_ref())).await
+    }
+
+    async fn get(&self, name: &FileName) -> Result<Opened, Error> {
+        let name = name.clone();
+        let (size, file) = self
+            .run(move |inner| {
+                let (base, file) = inner.find_or_fail(&name)?;
+                let data = file.metadata().map_err(Error::io("look at", &inner.bases[base].file(&name)))?;
+                Ok((data.len(), file))
+            })
+            .await?;
+        Ok(Opened::new(size, tokio::fs::File::from_std(file)))
+    }
+
+    async fn read_at(&self, name: &FileName, offset: u64, len: usize) -> Result<Bytes, Error> {
+        let name = name.clone();
+        self.run(move |inner| {
+            let (base, file) = inner.find_or_fail(&name)?;
+            let failed = || Error::io("read", &inner.bases[base].files);
+            let size = file.metadata().map_err(failed())?.len();
+            let len = (len as u64).min(size.saturating_sub(offset)) as usize;
+            let mut bytes = vec![0; len];
+            file.read_exact_at(&mut bytes, offset).map_err(failed())?;
+            Ok(bytes.into())
+        })
+        .await
+    }
+
+    async fn list(&self, after: Option<&FileName>, limit: usize) -> Result<Vec<Listed>, Error> {
+        let after = after.cloned();
+        self.run(move |inner| inner.list(after, limit)).await
+    }
+
+    async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error> {
+        let name = name.clone();
+        self.run(move |inner| inner.stat(&name)).await
+    }
+
+    async fn checksum(&self, name: &FileName, algorithms: &[Algorithm]) -> Result<Option<Checksums>, Error> {
+        let (name, algorithms) = (name.clone(), algorithms.to_vec());
+        self.run(move |inner| {
+            let Some((base, mut file)) = inner.find(&name)? else { return Ok(None) };
+            let (_, sums) = inner.sum(&inner.bases[base].file(&name), &mut file, &algorithms)?;
+            // An audit reads everything once; it must not push out of memory what people are reading.
+            forget(&file);
+            Ok(Some(sums))
+        })
+        .await
+    }
+
+    async fn challenge(&self, name: &FileName, salt: &[u8]) -> Result<Option<Sha512>, Error> {
+        let (name, salt) = (name.clone(), salt.to_vec());
+        self.run(move |inner| {
+            let Some((base, file)) = inner.find(&name)? else { return Ok(None) };
+            forget(&file);
+            let proof = Proving::of(&salt, &file, &inner.buffers);
+            proof.map(Some).map_err(Error::io("read", &inner.bases[base].file(&name)))
+        })
+        .await
+    }
+
+    async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error> {
+        let (name, expected) = (name.clone(), *expected);
+        self.run(move |inner| {
+            inner.writable()?;
+            let _lock = inner.lock(&name);
+            let (base, mut file) = inner.find_or_fail(&name)?;
+            let deciding = check::deciding(&name, &expected)?;
+            let (_, found) = inner.sum(&inner.bases[base].file(&name), &mut file, &deciding)?;
+            check::removable(&name, &inner.place, &expected, found)?;
+            let now = inner.clock.now().strftime("%Y%m%dT%H%M%SZ");
+            let id = Uuid::new_v4().simple().to_string();
+            inner.bases[base].retire(&name, &format!("{now}-{}", &id[..8]))
+        })
+        .await
+    }
+
+    async fn free(&self) -> Result<Space, Error> {
+        self.run(|inner| {
+            let rooms: Vec<_> = inner.rooms().into_iter().flatten().collect();
+            let largest = rooms.iter().map(|room| inner.bounds.largest(room.free)).max().unwrap_or(0);
+            Ok(Space {
+                free_bytes: Some(rooms.iter().map(|room| room.free).sum()),
+                total_bytes: Some(rooms.iter().map(|room| room.total).sum()),
+                largest_bytes: if inner.read_only { 0 } else { largest },
+            })
+        })
+        .await
+    }
+
+    fn place(&self) -> &str {
+        &self.0.place
+    }
+}
+
+impl Inner {
+    fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error> {
+        for base in &self.bases {
+            let path = base.file(name);
+            match std::fs::symlink_metadata(&path) {
+                Ok(data) if data.is_file() => {
+                    return Ok(Some(Stat { size: data.len(), modified: modified(&data) }));
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::io("look at", &path)(error)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn list(&self, mut after: Option<FileName>, limit: usize) -> Result<Vec<Listed>, Error> {
+        let lists: Vec<_> =
+            self.bases.iter().map(|base| base.listing.names(&base.files)).collect::<Result<_, _>>()?;
+        let mut listed = Vec::new();
+        // A file that went since its folder was read is not listed; only an empty page means the end.
+        while listed.is_empty() {
+            let page = listing::page(&lists, after.as_ref(), limit);
+            if page.is_empty() {
+                break;
+            }
+            after = page.last().cloned();
+            for name in page {
+                if let Some(Stat { size, modified }) = self.stat(&name)? {
+                    listed.push(Listed { name, size, modified });
+                }
+            }
+        }
+        Ok(listed)
+    }
+}

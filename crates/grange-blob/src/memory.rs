@@ -1,0 +1,174 @@
+//! Bytes in memory: for tests and for trying things out. Gone with the process.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use grange_base::Clock;
+use grange_model::{Algorithm, Checksums, FileName, Sha512};
+use jiff::Timestamp;
+
+use crate::blob::{Blob, Listed, Opened, Source, Space, Stat, Stored};
+use crate::buffers::Buffers;
+use crate::check;
+use crate::digest::{By, Proving, Summing, union};
+use crate::error::Error;
+
+#[derive(Clone, Debug)]
+struct Held {
+    bytes: Bytes,
+    modified: Timestamp,
+}
+
+/// A store that forgets.
+#[derive(Debug)]
+pub struct Memory {
+    clock: Clock,
+    checksums: Vec<Algorithm>,
+    files: Mutex<BTreeMap<FileName, Held>>,
+    attic: Mutex<Vec<(FileName, Bytes)>>,
+}
+
+const PLACE: &str = "memory";
+
+impl Memory {
+    pub fn new(clock: Clock) -> Self {
+        Self { clock, checksums: Algorithm::ALL.to_vec(), files: Mutex::default(), attic: Mutex::default() }
+    }
+
+    /// The set computed on put.
+    #[must_use]
+    pub fn with_checksums(self, checksums: Vec<Algorithm>) -> Self {
+        Self { checksums, ..self }
+    }
+
+    /// What was removed, oldest first.
+    pub fn attic(&self) -> Vec<(FileName, Bytes)> {
+        self.attic.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes a file's bytes behind the store's back, as a failing disk would; for tests of what finds it.
+    pub fn damage(&self, name: &FileName, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut files = self.files();
+        if let Some(held) = files.get_mut(name) {
+            let mut bytes = held.bytes.to_vec();
+            change(&mut bytes);
+            held.bytes = bytes.into();
+        }
+    }
+
+    fn files(&self) -> MutexGuard<'_, BTreeMap<FileName, Held>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn held(&self, name: &FileName) -> Result<Bytes, Error> {
+        let held = self.files().get(name).map(|held| held.bytes.clone());
+        held.ok_or_else(|| Error::NotFound { name: name.clone(), place: PLACE.to_owned() })
+    }
+}
+
+fn sum(by: By, bytes: &Bytes, algorithms: &[Algorithm]) -> Checksums {
+    let mut summing = Summing::inline(by, algorithms);
+    summing.update(bytes);
+    summing.finish()
+}
+
+#[async_trait]
+impl Blob for Memory {
+    async fn put(
+        &self,
+        name: &FileName,
+        mut source: Source<'_>,
+        expected: Option<&Checksums>,
+    ) -> Result<Stored, Error> {
+        let algorithms = union(&self.checksums, expected);
+        if let (Some(expected), Ok(bytes)) = (expected.filter(|sums| !sums.is_empty()), self.held(name)) {
+            let known = sum(By::Second, &bytes, &algorithms);
+            return check::known(name, PLACE, bytes.len() as u64, known, expected);
+        }
+        let (buffers, mut bytes) = (Buffers::default(), BytesMut::new());
+        loop {
+            let read = buffers.next(&mut source.reader).await;
+            let piece = read.map_err(|source| Error::Source { name: name.clone(), source })?;
+            if piece.is_empty() {
+                break;
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        let bytes = bytes.freeze();
+        let size = bytes.len() as u64;
+        let checksums = sum(By::First, &bytes, &algorithms);
+        check::received(name, source.size, size, expected, &checksums)?;
+        let modified = self.clock.now();
+        let mut files = self.files();
+        if let Some(held) = files.get(name) {
+            let known = sum(By::Second, &held.bytes, &algorithms);
+            return check::known(name, PLACE, held.bytes.len() as u64, known, &checksums);
+        }
+        files.insert(name.clone(), Held { bytes, modified });
+        Ok(Stored { size, checksums, already: false })
+    }
+
+    async fn get(&self, name: &FileName) -> Result<Opened, Error> {
+        let bytes = self.held(name)?;
+        Ok(Opened::new(bytes.len() as u64, std::io::Cursor::new(bytes)))
+    }
+
+    async fn read_at(&self, name: &FileName, offset: u64, len: usize) -> Result<Bytes, Error> {
+        let bytes = self.held(name)?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let end = start.saturating_add(len).min(bytes.len());
+        Ok(bytes.slice(start..end))
+    }
+
+    async fn list(&self, after: Option<&FileName>, limit: usize) -> Result<Vec<Listed>, Error> {
+        let files = self.files();
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let after = files.range::<FileName, _>((start, Bound::Unbounded));
+        let listed = after.take(limit).map(|(name, held)| Listed {
+            name: name.clone(),
+            size: held.bytes.len() as u64,
+            modified: held.modified,
+        });
+        Ok(listed.collect())
+    }
+
+    async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error> {
+        let files = self.files();
+        Ok(files.get(name).map(|held| Stat { size: held.bytes.len() as u64, modified: held.modified }))
+    }
+
+    async fn checksum(&self, name: &FileName, algorithms: &[Algorithm]) -> Result<Option<Checksums>, Error> {
+        Ok(self.held(name).ok().map(|bytes| sum(By::Second, &bytes, algorithms)))
+    }
+
+    async fn challenge(&self, name: &FileName, salt: &[u8]) -> Result<Option<Sha512>, Error> {
+        let proof = self.held(name).ok().map(|bytes| {
+            let mut proving = Proving::new(salt);
+            proving.update(&bytes);
+            proving.finish()
+        });
+        Ok(proof)
+    }
+
+    async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error> {
+        let mut files = self.files();
+        let not_found = || Error::NotFound { name: name.clone(), place: PLACE.to_owned() };
+        let bytes = files.get(name).map(|held| held.bytes.clone()).ok_or_else(not_found)?;
+        let found = sum(By::Second, &bytes, check::deciding(name, expected)?.as_slice());
+        check::removable(name, PLACE, expected, found)?;
+        files.remove(name);
+        self.attic.lock().unwrap_or_else(PoisonError::into_inner).push((name.clone(), bytes));
+        Ok(())
+    }
+
+    async fn free(&self) -> Result<Space, Error> {
+        Ok(Space { free_bytes: None, total_bytes: None, largest_bytes: u64::MAX })
+    }
+
+    fn place(&self) -> &str {
+        PLACE
+    }
+}
