@@ -52,6 +52,43 @@ impl Audits<'_> {
     }
 }
 
+impl Audits<'_> {
+    /// Keeps what the replicas answered just now about one file (nothing: they have none), and votes on it.
+    pub async fn observe(
+        &self,
+        file: i64,
+        answers: Vec<(i64, Option<String>)>,
+        by: &str,
+    ) -> Result<Votes, Error> {
+        self.0
+            .write("keep the answers", (file, answers, by.to_owned()), |tx, (file, answers, by)| {
+                Box::pin(async move {
+                    for (replica, answer) in answers {
+                        let presence = if answer.is_some() { Presence::Ok } else { Presence::Missing };
+                        let query = tx
+                            .sql(&OBSERVED)
+                            .bind(*file)
+                            .bind(*replica)
+                            .bind(presence.as_str())
+                            .bind(answer.clone())
+                            .bind(micros(tx.now));
+                        tx.run(query).await?;
+                    }
+                    let judged = judge(tx, &[*file], by).await?;
+                    logbook::append(tx, &judged.records).await?;
+                    Ok(Votes { files: 1, ..judged.votes })
+                })
+            })
+            .await
+    }
+}
+
+static OBSERVED: Sql = Sql::new(
+    "UPDATE replica_files SET presence = $3, checksum = $4, listed_at = $5, checked_at = $5, changed_at = $5,
+         state = CASE WHEN $3 = 'missing' THEN 'upload_failed' ELSE state END,
+         verdict = CASE WHEN $3 = 'missing' THEN 'unknown' ELSE verdict END, edition = edition + 1
+     WHERE file_id = $1 AND replica_id = $2",
+);
 static RANGE: Sql = Sql::new(
     "SELECT max(id) AS last, count(*) AS count FROM
          (SELECT id FROM files WHERE id > $1 ORDER BY id LIMIT $2) AS stretch",
