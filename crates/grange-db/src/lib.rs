@@ -13,20 +13,30 @@
 //! hashes), or what the work it hands out is about. All SQL of the archive's facts lives here and nowhere else.
 
 mod act;
+mod adopt;
 mod audit;
+mod audit_page;
+mod audits;
 mod backup;
+mod ballots;
+mod bulk;
 #[cfg(test)]
 mod conformance;
 mod dialect;
 mod error;
+mod files;
+mod logbook;
 mod migrate;
 mod nodes;
 mod open;
 mod postgres;
+mod repairs;
+mod replicas;
 mod row;
 mod sessions;
 mod settings;
 mod sqlite;
+mod store;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -35,13 +45,22 @@ mod users;
 mod work;
 mod writer;
 
+pub use adopt::Adopted;
 pub use audit::{Audit, AuditFilter, Record};
+pub use audit_page::{Page, Seen, Turned};
+pub use audits::{AUDIT_WORK, AuditRow, Audits, Found};
 pub use backup::{backup_due, list_backups, prune_backups};
+pub use ballots::Votes;
 pub use error::Error;
+pub use files::{FileFilter, FileStatus, Files, Holding, StoredFile, Trouble, deciding};
+pub use logbook::{Checkpoint, Leaf, Logbook};
 pub use nodes::{NewNode, Nodes};
 pub use open::{Db, Status};
+pub use repairs::{Confirmed, NewRepair, RepairRow, Repairs};
+pub use replicas::{Declared, ReplicaOverview, ReplicaRow, Replicas};
 pub use sessions::{NewSession, Sessions};
 pub use settings::Settings;
+pub use store::{Begun, HoldingChange, NewFile, STORE_WORK};
 pub use target::Target;
 pub use tokens::{NewToken, Tokens};
 pub use users::{NewUser, Users};

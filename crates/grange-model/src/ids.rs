@@ -74,6 +74,8 @@ id!(TokenId, "token");
 id!(SessionId, "session");
 id!(NodeId, "node");
 id!(WorkId, "piece of work");
+id!(AuditId, "check");
+id!(RepairId, "repair");
 
 #[cfg(test)]
 mod tests {

@@ -8,13 +8,21 @@
 pub mod account;
 pub mod audit;
 pub mod file;
+pub mod holding;
 pub mod ids;
+pub mod logbook;
 mod nearest;
 pub mod node;
+pub mod replica;
+pub mod vote;
 
 pub use account::{Permission, Role, Session, Token, User, UserName};
 pub use audit::{Actor, AuditEntry};
 pub use file::{Agreement, Algorithm, Checksums, FileName, Md5, Sha256, Sha512};
-pub use ids::{NodeId, SessionId, TokenId, UserId, WorkId};
+pub use holding::{AuditKind, AuditState, Presence, RepairKind, RepairState, UploadState, Verdict};
+pub use ids::{AuditId, NodeId, RepairId, SessionId, TokenId, UserId, WorkId};
+pub use logbook::{LogEvent, LogRecord};
 pub use nearest::UnknownName;
 pub use node::{Liveness, NodeRecord, NodeRole};
+pub use replica::{ReplicaKind, ReplicaName};
+pub use vote::{Ballot, Decision, Vote, vote};

@@ -18,6 +18,8 @@
 mod lease;
 mod offer;
 
+pub(crate) use offer::offer_one;
+
 use std::fmt;
 use std::str::FromStr;
 

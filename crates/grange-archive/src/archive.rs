@@ -1,0 +1,214 @@
+//! The handle, and how it is opened.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use grange_base::worker::Hint;
+use grange_base::{Clock, Throttle};
+use grange_blob::{Blob, Disk, DiskSettings};
+use grange_bus::Announcer;
+use grange_db::{Db, Declared, FileFilter, FileStatus, ReplicaOverview};
+use grange_model::{FileName, LogEvent, LogRecord, ReplicaKind, ReplicaName};
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::journal::Journal;
+use crate::keys::SigningKey;
+use crate::replica::{Keeps, Replica, blocking, folders};
+use crate::settings::Settings;
+use crate::tree::Tree;
+
+/// What an archive is made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub db: Db,
+    pub clock: Clock,
+    /// Relative places, the spool and the signing key lie below it.
+    pub data_dir: PathBuf,
+    /// Names this process among those that work on the same rows.
+    pub node: String,
+    pub settings: Settings,
+    /// The opened nodes of each bitarchive replica.
+    pub places: BTreeMap<ReplicaName, Vec<Arc<dyn Blob>>>,
+    /// Tells others what happened; without it they find out by themselves.
+    pub announcer: Option<Announcer>,
+}
+
+/// The archive. Cheap to clone; all clones are one.
+#[derive(Clone, Debug)]
+pub struct Archive(pub(crate) Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) db: Db,
+    pub(crate) clock: Clock,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) node: String,
+    /// Who holds the leases: a new one each time, so that nobody takes a dead process's lease for its own.
+    pub(crate) owner: String,
+    pub(crate) settings: Settings,
+    pub(crate) replicas: Vec<Replica>,
+    pub(crate) announcer: Option<Announcer>,
+    pub(crate) key: SigningKey,
+    pub(crate) tree: tokio::sync::Mutex<Tree>,
+    pub(crate) throttle: Throttle,
+    pub(crate) hint: Hint,
+}
+
+/// Opens the places of bitarchive replicas that are folders of this machine. Other places are opened by the node.
+pub fn open_places(
+    settings: &Settings,
+    data_dir: &Path,
+    clock: &Clock,
+) -> Result<BTreeMap<ReplicaName, Vec<Arc<dyn Blob>>>, Error> {
+    let mut places: BTreeMap<ReplicaName, Vec<Arc<dyn Blob>>> = BTreeMap::new();
+    for (name, replica) in &settings.replicas {
+        if replica.kind != ReplicaKind::Bitarchive {
+            continue;
+        }
+        for place in at(name, &replica.at) {
+            let Some(bases) = folders(&place, data_dir) else { continue };
+            // The other checksums are computed once, when the file comes in.
+            let disk = DiskSettings { checksums: vec![settings.strongest()], ..DiskSettings::new(bases) };
+            places.entry(name.clone()).or_default().push(Arc::new(Disk::open(disk, clock.clone())?));
+        }
+    }
+    Ok(places)
+}
+
+/// The places of a replica, the default one if none is named.
+fn at(name: &ReplicaName, at: &[String]) -> Vec<String> {
+    if at.is_empty() { vec![format!("file:replicas/{name}")] } else { at.to_vec() }
+}
+
+impl Archive {
+    /// Opens the archive: declares the replicas, opens journals, reads the signing key.
+    pub async fn open(parts: Parts) -> Result<Self, Error> {
+        let Parts { db, clock, data_dir, node, settings, mut places, announcer } = parts;
+        if let Some(reason) = settings.broken() {
+            return Err(Error::Settings { reason });
+        }
+        let declared: Vec<_> = settings.replicas.iter().map(|(name, one)| (name.clone(), one.kind)).collect();
+        let rows = match db.replicas().declare(declared).await? {
+            Declared::Replicas(rows) => rows,
+            Declared::Undeclared(rows) => {
+                let names = rows.iter().map(|row| format!("{} ({})", row.name, row.kind)).collect();
+                return Err(Error::Undeclared { names });
+            }
+        };
+        let mut replicas = Vec::new();
+        for row in rows {
+            let keeps = match row.kind {
+                ReplicaKind::Bitarchive => {
+                    let nodes = places.remove(&row.name).filter(|nodes| !nodes.is_empty());
+                    let missing = || Error::Settings { reason: format!("the replica {} was not opened", row.name) };
+                    Keeps::Bytes(nodes.ok_or_else(missing)?)
+                }
+                ReplicaKind::Checksum => {
+                    let place = at(&row.name, &settings.replicas[&row.name].at).remove(0);
+                    let folder = folders(&place, &data_dir).and_then(|mut folders| folders.pop()).ok_or_else(
+                        || Error::Settings { reason: format!("{place}: a checksum replica is file:FOLDER") },
+                    )?;
+                    let opened = folder.clone();
+                    Keeps::Sums(Arc::new(blocking(move || Journal::open(&opened)).await?), folder)
+                }
+            };
+            replicas.push(Replica { row, keeps, clock: clock.clone() });
+        }
+        let key_path = data_dir.join("secrets/log.key");
+        let key = blocking(move || SigningKey::open(&key_path)).await?;
+        let owner = format!("{node}/archive/{}", uuid::Uuid::now_v7().simple());
+        let throttle = Throttle::per_second(settings.check_bytes_per_second.0, clock.clone());
+        Ok(Self(Arc::new(Inner {
+            db,
+            clock,
+            data_dir,
+            node,
+            owner,
+            settings,
+            replicas,
+            announcer,
+            key,
+            tree: tokio::sync::Mutex::new(Tree::default()),
+            throttle,
+            hint: Hint::new(),
+        })))
+    }
+
+    pub fn db(&self) -> &Db {
+        &self.0.db
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// Wakes whoever runs [`Archive::work_step`]: something was queued.
+    pub fn hint(&self) -> &Hint {
+        &self.0.hint
+    }
+
+    pub fn replicas(&self) -> &[Replica] {
+        &self.0.replicas
+    }
+
+    pub fn replica(&self, name: &str) -> Result<&Replica, Error> {
+        let found = self.0.replicas.iter().find(|replica| replica.name() == name);
+        found.ok_or_else(|| Error::NoReplica {
+            given: name.to_owned(),
+            known: self.0.replicas.iter().map(|replica| replica.name().to_owned()).collect(),
+        })
+    }
+
+    pub(crate) fn replica_by_id(&self, id: i64) -> Option<&Replica> {
+        self.0.replicas.iter().find(|replica| replica.row.id == id)
+    }
+
+    /// How each replica stands.
+    pub async fn overview(&self) -> Result<Vec<ReplicaOverview>, Error> {
+        Ok(self.0.db.replicas().overview().await?)
+    }
+
+    /// Files by name, with how they stand on each replica.
+    pub async fn list(&self, filter: &FileFilter) -> Result<Vec<FileStatus>, Error> {
+        Ok(self.0.db.files().list(filter).await?)
+    }
+
+    /// One file, with how it stands on each replica. A missing file is an answer.
+    pub async fn status(&self, name: &FileName) -> Result<Option<FileStatus>, Error> {
+        Ok(self.0.db.files().get(name).await?)
+    }
+
+    pub(crate) async fn file(&self, name: &FileName) -> Result<FileStatus, Error> {
+        self.status(name).await?.ok_or_else(|| Error::NotFound { name: name.clone() })
+    }
+
+    pub(crate) fn record(
+        &self,
+        event: LogEvent,
+        file: &FileStatus,
+        replica: Option<&str>,
+        by: &str,
+        detail: Value,
+    ) -> LogRecord {
+        LogRecord {
+            at: self.0.clock.now(),
+            event,
+            name: Some(file.file.name.to_string()),
+            checksum: Some(grange_db::deciding(&file.file.checksums)),
+            size: Some(file.file.size),
+            replica: replica.map(str::to_owned),
+            by: by.to_owned(),
+            detail,
+        }
+    }
+
+    /// Tells people what they must look at.
+    pub(crate) async fn notify(&self, what: &str, reason: &str) {
+        match &self.0.announcer {
+            Some(announcer) => announcer.report_error(what, reason).await,
+            None => tracing::error!(what, reason, "somebody must look"),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The journal of a checksum replica: one line per fact, added at the end, never changed.
+//!
+//! ```text
+//! {"name":"a.warc.gz","size":7,"checksums":{"sha512":"…"},"at":"2026-01-01T00:00:00Z"} 9f2c…
+//! {"name":"a.warc.gz","removed":true,"at":"…"} 77ab…
+//! ```
+//!
+//! The last word of a line is SHA-256 over the last word of the line before, a line feed, and this line's JSON. So a
+//! line that was edited, taken out or put in does not fit: what it says is then answered as damaged, never believed.
+//! A file cut at any byte loses the torn line and nothing else: the tear is kept aside and the journal goes on. A
+//! later line about a name supersedes the ones before, which stay.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use data_encoding::HEXLOWER;
+use grange_model::{Checksums, FileName};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::Error;
+
+/// What stands before the first line's chain.
+const START: &str = "grange checksum journal 1";
+
+/// One fact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    pub name: FileName,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub size: u64,
+    #[serde(default, skip_serializing_if = "Checksums::is_empty")]
+    pub checksums: Checksums,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
+    pub at: Timestamp,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks with a reference.
+fn is_zero(size: &u64) -> bool {
+    *size == 0
+}
+
+/// What the journal says of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    Sums(u64, Checksums),
+    /// The line about it does not fit the chain.
+    Damaged,
+}
+
+/// The journal of one replica. Shared by cloning an `Arc` around it; safe against other processes by a file lock.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    entries: BTreeMap<String, Entry>,
+    /// The last word of the last line read.
+    chain: String,
+    /// Bytes read so far: whole lines only.
+    read: u64,
+    damaged: u64,
+}
+
+impl State {
+    fn empty() -> Self {
+        Self { entries: BTreeMap::new(), chain: START.to_owned(), read: 0, damaged: 0 }
+    }
+}
+
+impl Journal {
+    /// Opens the journal in the folder, making both as needed.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
+        let path = folder.join("checksums.journal");
+        let journal = Self { path, state: Mutex::new(State::empty()) };
+        journal.refresh()?;
+        Ok(journal)
+    }
+
+    /// Reads the whole file again: a check looks at the disk, not at what is remembered. Gives the damaged lines.
+    pub fn refresh(&self) -> Result<u64, Error> {
+        let mut state = self.lock();
+        let mut file = self.file()?;
+        file.lock().map_err(Error::io("lock", &self.path))?;
+        let mut fresh = State::empty();
+        self.catch_up(&mut file, &mut fresh)?;
+        *state = fresh;
+        Ok(state.damaged)
+    }
+
+    /// What is known of the name.
+    pub fn get(&self, name: &FileName) -> Option<Entry> {
+        self.lock().entries.get(name.as_str()).copied()
+    }
+
+    /// Up to `limit` names after `after`, in order.
+    pub fn list(&self, after: Option<&str>, limit: usize) -> Vec<(String, Entry)> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let state = self.lock();
+        let start = after.map_or(Unbounded, Excluded);
+        let range = state.entries.range::<str, _>((start, Unbounded));
+        range.take(limit).map(|(name, entry)| (name.clone(), *entry)).collect()
+    }
+
+    /// Adds a line and brings it to the disk.
+    pub fn append(&self, line: &Line) -> Result<(), Error> {
+        self.append_if(line, |_| true).map(|_| ())
+    }
+
+    /// The same if `fits` says yes to what is known of the name at that moment; false if not.
+    pub fn append_if(&self, line: &Line, fits: impl FnOnce(Option<Entry>) -> bool) -> Result<bool, Error> {
+        let mut state = self.lock();
+        let mut file = self.file()?;
+        file.lock().map_err(Error::io("lock", &self.path))?;
+        // Another process may have added lines.
+        self.catch_up(&mut file, &mut state)?;
+        if !fits(state.entries.get(line.name.as_str()).copied()) {
+            return Ok(false);
+        }
+        let body = serde_json::to_string(line).unwrap_or_default();
+        let chain = chained(&state.chain, &body);
+        let text = format!("{body} {chain}\n");
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
+        written.map_err(Error::io("write", &self.path))?;
+        state.read += text.len() as u64;
+        state.chain = chain;
+        enter(&mut state.entries, line);
+        Ok(true)
+    }
+
+    fn file(&self) -> Result<File, Error> {
+        let mut options = OpenOptions::new();
+        options.create(true).read(true).append(true);
+        options.open(&self.path).map_err(Error::io("open", &self.path))
+    }
+
+    /// Reads what was added since; a torn last line is put aside and cut off.
+    fn catch_up(&self, file: &mut File, state: &mut State) -> Result<(), Error> {
+        let failed = |doing| Error::io(doing, &self.path);
+        let length = file.metadata().map_err(failed("read"))?.len();
+        if length < state.read {
+            // Somebody cut it behind our back: what is on the disk counts.
+            *state = State::empty();
+        }
+        if length == state.read {
+            return Ok(());
+        }
+        file.seek(SeekFrom::Start(state.read)).map_err(failed("read"))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed("read"))?;
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        for line in bytes[..whole].split_inclusive(|byte| *byte == b'\n') {
+            take(state, line);
+        }
+        state.read += whole as u64;
+        if whole < bytes.len() {
+            let aside = self.path.with_extension(format!("torn-at-{}", state.read));
+            std::fs::write(&aside, &bytes[whole..]).map_err(Error::io("write", &aside))?;
+            file.set_len(state.read).map_err(failed("cut"))?;
+            file.sync_all().map_err(failed("sync"))?;
+            tracing::warn!(journal = %self.path.display(), kept = %aside.display(), "a torn last line was put aside");
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every change of the state is a whole one.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes one line in; one that does not fit the chain is damage, and names what it can.
+fn take(state: &mut State, line: &[u8]) {
+    let text = String::from_utf8_lossy(line);
+    let Some((body, chain)) = text.trim_end_matches('\n').rsplit_once(' ') else {
+        state.damaged += 1;
+        return;
+    };
+    let parsed = serde_json::from_str::<Line>(body).ok();
+    let fits = chained(&state.chain, body) == chain;
+    chain.clone_into(&mut state.chain);
+    match parsed {
+        Some(line) if fits => enter(&mut state.entries, &line),
+        Some(line) => {
+            state.damaged += 1;
+            state.entries.insert(line.name.as_str().to_owned(), Entry::Damaged);
+        }
+        None => state.damaged += 1,
+    }
+}
+
+fn enter(entries: &mut BTreeMap<String, Entry>, line: &Line) {
+    if line.removed {
+        entries.remove(line.name.as_str());
+    } else {
+        entries.insert(line.name.as_str().to_owned(), Entry::Sums(line.size, line.checksums));
+    }
+}
+
+fn chained(before: &str, body: &str) -> String {
+    let mut digest = Sha256::new();
+    digest.update(before);
+    digest.update(b"\n");
+    digest.update(body);
+    HEXLOWER.encode(&digest.finalize())
+}
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

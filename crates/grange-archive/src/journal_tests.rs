@@ -1,0 +1,106 @@
+use grange_model::Md5;
+use tempfile::TempDir;
+
+use super::*;
+
+fn name(text: &str) -> FileName {
+    text.parse().unwrap()
+}
+
+fn line(text: &str, byte: u8) -> Line {
+    let checksums = Checksums { md5: Some(Md5([byte; 16])), ..Checksums::default() };
+    Line { name: name(text), size: u64::from(byte), checksums, removed: false, at: Timestamp::UNIX_EPOCH }
+}
+
+fn entry(byte: u8) -> Entry {
+    Entry::Sums(u64::from(byte), line("x", byte).checksums)
+}
+
+fn file(dir: &TempDir) -> PathBuf {
+    dir.path().join("checksums.journal")
+}
+
+#[test]
+fn later_lines_supersede_and_earlier_ones_stay() {
+    let dir = TempDir::new().unwrap();
+    let journal = Journal::open(dir.path()).unwrap();
+    for (text, byte) in [("b", 1), ("a", 2), ("b", 3)] {
+        journal.append(&line(text, byte)).unwrap();
+    }
+    journal.append(&Line { removed: true, ..line("a", 0) }).unwrap();
+    for journal in [&journal, &Journal::open(dir.path()).unwrap()] {
+        assert_eq!((journal.get(&name("a")), journal.get(&name("b"))), (None, Some(entry(3))));
+        assert_eq!(journal.list(None, 9), [("b".to_owned(), entry(3))]);
+    }
+    assert_eq!(std::fs::read_to_string(file(&dir)).unwrap().lines().count(), 4);
+    // Another process added a line meanwhile.
+    Journal::open(dir.path()).unwrap().append(&line("c", 4)).unwrap();
+    assert!(!journal.append_if(&line("c", 5), |known| known.is_none()).unwrap());
+    assert_eq!(journal.get(&name("c")), Some(entry(4)));
+}
+
+#[test]
+fn a_cut_at_any_byte_loses_the_torn_line_only() {
+    let dir = TempDir::new().unwrap();
+    let journal = Journal::open(dir.path()).unwrap();
+    for byte in 1..=4 {
+        journal.append(&line(&format!("file-{byte}"), byte)).unwrap();
+    }
+    let whole = std::fs::read(file(&dir)).unwrap();
+    let mut cuts = 0;
+    for cut in 0..=whole.len() {
+        let dir = TempDir::new().unwrap();
+        std::fs::write(file(&dir), &whole[..cut]).unwrap();
+        let journal = Journal::open(dir.path()).unwrap();
+        let lines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(journal.list(None, 9).len(), lines, "cut at {cut}");
+        assert_eq!(journal.refresh().unwrap(), 0);
+        // It goes on where it was cut, and the whole of it fits.
+        journal.append(&line("after", 9)).unwrap();
+        let again = Journal::open(dir.path()).unwrap();
+        assert_eq!((again.list(None, 9).len(), again.get(&name("after"))), (lines + 1, Some(entry(9))));
+        assert_eq!(again.refresh().unwrap(), 0);
+        cuts += 1;
+    }
+    assert_eq!(cuts, whole.len() + 1);
+}
+
+#[test]
+fn an_edited_line_is_damaged_and_every_flipped_bit_is_seen() {
+    let dir = TempDir::new().unwrap();
+    let journal = Journal::open(dir.path()).unwrap();
+    for (text, byte) in [("a", 1), ("b", 2), ("c", 3)] {
+        journal.append(&line(text, byte)).unwrap();
+    }
+    let whole = std::fs::read(file(&dir)).unwrap();
+    // The checksum in the second line, written anew without its chain.
+    let edited = String::from_utf8(whole.clone()).unwrap().replace(&"02".repeat(16), &"07".repeat(16));
+    std::fs::write(file(&dir), &edited).unwrap();
+    assert_eq!(journal.refresh().unwrap(), 1);
+    assert_eq!(journal.get(&name("a")), Some(entry(1)));
+    assert_eq!(journal.get(&name("b")), Some(Entry::Damaged));
+    assert_eq!(journal.get(&name("c")), Some(entry(3)));
+    // With its own chain made anew the line after it no longer fits.
+    let mut lines: Vec<String> = edited.lines().map(str::to_owned).collect();
+    let before = lines[0].rsplit_once(' ').unwrap().1.to_owned();
+    let body = lines[1].rsplit_once(' ').unwrap().0.to_owned();
+    lines[1] = format!("{body} {}", chained(&before, &body));
+    std::fs::write(file(&dir), lines.join("\n") + "\n").unwrap();
+    assert_eq!(journal.refresh().unwrap(), 1);
+    let mut flips = 0;
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1;
+        std::fs::write(file(&dir), &flipped).unwrap();
+        let journal = Journal::open(dir.path()).unwrap();
+        let says_as_before = journal.list(None, 9).len() == 3
+            && journal.refresh().unwrap() == 0
+            && journal.get(&name("b")) == Some(entry(2))
+            && journal.get(&name("c")) == Some(entry(3));
+        assert!(!says_as_before, "a bit flipped at {at} went unseen");
+        std::fs::remove_dir_all(dir.path()).unwrap();
+        std::fs::create_dir_all(dir.path()).unwrap();
+        flips += 1;
+    }
+    assert_eq!(flips, whole.len());
+}

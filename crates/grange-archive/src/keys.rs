@@ -1,0 +1,74 @@
+//! The key that signs the log: Ed25519, made once, in a file that only its owner can read.
+
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use data_encoding::HEXLOWER;
+
+use crate::error::Error;
+
+pub(crate) struct SigningKey(Ed25519KeyPair);
+
+impl SigningKey {
+    /// Reads the key, or makes it when there is none.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        let broken = |reason: String| Error::Key { path: path.to_owned(), reason };
+        match std::fs::read(path) {
+            Ok(pkcs8) => {
+                let mode = std::fs::metadata(path).map_err(Error::io("read", path))?.permissions().mode();
+                if mode & 0o077 != 0 {
+                    return Err(broken(format!("others may read it (mode {:o}): chmod 600", mode & 0o777)));
+                }
+                Ed25519KeyPair::from_pkcs8(&pkcs8)
+                    .map(Self)
+                    .map_err(|error| broken(format!("it is not an Ed25519 key in PKCS#8 ({error})")))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let key = Ed25519KeyPair::generate().map_err(|_| broken("no key could be made".to_owned()))?;
+                let pkcs8 = key.to_pkcs8().map_err(|_| broken("the new key cannot be written".to_owned()))?;
+                if let Some(folder) = path.parent() {
+                    std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
+                }
+                let mut options = std::fs::OpenOptions::new();
+                let file = options.write(true).create_new(true).mode(0o600).open(path);
+                let written = file.and_then(|mut file| {
+                    file.write_all(pkcs8.as_ref())?;
+                    file.sync_all()
+                });
+                match written {
+                    Ok(()) => Ok(Self(key)),
+                    // Another process made it at the same moment.
+                    Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Self::open(path),
+                    Err(error) => Err(Error::io("write", path)(error)),
+                }
+            }
+            Err(error) => Err(Error::io("read", path)(error)),
+        }
+    }
+
+    pub(crate) fn public_key(&self) -> String {
+        HEXLOWER.encode(self.0.public_key().as_ref())
+    }
+
+    pub(crate) fn sign(&self, text: &str) -> String {
+        HEXLOWER.encode(self.0.sign(text.as_bytes()).as_ref())
+    }
+}
+
+/// Whether the signature, both in hexadecimal, is that key's on the text.
+pub(crate) fn verified(public_key: &str, text: &str, signature: &str) -> bool {
+    let (Ok(key), Ok(signature)) =
+        (HEXLOWER.decode(public_key.as_bytes()), HEXLOWER.decode(signature.as_bytes()))
+    else {
+        return false;
+    };
+    UnparsedPublicKey::new(&ED25519, key).verify(text.as_bytes(), &signature).is_ok()
+}
+
+impl std::fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SigningKey({})", self.public_key())
+    }
+}

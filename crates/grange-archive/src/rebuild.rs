@@ -1,0 +1,237 @@
+//! Recovery without a database: rows are made again from what lies on the replicas. What contradicts itself is told,
+//! not guessed.
+
+use std::collections::BTreeMap;
+
+use grange_base::Chain;
+use grange_db::{Adopted, deciding};
+use grange_model::{Checksums, FileName, LogEvent, LogRecord, Presence};
+use grange_model::{Ballot, Decision, vote};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::archive::Archive;
+use crate::error::Error;
+use crate::journal::Entry;
+use crate::replica::{Answer, Keeps, UNREADABLE};
+use crate::witness::Witness;
+
+/// Names that are asked for at once.
+const PAGE: usize = 500;
+
+/// Copies that contradict each other without a majority.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Conflict {
+    pub name: FileName,
+    /// What each replica answers.
+    pub answers: BTreeMap<String, String>,
+}
+
+/// What a rebuild did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rebuilt {
+    /// Names found on the replicas.
+    pub found: u64,
+    /// Files that had no row and have one now.
+    pub entered: u64,
+    /// Copies of those that are missing or differ from the others.
+    pub incomplete: u64,
+    /// Not entered: somebody must look.
+    pub conflicts: Vec<Conflict>,
+    /// Replicas that could not be asked; their copies count as missing until the next check.
+    pub away: Vec<String>,
+}
+
+struct Copy {
+    replica: usize,
+    size: u64,
+}
+
+impl Archive {
+    /// Enters every file that lies on the replicas and has no row.
+    pub async fn rebuild(&self, by: &str) -> Result<Rebuilt, Error> {
+        let mut rebuilt = Rebuilt::default();
+        self.acknowledge_lost_log(by).await?;
+        let mut after: Option<FileName> = None;
+        loop {
+            let (names, next) = self.page(after.as_ref(), &mut rebuilt.away).await?;
+            let known = self.0.db.files().recorded(names.keys().cloned().collect()).await?;
+            let (mut adopted, mut records) = (Vec::new(), Vec::new());
+            for (name, copies) in names {
+                rebuilt.found += 1;
+                if known.contains_key(name.as_str()) {
+                    continue;
+                }
+                match self.judge_copies(&name, &copies, &mut rebuilt).await? {
+                    Ok(file) => {
+                        let (checksum, size) = (Some(deciding(&file.checksums)), Some(file.size));
+                        let detail = json!({ "copies": file.held.len() });
+                        records.push(self.rebuilt_record(Some(name.to_string()), checksum, size, by, detail));
+                        let wrong = file.held.iter().filter(|(_, said)| *said != deciding(&file.checksums)).count();
+                        rebuilt.incomplete += (self.0.replicas.len() - file.held.len() + wrong) as u64;
+                        adopted.push(file);
+                    }
+                    Err(conflict) => rebuilt.conflicts.push(conflict),
+                }
+            }
+            if !adopted.is_empty() {
+                rebuilt.entered += self.0.db.files().adopt(adopted, records).await?;
+            }
+            match next {
+                Some(next) => after = Some(next),
+                None => break,
+            }
+        }
+        self.0.db.audits().vote_all().await?;
+        for conflict in &rebuilt.conflicts {
+            self.notify(conflict.name.as_str(), "its copies contradict each other: it was not rebuilt").await;
+        }
+        Ok(rebuilt)
+    }
+
+    /// Witnesses of a log that this database does not have are told in the new one, so that they are not taken for
+    /// proof of a rewriting, and nobody can pretend that there was no older log.
+    async fn acknowledge_lost_log(&self, by: &str) -> Result<(), Error> {
+        if self.0.db.logbook().size().await? > 0 {
+            return Ok(());
+        }
+        let mut lost = Vec::new();
+        for replica in &self.0.replicas {
+            for (_, text) in replica.witnesses().await.unwrap_or_default() {
+                if let Ok(witness) = serde_json::from_slice::<Witness>(&text) {
+                    lost.push(witness.checkpoint.root);
+                }
+            }
+        }
+        lost.sort();
+        lost.dedup();
+        let record = self.rebuilt_record(None, None, None, by, json!({ "lost_roots": lost }));
+        Ok(self.0.db.logbook().append(vec![record]).await?)
+    }
+
+    fn rebuilt_record(
+        &self,
+        name: Option<String>,
+        checksum: Option<String>,
+        size: Option<u64>,
+        by: &str,
+        detail: serde_json::Value,
+    ) -> LogRecord {
+        let (at, event) = (self.0.clock.now(), LogEvent::Rebuilt);
+        LogRecord { at, event, name, checksum, size, replica: None, by: by.to_owned(), detail }
+    }
+
+    /// The next names in order, with who lists them.
+    #[allow(clippy::type_complexity)] // Read once, above.
+    async fn page(
+        &self,
+        after: Option<&FileName>,
+        away: &mut Vec<String>,
+    ) -> Result<(BTreeMap<FileName, Vec<Copy>>, Option<FileName>), Error> {
+        let mut names: BTreeMap<FileName, Vec<Copy>> = BTreeMap::new();
+        let mut upto: Option<FileName> = None;
+        for (index, replica) in self.0.replicas.iter().enumerate() {
+            let (listed, next) = match replica.list(after, PAGE).await {
+                Ok(page) => page,
+                Err(error) => {
+                    tracing::warn!(replica = replica.name(), error = %Chain(&error), "a replica cannot be asked");
+                    if !away.iter().any(|name| name == replica.name()) {
+                        away.push(replica.name().to_owned());
+                    }
+                    continue;
+                }
+            };
+            for one in listed {
+                names.entry(one.name).or_default().push(Copy { replica: index, size: one.size });
+            }
+            // Only as far as every replica has been asked.
+            if let Some(next) = next {
+                upto = Some(upto.map_or(next.clone(), |upto: FileName| upto.min(next)));
+            }
+        }
+        if let Some(upto) = &upto {
+            names.retain(|name, _| name <= upto);
+        }
+        Ok((names, upto))
+    }
+
+    async fn judge_copies(
+        &self,
+        name: &FileName,
+        copies: &[Copy],
+        rebuilt: &mut Rebuilt,
+    ) -> Result<Result<Adopted, Conflict>, Error> {
+        let strongest = self.0.settings.strongest();
+        let mut answers = Vec::new();
+        for copy in copies {
+            let replica = &self.0.replicas[copy.replica];
+            match replica.checksum(name, strongest).await {
+                Ok(Answer::Sums(sums)) => answers.push((copy, deciding(&sums))),
+                Ok(Answer::Unreadable) => answers.push((copy, UNREADABLE.to_owned())),
+                Ok(Answer::Missing) => {}
+                Err(error) => {
+                    tracing::warn!(replica = replica.name(), error = %Chain(&error), "a replica cannot be asked");
+                    if !rebuilt.away.iter().any(|name| name == replica.name()) {
+                        rebuilt.away.push(replica.name().to_owned());
+                    }
+                }
+            }
+        }
+        let ballot = |(copy, said): &(&Copy, String)| Ballot {
+            replica: copy.replica,
+            presence: Presence::Ok,
+            checksum: Some(said.clone()),
+        };
+        let ballots: Vec<_> = answers.iter().map(ballot).collect();
+        // No record speaks here, so its voice goes to the first copy and decides nothing by itself.
+        let outcome = ballots.split_first().map(|(first, rest)| vote(first.checksum.as_deref().unwrap_or_default(), rest));
+        let winner = outcome
+            .filter(|outcome| outcome.decision != Decision::Tied)
+            .map(|outcome| outcome.winner.unwrap_or_else(|| answers[0].1.clone()))
+            .filter(|winner| winner != UNREADABLE);
+        let told = || Conflict {
+            name: name.clone(),
+            answers: answers
+                .iter()
+                .map(|(copy, said)| (self.0.replicas[copy.replica].name().to_owned(), said.clone()))
+                .collect(),
+        };
+        let Some(winner) = winner else { return Ok(Err(told())) };
+        let Some((best, _)) = answers.iter().find(|(_, said)| *said == winner) else { return Ok(Err(told())) };
+        let checksums = self.all_checksums(name, &winner, copies).await?;
+        let held = answers.iter().map(|(copy, said)| (self.0.replicas[copy.replica].row.id, said.clone()));
+        Ok(Ok(Adopted { name: name.clone(), size: best.size, checksums, held: held.collect() }))
+    }
+
+    /// Every checksum that can be had: the journal's, or computed anew.
+    async fn all_checksums(&self, name: &FileName, winner: &str, copies: &[Copy]) -> Result<Checksums, Error> {
+        let decides: Checksums = winner.parse().unwrap_or_default();
+        for copy in copies {
+            if let Keeps::Sums(journal, _) = &self.0.replicas[copy.replica].keeps
+                && let Some(Entry::Sums(_, sums)) = journal.get(name)
+                && sums.same_as(&decides)
+            {
+                return Ok(sums);
+            }
+        }
+        let mut all = decides;
+        for copy in copies {
+            let replica = &self.0.replicas[copy.replica];
+            if !replica.keeps_bytes() {
+                continue;
+            }
+            for algorithm in &self.0.settings.checksums {
+                if let Answer::Sums(sums) = replica.checksum(name, *algorithm).await? {
+                    all.sha512 = all.sha512.or(sums.sha512);
+                    all.sha256 = all.sha256.or(sums.sha256);
+                    all.md5 = all.md5.or(sums.md5);
+                }
+            }
+            if all.same_as(&decides) {
+                break;
+            }
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,209 @@
+//! Taking a copy out of its place: never alone, never a good one, never without keeping it in the attic.
+
+use std::path::Path;
+
+use grange_db::{Begun, FileStatus, NewFile, deciding};
+use grange_model::{Actor, Checksums, FileName, LogEvent};
+use serde_json::json;
+use subtle::ConstantTimeEq;
+
+use crate::archive::Archive;
+use crate::digest::Sums;
+use crate::error::Error;
+use crate::replica::{Answer, Replica};
+use crate::store::copy_summed;
+
+/// The second pair of eyes.
+#[derive(Clone, Debug)]
+pub enum Second {
+    /// Nobody yet: the repair waits.
+    None,
+    /// Another person, whoever it was that asked.
+    Person(String),
+    /// The replica's credential.
+    Credential(String),
+}
+
+impl Archive {
+    /// Checks the second pair of eyes and gives its name for the books. `None` when there is none yet.
+    pub(crate) fn seconded(
+        &self,
+        replica: &Replica,
+        asked_by: &str,
+        second: &Second,
+    ) -> Result<Option<String>, Error> {
+        match second {
+            Second::None => Ok(None),
+            Second::Person(who) if who == asked_by => Err(Error::SamePerson { who: who.clone() }),
+            Second::Person(who) => Ok(Some(who.clone())),
+            Second::Credential(given) => {
+                let known = self.credential(replica.name())?;
+                if known.as_bytes().ct_eq(given.trim().as_bytes()).into() {
+                    Ok(Some(format!("credential of {}", replica.name())))
+                } else {
+                    Err(Error::Credential { replica: replica.name().to_owned() })
+                }
+            }
+        }
+    }
+
+    /// The credential of a replica, as it lies on this machine: whoever can read it may take copies out alone. Made
+    /// at first use where the settings name no file.
+    pub fn credential(&self, replica: &str) -> Result<String, Error> {
+        let replica = self.replica(replica)?;
+        let named = self.0.settings.replicas.get(&replica.row.name).and_then(|one| one.credential_file.clone());
+        let made = named.is_none();
+        let path = named.unwrap_or_else(|| format!("secrets/replica-{}.credential", replica.name()).into());
+        let path = self.0.data_dir.join(path);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                let line = text.lines().next().unwrap_or_default().trim().to_owned();
+                if line.is_empty() {
+                    return Err(Error::Key { path, reason: "its first line is empty".to_owned() });
+                }
+                Ok(line)
+            }
+            Err(error) if made && error.kind() == std::io::ErrorKind::NotFound => {
+                use std::io::Write as _;
+                use std::os::unix::fs::OpenOptionsExt as _;
+                let secret = data_encoding::HEXLOWER.encode(&rand::random::<[u8; 16]>());
+                if let Some(folder) = path.parent() {
+                    std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
+                }
+                let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+                match file.and_then(|mut file| writeln!(file, "{secret}")) {
+                    Ok(()) => Ok(secret),
+                    Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => self.credential(replica.name()),
+                    Err(error) => Err(Error::io("write", &path)(error)),
+                }
+            }
+            Err(error) => Err(Error::io("read", &path)(error)),
+        }
+    }
+
+    /// Replaces one copy that answers `bad` by a proven one. The old bytes go to the attic.
+    pub async fn correct(
+        &self,
+        replica: &str,
+        name: &FileName,
+        bad: &Checksums,
+        second: &Second,
+        actor: &Actor,
+    ) -> Result<FileStatus, Error> {
+        let replica = self.replica(replica)?;
+        let status = self.file(name).await?;
+        if self.seconded(replica, &actor.who, second)?.is_none() {
+            return Err(Error::Credential { replica: replica.name().to_owned() });
+        }
+        self.replace(replica, &status, Some(bad), &actor.who).await
+    }
+
+    /// Takes the copy out and a proven one in. `bad`: what it must answer, or anything that is not the file.
+    pub(crate) async fn replace(
+        &self,
+        replica: &Replica,
+        status: &FileStatus,
+        bad: Option<&Checksums>,
+        by: &str,
+    ) -> Result<FileStatus, Error> {
+        let (name, file) = (&status.file.name, &status.file);
+        let answer = self.bad_answer(replica, status, bad).await?;
+        if self.proven_source(status, Some(replica.row.id)).is_none() {
+            let reason = "no other replica with bytes is proven to have it".to_owned();
+            return Err(Error::NoCopy { name: name.clone(), reason });
+        }
+        // Claimed before anything is moved: if we die in between, the queue makes the copy again.
+        let (new, owner) = (again(status), &self.0.owner);
+        let claim = loop {
+            match self.0.db.files().begin(new.clone(), owner, self.0.settings.lease.0).await? {
+                Begun::Claimed(_, claim) => break claim,
+                Begun::Busy(_) => tokio::time::sleep(std::time::Duration::from_millis(25)).await,
+                Begun::Refused(known) => {
+                    let (known, given) = (known.checksums, file.checksums);
+                    return Err(Error::OtherBytes { name: name.clone(), known, given });
+                }
+                Begun::Proven(_) => {
+                    // The rows think well of a copy that does not answer well: what it answers counts.
+                    let told = crate::audit::text(answer);
+                    self.0.db.audits().observe(file.id, vec![(replica.row.id, told)], by).await?;
+                }
+            }
+        };
+        let act = async {
+            match answer {
+                Answer::Sums(sums) => replica.remove(name, &sums).await?,
+                Answer::Unreadable if !replica.keeps_bytes() => replica.remove(name, &Checksums::default()).await?,
+                Answer::Unreadable => {
+                    let reason = format!("the copy on {} cannot be read nor moved: look at its disk", replica.name());
+                    return Err(Error::NoCopy { name: name.clone(), reason });
+                }
+                Answer::Missing => {}
+            }
+            let fresh = self.file(name).await?;
+            self.drive(&fresh, &claim, None, by).await
+        };
+        self.held(&claim, act).await?;
+        self.file(name).await
+    }
+
+    /// The copy's answer now, provided it is the bad one.
+    async fn bad_answer(
+        &self,
+        replica: &Replica,
+        status: &FileStatus,
+        bad: Option<&Checksums>,
+    ) -> Result<Answer, Error> {
+        let file = &status.file;
+        let (name, replica_name) = (file.name.clone(), replica.name().to_owned());
+        let algorithm = bad.and_then(Checksums::strongest).or_else(|| file.checksums.strongest());
+        let Some((algorithm, _)) = algorithm else { return Ok(Answer::Unreadable) };
+        let answer = replica.checksum(&file.name, algorithm).await?;
+        if let (Some(bad), Answer::Sums(sums)) = (bad, answer)
+            && !bad.same_as(&sums)
+        {
+            return Err(Error::NotThatBad { name, replica: replica_name, found: deciding(&sums) });
+        }
+        match answer {
+            Answer::Sums(sums) if sums.same_as(&file.checksums) => {
+                Err(Error::IsGood { name, replica: replica_name })
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    /// Takes a wrong copy out and hands its bytes over; they also stay in the attic.
+    pub async fn remove_and_get(
+        &self,
+        replica: &str,
+        name: &FileName,
+        bad: &Checksums,
+        second: &Second,
+        dest: &Path,
+        actor: &Actor,
+    ) -> Result<FileStatus, Error> {
+        let replica = self.replica(replica)?;
+        let status = self.file(name).await?;
+        if self.seconded(replica, &actor.who, second)?.is_none() {
+            return Err(Error::Credential { replica: replica.name().to_owned() });
+        }
+        self.bad_answer(replica, &status, Some(bad)).await?;
+        if replica.keeps_bytes() {
+            let opened = replica.get(name).await?;
+            let mut file = tokio::fs::File::create(dest).await.map_err(Error::io("write", dest))?;
+            copy_summed(opened, &mut file, Sums::default()).await.map_err(Error::io("write", dest))?;
+            file.sync_all().await.map_err(Error::io("sync", dest))?;
+        }
+        replica.remove(name, bad).await?;
+        self.0.db.audits().observe(status.file.id, vec![(replica.row.id, None)], &actor.who).await?;
+        let detail = json!({ "bad": bad });
+        let record = self.record(LogEvent::Removed, &status, Some(replica.name()), &actor.who, detail);
+        self.0.db.logbook().append(vec![record]).await?;
+        self.file(name).await
+    }
+}
+
+/// The known file, to be stored again from its proven copies.
+pub(crate) fn again(status: &FileStatus) -> NewFile {
+    let file = &status.file;
+    NewFile { name: file.name.clone(), size: file.size, checksums: file.checksums, source: None }
+}

@@ -1,0 +1,331 @@
+//! One replica behind one face: bytes on its nodes, or a journal of checksums.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use grange_base::Clock;
+use grange_blob::{Blob, Opened, Source, Taking};
+use grange_db::ReplicaRow;
+use grange_model::{Algorithm, Checksums, FileName, Sha512};
+
+use crate::error::Error;
+use crate::journal::{Entry, Journal, Line};
+use crate::witness;
+
+/// What the journal answers for a line that does not fit.
+pub(crate) const UNREADABLE: &str = "unreadable";
+
+/// An opened replica.
+#[derive(Clone, Debug)]
+pub struct Replica {
+    pub row: ReplicaRow,
+    pub(crate) keeps: Keeps,
+    pub(crate) clock: Clock,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Keeps {
+    /// One per node; a file lies on one of them.
+    Bytes(Vec<Arc<dyn Blob>>),
+    /// The journal, and the folder where the witnesses lie beside it.
+    Sums(Arc<Journal>, std::path::PathBuf),
+}
+
+/// One copy in a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) name: FileName,
+    pub(crate) size: u64,
+}
+
+/// Where the bytes to be uploaded are.
+#[derive(Clone, Debug)]
+pub(crate) enum From {
+    File(std::path::PathBuf),
+    Replica(Replica),
+}
+
+/// What a replica answers about a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Sums(Checksums),
+    /// It is there and cannot be read.
+    Unreadable,
+    Missing,
+}
+
+impl Replica {
+    pub(crate) fn name(&self) -> &str {
+        self.row.name.as_str()
+    }
+
+    pub(crate) fn keeps_bytes(&self) -> bool {
+        matches!(self.keeps, Keeps::Bytes(_))
+    }
+
+    fn nodes(&self) -> Result<&[Arc<dyn Blob>], Error> {
+        match &self.keeps {
+            Keeps::Bytes(nodes) => Ok(nodes),
+            Keeps::Sums(..) => Err(Error::NoBytes { replica: self.name().to_owned() }),
+        }
+    }
+
+    /// The node that has the file. A node that does not answer is only an error when no other has it.
+    async fn holder(&self, name: &FileName) -> Result<Option<&Arc<dyn Blob>>, Error> {
+        let mut failed = None;
+        for node in self.nodes()? {
+            match node.stat(name).await {
+                Ok(Some(_)) => return Ok(Some(node)),
+                Ok(None) => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        failed.map_or(Ok(None), |error| Err(error.into()))
+    }
+
+    async fn holder_or_fail(&self, name: &FileName) -> Result<&Arc<dyn Blob>, Error> {
+        self.holder(name).await?.ok_or_else(|| {
+            grange_blob::Error::NotFound { name: name.clone(), place: self.name().to_owned() }.into()
+        })
+    }
+
+    /// The node with most room, or the one that has the name already.
+    async fn taker(&self, name: &FileName) -> Result<&Arc<dyn Blob>, Error> {
+        let nodes = self.nodes()?;
+        if let [only] = nodes {
+            return Ok(only);
+        }
+        if let Some(holder) = self.holder(name).await? {
+            return Ok(holder);
+        }
+        let mut best: Option<(u64, &Arc<dyn Blob>)> = None;
+        for node in nodes {
+            let room = node.free().await.map_or(0, |space| space.largest_bytes);
+            if best.is_none_or(|(most, _)| room > most) {
+                best = Some((room, node));
+            }
+        }
+        best.map(|(_, node)| node)
+            .ok_or_else(|| Error::Settings { reason: format!("the replica {} has no place", self.name()) })
+    }
+
+    /// Puts the copy there.
+    pub(crate) async fn upload(
+        &self,
+        name: &FileName,
+        size: u64,
+        checksums: &Checksums,
+        from: &From,
+    ) -> Result<(), Error> {
+        match &self.keeps {
+            Keeps::Bytes(_) => {
+                let taker = self.taker(name).await?;
+                match from {
+                    From::File(path) => {
+                        taker.put_file(name, path, Taking::Copy, Some(checksums)).await?;
+                    }
+                    From::Replica(other) => {
+                        let source = other.get(name).await?.into_source();
+                        taker.put(name, source, Some(checksums)).await?;
+                    }
+                }
+                Ok(())
+            }
+            Keeps::Sums(journal, _) => {
+                let (name, at) = (name.clone(), self.clock.now());
+                let line = Line { name: name.clone(), size, checksums: *checksums, removed: false, at };
+                let journal = Arc::clone(journal);
+                let added = blocking(move || {
+                    let known = journal.get(&line.name);
+                    // The same again is no news.
+                    if known.is_some_and(|entry| same(entry, &line)) {
+                        return Ok(true);
+                    }
+                    journal.append_if(&line, |known| known.is_none_or(|entry| same(entry, &line)))
+                })
+                .await?;
+                let found = || format!("{:?}", self.answer_of(&name));
+                if added {
+                    Ok(())
+                } else {
+                    Err(Error::NotThatBad { name: name.clone(), replica: self.name().to_owned(), found: found() })
+                }
+            }
+        }
+    }
+
+    fn answer_of(&self, name: &FileName) -> Option<Entry> {
+        match &self.keeps {
+            Keeps::Sums(journal, _) => journal.get(name),
+            Keeps::Bytes(_) => None,
+        }
+    }
+
+    /// The replica's own checksum of the copy: bytes are read where they lie.
+    pub(crate) async fn checksum(&self, name: &FileName, algorithm: Algorithm) -> Result<Answer, Error> {
+        match &self.keeps {
+            Keeps::Bytes(_) => {
+                let Some(holder) = self.holder(name).await? else { return Ok(Answer::Missing) };
+                match holder.checksum(name, &[algorithm]).await {
+                    Ok(answer) => Ok(answer.map_or(Answer::Missing, Answer::Sums)),
+                    Err(grange_blob::Error::Io { doing, path, source }) => {
+                        tracing::error!(replica = self.name(), %name, doing, path = %path.display(), error = %source,
+                            "a copy cannot be read");
+                        Ok(Answer::Unreadable)
+                    }
+                    Err(error) => Err(error.into()),
+                }
+            }
+            Keeps::Sums(journal, _) => Ok(match journal.get(name) {
+                None => Answer::Missing,
+                Some(Entry::Damaged) => Answer::Unreadable,
+                Some(Entry::Sums(_, checksums)) => Answer::Sums(crate::digest::only(&checksums, algorithm)),
+            }),
+        }
+    }
+
+    pub(crate) async fn get(&self, name: &FileName) -> Result<Opened, Error> {
+        Ok(self.holder_or_fail(name).await?.get(name).await?)
+    }
+
+    pub(crate) async fn read_at(&self, name: &FileName, offset: u64, len: usize) -> Result<Bytes, Error> {
+        Ok(self.holder_or_fail(name).await?.read_at(name, offset, len).await?)
+    }
+
+    pub(crate) async fn challenge(&self, name: &FileName, salt: &[u8]) -> Result<Option<Sha512>, Error> {
+        let Some(holder) = self.holder(name).await? else { return Ok(None) };
+        Ok(holder.challenge(name, salt).await?)
+    }
+
+    /// Takes the copy out of sight; its bytes stay in the attic.
+    pub(crate) async fn remove(&self, name: &FileName, bad: &Checksums) -> Result<(), Error> {
+        match &self.keeps {
+            Keeps::Bytes(_) => Ok(self.holder_or_fail(name).await?.remove_to_attic(name, bad).await?),
+            Keeps::Sums(journal, _) => {
+                let line = Line {
+                    name: name.clone(),
+                    size: 0,
+                    checksums: Checksums::default(),
+                    removed: true,
+                    at: self.clock.now(),
+                };
+                let journal = Arc::clone(journal);
+                blocking(move || journal.append(&line)).await
+            }
+        }
+    }
+
+    /// Up to `limit` copies after the name, in order, witnesses left out. Empty at the end. The second value is where
+    /// the next page begins.
+    pub(crate) async fn list(
+        &self,
+        after: Option<&FileName>,
+        limit: usize,
+    ) -> Result<(Vec<Listed>, Option<FileName>), Error> {
+        let mut found: Vec<Listed> = match &self.keeps {
+            Keeps::Sums(journal, _) => {
+                let (journal, after) = (Arc::clone(journal), after.cloned());
+                let lines = blocking(move || {
+                    if after.is_none() {
+                        // A check starts: what counts is what lies on the disk.
+                        journal.refresh()?;
+                    }
+                    Ok(journal.list(after.as_ref().map(FileName::as_str), limit))
+                })
+                .await?;
+                let listed = |(name, entry): (String, Entry)| {
+                    let size = if let Entry::Sums(size, _) = entry { size } else { 0 };
+                    Some(Listed { name: name.parse().ok()?, size })
+                };
+                lines.into_iter().filter_map(listed).collect()
+            }
+            Keeps::Bytes(nodes) => {
+                let mut all = Vec::new();
+                for node in nodes {
+                    let page = node.list(after, limit).await?;
+                    all.extend(page.into_iter().map(|copy| Listed { name: copy.name, size: copy.size }));
+                }
+                all.sort_by(|a, b| a.name.cmp(&b.name));
+                all.dedup_by(|a, b| {
+                    let twice = a.name == b.name;
+                    if twice {
+                        tracing::warn!(replica = self.name(), name = %a.name, "two nodes of a replica hold this file");
+                    }
+                    twice
+                });
+                all
+            }
+        };
+        found.truncate(limit);
+        let next = (found.len() == limit).then(|| found.last().map(|copy| copy.name.clone())).flatten();
+        found.retain(|copy| !witness::reserved(&copy.name));
+        Ok((found, next))
+    }
+
+    /// Keeps a witness beside the copies.
+    pub(crate) async fn put_witness(&self, name: &FileName, text: &[u8]) -> Result<(), Error> {
+        match &self.keeps {
+            Keeps::Bytes(_) => {
+                self.taker(name).await?.put(name, Source::from(text), None).await?;
+                Ok(())
+            }
+            Keeps::Sums(_, folder) => {
+                let (folder, name, text) = (folder.clone(), name.clone(), text.to_vec());
+                blocking(move || witness::write(&folder, &name, &text)).await
+            }
+        }
+    }
+
+    /// The witnesses that lie here.
+    pub(crate) async fn witnesses(&self) -> Result<Vec<(FileName, Bytes)>, Error> {
+        let mut found = Vec::new();
+        match &self.keeps {
+            Keeps::Bytes(nodes) => {
+                for node in nodes {
+                    let mut after: FileName = witness::before_first();
+                    'pages: loop {
+                        let page = node.list(Some(&after), 1000).await?;
+                        let Some(last) = page.last() else { break };
+                        after = last.name.clone();
+                        for copy in page {
+                            if !witness::reserved(&copy.name) {
+                                if copy.name.as_str() > witness::PREFIX {
+                                    break 'pages;
+                                }
+                                continue;
+                            }
+                            let len = copy.size.min(witness::BYTES_MAX) as usize;
+                            found.push((copy.name.clone(), node.read_at(&copy.name, 0, len).await?));
+                        }
+                    }
+                }
+            }
+            Keeps::Sums(_, folder) => {
+                let folder = folder.clone();
+                found = blocking(move || witness::read(&folder)).await?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn same(entry: Entry, line: &Line) -> bool {
+    matches!(entry, Entry::Sums(size, sums) if size == line.size && sums.same_as(&line.checksums))
+}
+
+/// Runs file work off the async threads.
+pub(crate) async fn blocking<T: Send + 'static>(
+    act: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(act).await {
+        Ok(result) => result,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// The folder of a `file:` place, below the data folder unless absolute.
+pub(crate) fn folders(place: &str, data_dir: &Path) -> Option<Vec<std::path::PathBuf>> {
+    let list = place.strip_prefix("file:")?;
+    Some(list.split(',').map(|folder| data_dir.join(folder)).collect())
+}

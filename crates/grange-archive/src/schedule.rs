@@ -1,0 +1,79 @@
+//! What is due: checks by the calendar, checkpoints, the witness of the day.
+
+use std::time::Duration;
+
+use grange_base::worker::Step;
+use grange_model::{Actor, AuditKind};
+use jiff::Timestamp;
+
+use crate::archive::Archive;
+use crate::error::Error;
+
+/// Whether something that should happen every so often is due. `every` of zero never is.
+fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
+    !every.is_zero() && last.is_none_or(|last| last.checked_add(every).is_ok_and(|next| next <= now))
+}
+
+impl Archive {
+    /// One step of the archive's own work: a file that is due, else a check. For a worker's loop.
+    pub async fn work_step(&self) -> Result<Step, Error> {
+        match self.store_step().await? {
+            Step::More => Ok(Step::More),
+            Step::Idle => self.audit_step().await,
+        }
+    }
+
+    /// Starts the checks that the calendar asks for, signs the log and writes the witness of the day. Call it every
+    /// minute or so; two processes that do both get the same.
+    pub async fn tick(&self) -> Result<Step, Error> {
+        let (settings, now) = (&self.0.settings, self.0.clock.now());
+        for replica in &self.0.replicas {
+            for (kind, every) in [
+                (AuditKind::List, settings.list_every),
+                (AuditKind::Checksum, settings.check_every),
+                (AuditKind::Challenge, settings.challenge_every),
+            ] {
+                if kind == AuditKind::Challenge && !replica.keeps_bytes() {
+                    continue;
+                }
+                // A replica that was never checked is as old as its row.
+                let last = self.0.db.audits().last_start(replica.row.id, kind).await?;
+                if due(last.or(Some(replica.row.created_at)), every.0, now) {
+                    self.start_audit(replica.name(), kind, &Actor::system()).await?;
+                }
+            }
+        }
+        let checkpoints = self.0.db.logbook().checkpoints().await?;
+        let last = checkpoints.last();
+        let size = self.0.db.logbook().size().await?;
+        let grew = size > last.map_or(0, |last| last.size);
+        if grew && due(last.map(|last| last.at), settings.checkpoint_every.0, now) {
+            self.checkpoint().await?;
+        }
+        if size > 0 {
+            self.write_witness().await?;
+        }
+        Ok(Step::Idle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn due_is_when_the_time_has_passed_and_never_when_never_was_asked_for() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let hour = Duration::from_secs(3600);
+        for (last, every, now, expected) in [
+            (None, hour, 0, true),
+            (None, Duration::ZERO, 0, false),
+            (Some(at(0)), hour, 3599, false),
+            (Some(at(0)), hour, 3600, true),
+            (Some(at(9000)), hour, 3600, false),
+            (Some(at(0)), Duration::MAX, 3600, false),
+        ] {
+            assert_eq!(due(last, every, at(now)), expected, "{last:?} {every:?} {now}");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The log, signed and proven: checkpoints, witnesses on every replica, and the proof that nothing was rewritten.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+use grange_base::Chain;
+use grange_db::{Checkpoint, FileFilter, Leaf, deciding};
+use grange_model::{FileName, LogEvent, LogRecord};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::archive::Archive;
+use crate::error::Error;
+use crate::tree::{self, Tree};
+use crate::witness::{self, Witness};
+
+/// Leaves read at once: some megabytes.
+const LEAVES_AT_ONCE: u32 = 10_000;
+
+/// Problems that are told by name; the rest is counted.
+const PROBLEMS_TOLD: usize = 100;
+
+/// One witness compared with the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WitnessReport {
+    pub replica: String,
+    pub name: FileName,
+    pub size: u64,
+    /// The log is what it was when this was written.
+    pub holds: bool,
+    /// It is of the log before a rebuild, which was lost with its database.
+    pub of_lost_log: bool,
+}
+
+/// What a look at the whole log found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LogReport {
+    /// Nothing was rewritten.
+    pub ok: bool,
+    pub leaves: u64,
+    pub root: String,
+    pub checkpoints: u64,
+    pub witnesses: Vec<WitnessReport>,
+    /// Files whose row was compared with the log.
+    pub files: u64,
+    /// How many problems there are; the first hundred are told.
+    pub problem_count: u64,
+    pub problems: Vec<String>,
+}
+
+impl LogReport {
+    fn problem(&mut self, text: String) {
+        self.problem_count += 1;
+        if self.problems.len() < PROBLEMS_TOLD {
+            self.problems.push(text);
+        }
+    }
+}
+
+impl Archive {
+    /// Signs the log as it is now.
+    pub async fn checkpoint(&self) -> Result<Checkpoint, Error> {
+        let mut tree = self.0.tree.lock().await;
+        self.catch_up(&mut tree).await?;
+        let checkpoint = tree::sign(&tree, self.0.clock.now(), &self.0.key);
+        self.0.db.logbook().save_checkpoint(checkpoint.clone()).await?;
+        Ok(checkpoint)
+    }
+
+    pub(crate) async fn catch_up(&self, tree: &mut Tree) -> Result<(), Error> {
+        loop {
+            let leaves = self.0.db.logbook().leaves(tree.len(), LEAVES_AT_ONCE).await?;
+            if leaves.is_empty() {
+                return Ok(());
+            }
+            for leaf in &leaves {
+                if !tree.push(leaf) {
+                    return Err(Error::Proof { reason: format!("leaf {} is missing from the log", tree.len()) });
+                }
+            }
+        }
+    }
+
+    /// Writes today's witness to every replica that has none yet. Gives the replicas that could not be reached.
+    pub async fn write_witness(&self) -> Result<Vec<String>, Error> {
+        let now = self.0.clock.now();
+        let (mut checkpoint, mut away) = (None, Vec::new());
+        for replica in &self.0.replicas {
+            let written = async {
+                if replica.witnesses().await?.iter().any(|(name, _)| witness::is_of_day(name, now)) {
+                    return Ok(());
+                }
+                if checkpoint.is_none() {
+                    checkpoint = Some(self.checkpoint().await?);
+                }
+                let Some(checkpoint) = &checkpoint else { return Ok(()) };
+                let Some(name) = witness::name(now, checkpoint) else { return Ok(()) };
+                let text = Witness::new(checkpoint.clone()).to_text();
+                replica.put_witness(&name, text.as_bytes()).await
+            };
+            if let Err(error) = written.await {
+                let error: Error = error;
+                tracing::warn!(replica = replica.name(), error = %Chain(&error), "no witness could be written");
+                away.push(replica.name().to_owned());
+            }
+        }
+        Ok(away)
+    }
+
+    /// Reads the whole log and proves, with its checkpoints and the witnesses on the replicas, that nothing in it was
+    /// changed, taken out or put in; and that the rows of the files say what the log says.
+    pub async fn verify_log(&self) -> Result<LogReport, Error> {
+        let mut report = LogReport::default();
+        let checkpoints = self.0.db.logbook().checkpoints().await?;
+        report.checkpoints = checkpoints.len() as u64;
+        let mut marks = Vec::new();
+        for checkpoint in checkpoints {
+            self.signed_by_us(&checkpoint, &format!("checkpoint {}", checkpoint.size), &mut report);
+            marks.push(checkpoint);
+        }
+        let witnesses = self.read_witnesses(&mut report).await;
+        let mut tree = Tree::default();
+        let mut said = Said::default();
+        // Roots at the sizes that somebody signed, computed as the log is read.
+        let mut roots: HashMap<u64, String> = HashMap::new();
+        let wanted: std::collections::HashSet<u64> =
+            marks.iter().map(|mark| mark.size).chain(witnesses.iter().map(|(_, _, one)| one.size)).collect();
+        if wanted.contains(&0) {
+            roots.insert(0, tree.root());
+        }
+        loop {
+            let leaves = self.0.db.logbook().leaves(tree.len(), LEAVES_AT_ONCE).await?;
+            if leaves.is_empty() {
+                break;
+            }
+            for leaf in &leaves {
+                if !tree.push(leaf) {
+                    report.problem(format!("leaf {} is missing from the log", tree.len()));
+                    break;
+                }
+                said.hear(leaf, &mut report);
+                if wanted.contains(&tree.len()) {
+                    roots.insert(tree.len(), tree.root());
+                }
+            }
+            if report.problem_count > 0 && leaves.last().is_some_and(|last| last.number >= tree.len()) {
+                break;
+            }
+        }
+        report.leaves = tree.len();
+        report.root = tree.root();
+        let size = self.0.db.logbook().size().await?;
+        if size != tree.len() {
+            report.problem(format!("the log should have {size} leaves and has {}", tree.len()));
+        }
+        for mark in &marks {
+            if roots.get(&mark.size) != Some(&mark.root) {
+                report.problem(format!("the log is not what was signed at {} with {} leaves", mark.at, mark.size));
+            }
+        }
+        for (replica, name, mark) in witnesses {
+            let lost = said.lost_roots.contains(&mark.root);
+            let holds = !lost && holds(&tree, &mark);
+            if !holds && !lost {
+                report.problem(format!(
+                    "{name} on {replica} saw another log at {} with {} leaves: it was rewritten since",
+                    mark.at, mark.size
+                ));
+            }
+            report.witnesses.push(WitnessReport { replica, name, size: mark.size, holds, of_lost_log: lost });
+        }
+        self.compare_rows(&said, &mut report).await?;
+        report.ok = report.problem_count == 0;
+        Ok(report)
+    }
+
+    fn signed_by_us(&self, mark: &Checkpoint, what: &str, report: &mut LogReport) {
+        if !tree::signature_holds(mark) {
+            report.problem(format!("the signature of {what} does not hold"));
+        } else if mark.public_key != self.0.key.public_key() {
+            report.problem(format!("{what} was signed with another key than secrets/log.key"));
+        }
+    }
+
+    /// The witnesses of all replicas that answer.
+    async fn read_witnesses(&self, report: &mut LogReport) -> Vec<(String, FileName, Checkpoint)> {
+        let mut found = Vec::new();
+        for replica in &self.0.replicas {
+            match replica.witnesses().await {
+                Ok(witnesses) => {
+                    for (name, text) in witnesses {
+                        match serde_json::from_slice::<Witness>(&text) {
+                            Ok(witness) => {
+                                let what = format!("{name} on {}", replica.name());
+                                self.signed_by_us(&witness.checkpoint, &what, report);
+                                found.push((replica.name().to_owned(), name, witness.checkpoint));
+                            }
+                            Err(_) => report.problem(format!("{name} on {} is no witness any more", replica.name())),
+                        }
+                    }
+                }
+                Err(error) => {
+                    report.problem(format!("the witnesses on {} cannot be read: {}", replica.name(), Chain(&error)));
+                }
+            }
+        }
+        found
+    }
+
+    /// A row changed behind the log's back is a rewriting too.
+    async fn compare_rows(&self, said: &Said, report: &mut LogReport) -> Result<(), Error> {
+        let mut filter = FileFilter::default();
+        loop {
+            let page = self.list(&filter).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            filter.after = Some(last.file.name.clone());
+            for status in page.iter().filter(|status| status.file.stored_at.is_some()) {
+                report.files += 1;
+                if !said.of(status.file.name.as_str(), &deciding(&status.file.checksums)) {
+                    report.problem(format!("the row of {} does not say what the log says", status.file.name));
+                }
+            }
+        }
+    }
+}
+
+/// That the witnessed log is the beginning of this one, by RFC 9162.
+fn holds(tree: &Tree, mark: &Checkpoint) -> bool {
+    if mark.size == 0 || mark.size > tree.len() {
+        return mark.size == 0 && mark.root == Tree::default().root();
+    }
+    let Some(proof) = tree.consistency(mark.size) else { return false };
+    tree::check_consistency((mark.size, &mark.root), (tree.len(), &tree.root()), &proof).is_ok()
+}
+
+/// What the log says of files, in sixteen bytes each: hashes with a key that nobody outside knows.
+#[derive(Default)]
+struct Said {
+    state: RandomState,
+    checksums: HashMap<u64, u64>,
+    /// Roots of logs that were lost before a rebuild.
+    lost_roots: Vec<String>,
+}
+
+impl Said {
+    fn hear(&mut self, leaf: &Leaf, report: &mut LogReport) {
+        let Ok(record) = serde_json::from_str::<LogRecord>(&leaf.body) else {
+            report.problem(format!("leaf {} cannot be read", leaf.number));
+            return;
+        };
+        match (record.event, &record.name, &record.checksum) {
+            (LogEvent::Stored | LogEvent::Rebuilt | LogEvent::Amended, Some(name), Some(checksum)) => {
+                let (name, checksum) = (self.state.hash_one(name.as_str()), self.state.hash_one(checksum.as_str()));
+                self.checksums.insert(name, checksum);
+            }
+            (LogEvent::Rebuilt, None, _) => {
+                let lost = record.detail["lost_roots"].as_array().into_iter().flatten();
+                self.lost_roots.extend(lost.filter_map(|root| root.as_str()).map(str::to_owned));
+            }
+            _ => {}
+        }
+    }
+
+    fn of(&self, name: &str, checksum: &str) -> bool {
+        self.checksums.get(&self.state.hash_one(name)) == Some(&self.state.hash_one(checksum))
+    }
+}

@@ -1,0 +1,132 @@
+//! Taking over files that lie on the replicas already: many rows in one act.
+
+use std::collections::HashMap;
+
+use grange_model::{Checksums, FileName, LogRecord};
+use serde_json::{Value, json};
+
+use crate::act::Tx;
+use crate::bulk::Bulk;
+use crate::dialect::Sql;
+use crate::error::{Error, Fail};
+use crate::files::{Files, deciding};
+use crate::logbook;
+use crate::row::{Columns, micros};
+
+/// A file as it was found on the replicas.
+#[derive(Clone, Debug)]
+pub struct Adopted {
+    pub name: FileName,
+    pub size: u64,
+    /// What most copies say.
+    pub checksums: Checksums,
+    /// The replicas that hold it, and what each answered, as `algorithm=hex`.
+    pub held: Vec<(i64, String)>,
+}
+
+impl Files<'_> {
+    /// Enters files that are not known yet, with the copies found; replicas that do not hold one have it as missing.
+    /// Gives how many were new; known names are left as they are. Copies are judged by the vote, later.
+    pub async fn adopt(&self, files: Vec<Adopted>, records: Vec<LogRecord>) -> Result<u64, Error> {
+        self.0
+            .write("take over files", (files, records), |tx, (files, records)| {
+                Box::pin(adopt(tx, files, records))
+            })
+            .await
+    }
+
+    /// The checksum that decides for each of these names, where it is known here.
+    pub async fn recorded(&self, names: Vec<FileName>) -> Result<HashMap<String, String>, Error> {
+        self.0
+            .read("look up checksums", names, |tx, names| {
+                Box::pin(async move {
+                    let list: Vec<&str> = names.iter().map(FileName::as_str).collect();
+                    let query = RECORDED.on(tx).bind(json!(list).to_string());
+                    let pair = |row: &sqlx::any::AnyRow| Ok((row.text("name")?, row.text("checksum")?));
+                    tx.rows(query).await?.iter().map(pair).collect()
+                })
+            })
+            .await
+    }
+}
+
+static RECORDED: Bulk = Bulk {
+    sqlite: Sql::new(
+        "SELECT name, checksum FROM files WHERE name IN (SELECT value FROM json_each($1))",
+    ),
+    postgres: Sql::new(
+        "SELECT name, checksum FROM files WHERE name IN (SELECT jsonb_array_elements_text($1::jsonb))",
+    ),
+};
+static FILES: Bulk = Bulk {
+    sqlite: Sql::new(
+        "INSERT INTO files (name, size, checksum, checksums, created_at, stored_at)
+         SELECT value ->> 'n', value ->> 's', value ->> 'c', value ->> 'a', $1, $1 FROM json_each($2) WHERE true
+         ON CONFLICT (name) DO NOTHING RETURNING id, name",
+    ),
+    postgres: Sql::new(
+        "INSERT INTO files (name, size, checksum, checksums, created_at, stored_at)
+         SELECT value ->> 'n', (value ->> 's')::bigint, value ->> 'c', value ->> 'a', $1, $1
+         FROM jsonb_array_elements($2::jsonb)
+         ON CONFLICT (name) DO NOTHING RETURNING id, name",
+    ),
+};
+static HELD: Bulk = Bulk {
+    sqlite: Sql::new(
+        "INSERT INTO replica_files (file_id, replica_id, size, state, presence, verdict, checksum, listed_at,
+             checked_at, changed_at)
+         SELECT value ->> 'f', value ->> 'r', value ->> 's',
+             CASE WHEN value ->> 'o' = 1 THEN 'upload_completed' ELSE 'upload_failed' END,
+             CASE WHEN value ->> 'c' IS NULL THEN 'missing' ELSE 'ok' END,
+             CASE WHEN value ->> 'o' = 1 THEN 'ok' ELSE 'unknown' END,
+             value ->> 'c', $1, $1, $1
+         FROM json_each($2)",
+    ),
+    postgres: Sql::new(
+        "INSERT INTO replica_files (file_id, replica_id, size, state, presence, verdict, checksum, listed_at,
+             checked_at, changed_at)
+         SELECT (value ->> 'f')::bigint, (value ->> 'r')::bigint, (value ->> 's')::bigint,
+             CASE WHEN value ->> 'o' = '1' THEN 'upload_completed' ELSE 'upload_failed' END,
+             CASE WHEN value ->> 'c' IS NULL THEN 'missing' ELSE 'ok' END,
+             CASE WHEN value ->> 'o' = '1' THEN 'ok' ELSE 'unknown' END,
+             value ->> 'c', $1, $1, $1
+         FROM jsonb_array_elements($2::jsonb)",
+    ),
+};
+static REPLICAS: Sql = Sql::new("SELECT id FROM replicas ORDER BY id");
+
+async fn adopt(tx: &mut Tx<'_>, files: &[Adopted], records: &[LogRecord]) -> Result<u64, Fail> {
+    let query = tx.sql(&REPLICAS);
+    let replicas = tx.rows(query).await?.iter().map(|row| row.int("id")).collect::<Result<Vec<_>, Fail>>()?;
+    let row = |file: &Adopted| {
+        let all = serde_json::to_string(&file.checksums).unwrap_or_default();
+        json!({ "n": file.name, "s": file.size, "c": deciding(&file.checksums), "a": all })
+    };
+    let list: Value = files.iter().map(row).collect::<Vec<_>>().into();
+    let query = FILES.on(tx).bind(micros(tx.now)).bind(list.to_string());
+    let mut ids = HashMap::with_capacity(files.len());
+    for row in tx.rows(query).await? {
+        ids.insert(row.text("name")?, row.int("id")?);
+    }
+    let mut held = Vec::with_capacity(files.len() * replicas.len());
+    for file in files {
+        let Some(id) = ids.get(file.name.as_str()) else { continue };
+        let decides = deciding(&file.checksums);
+        // Only where every copy agrees is it known now; the rest is for the vote.
+        let agreed = file.held.iter().all(|(_, checksum)| *checksum == decides);
+        for replica in &replicas {
+            let checksum = file.held.iter().find(|(one, _)| one == replica).map(|(_, checksum)| checksum);
+            let ok = i32::from(agreed && checksum.is_some());
+            held.push(json!({ "f": id, "r": replica, "s": file.size, "c": checksum, "o": ok }));
+        }
+    }
+    let query = HELD.on(tx).bind(micros(tx.now)).bind(Value::from(held).to_string());
+    tx.run(query).await?;
+    let new: Vec<LogRecord> = records
+        .iter()
+        .filter(|record| record.name.as_ref().is_none_or(|name| ids.contains_key(name)))
+        .cloned()
+        .collect();
+    logbook::append(tx, &new).await?;
+    Ok(ids.len() as u64)
+}

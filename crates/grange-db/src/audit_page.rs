@@ -1,0 +1,306 @@
+//! One stretch of a check: what a replica listed between two names, compared with what is known of it, in one act.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use grange_model::{AuditId, AuditKind, FileName, LogEvent, LogRecord, Presence, Verdict};
+use jiff::Timestamp;
+use serde_json::json;
+use sqlx::any::AnyRow;
+
+use crate::act::Tx;
+use crate::audits::{Audits, Found};
+use crate::ballots::judge;
+use crate::bulk::{self, Bulk, of_ids};
+use crate::dialect::Sql;
+use crate::error::{Error, Fail};
+use crate::logbook;
+use crate::row::{Columns, micros};
+use crate::store::fence;
+use crate::work::Claim;
+
+/// Rows known here that one act compares: less than a second's work. A replica that lost everything is told in
+/// stretches of this length.
+const KNOWN_PER_ACT: i64 = 5_000;
+
+/// Names of files unknown here that one record tells; the rest is counted.
+const EXTRA_TOLD: usize = 20;
+
+/// One copy as the replica told it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub name: FileName,
+    pub size: u64,
+    /// In a checksum check: what it answered, `unreadable` if it could not. Absent in a list check.
+    pub checksum: Option<String>,
+}
+
+/// What a replica listed after `after`, up to and including `upto` or to the end.
+#[derive(Clone, Debug)]
+pub struct Page {
+    pub audit: AuditId,
+    pub replica_id: i64,
+    pub replica: String,
+    pub kind: AuditKind,
+    pub after: Option<String>,
+    pub upto: Option<String>,
+    /// Sorted by name.
+    pub seen: Vec<Seen>,
+    /// When the replica was asked, before it answered. What changed since is not judged by this list.
+    pub asked_at: Timestamp,
+    pub by: String,
+}
+
+/// How far the act came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turned {
+    /// The last name dealt with; absent when the end was reached.
+    pub position: Option<String>,
+    pub found: Found,
+}
+
+impl Audits<'_> {
+    /// Keeps what the stretch says: presences, checksums, verdicts, counts, the position and the log records.
+    pub async fn turn_page(&self, claim: &Claim, page: Page) -> Result<Turned, Error> {
+        self.0
+            .write("keep what the check found", (claim.clone(), page), |tx, (claim, page)| {
+                Box::pin(turn(tx, claim, page))
+            })
+            .await
+    }
+}
+
+macro_rules! known {
+    ($upto:literal) => {
+        concat!(
+            "SELECT f.id, f.name, f.size, f.checksum AS recorded, h.presence, h.verdict, h.changed_at
+             FROM files f JOIN replica_files h ON h.file_id = f.id AND h.replica_id = $1
+             WHERE f.name > $2",
+            $upto,
+            " ORDER BY f.name LIMIT $4"
+        )
+    };
+}
+static KNOWN_UPTO: Sql = Sql::new(known!(" AND f.name <= $3"));
+static KNOWN_ALL: Sql = Sql::new(known!(" AND $3 = $3"));
+static LISTED: Bulk = of_ids!(
+    "UPDATE replica_files SET presence = 'ok', listed_at = $2, edition = edition + 1
+     WHERE replica_id = $1 AND file_id IN (",
+    "$3",
+    ")"
+);
+static EQUAL: Bulk = of_ids!(
+    "UPDATE replica_files SET presence = 'ok', verdict = 'ok', state = 'upload_completed', last_error = NULL,
+         checksum = (SELECT f.checksum FROM files f WHERE f.id = file_id), listed_at = $2, checked_at = $2,
+         edition = edition + 1
+     WHERE replica_id = $1 AND file_id IN (",
+    "$3",
+    ")"
+);
+static OTHER: Sql = Sql::new(
+    "UPDATE replica_files SET presence = 'ok', checksum = $4, listed_at = $3, checked_at = $3,
+         edition = edition + 1
+     WHERE replica_id = $1 AND file_id = $2",
+);
+static MISSING: Bulk = of_ids!(
+    "UPDATE replica_files SET presence = 'missing', verdict = 'unknown', state = 'upload_failed', checksum = NULL,
+         last_error = 'the replica does not list it', listed_at = $2, changed_at = $2, edition = edition + 1
+     WHERE replica_id = $1 AND file_id IN (",
+    "$3",
+    ")"
+);
+static DISPUTED: Bulk = of_ids!(
+    "SELECT DISTINCT h.file_id AS id FROM replica_files h JOIN files f ON f.id = h.file_id
+     WHERE h.presence = 'ok' AND h.checksum IS NOT NULL AND h.checksum <> f.checksum AND h.file_id IN (",
+    "$1",
+    ")"
+);
+static PROGRESS: Sql = Sql::new(
+    "UPDATE audits SET position = COALESCE($2, position), files = files + $3, bytes = bytes + $4, ok = ok + $5,
+         missing = missing + $6, corrupt = corrupt + $7, undecided = undecided + $8, extra = extra + $9,
+         updated_at = $10, last_error = NULL, edition = edition + 1
+     WHERE id = $1",
+);
+
+/// A row that is known here.
+struct Known {
+    id: i64,
+    name: String,
+    size: u64,
+    recorded: String,
+    presence: Presence,
+    verdict: Verdict,
+    changed_at: Timestamp,
+}
+
+/// How the two lists compare.
+#[derive(Default)]
+struct Compared<'a> {
+    /// Held; in a checksum check with the checksum recorded.
+    fine: Vec<&'a Known>,
+    /// Held, with another answer.
+    other: Vec<(&'a Known, String)>,
+    missing: Vec<&'a Known>,
+    extra: Vec<&'a Seen>,
+    bytes: u64,
+}
+
+/// Walks both sorted lists once.
+fn compare<'a>(known: &'a [Known], seen: &'a [Seen], asked_at: Timestamp) -> Compared<'a> {
+    let mut compared = Compared::default();
+    let (mut known, mut seen) = (known.iter().peekable(), seen.iter().peekable());
+    loop {
+        let order = match (known.peek(), seen.peek()) {
+            (None, None) => return compared,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(row), Some(copy)) => row.name.as_str().cmp(copy.name.as_str()),
+        };
+        let row = if order.is_le() { known.next() } else { None };
+        let copy = if order.is_ge() { seen.next() } else { None };
+        match (row, copy) {
+            (Some(row), Some(copy)) => {
+                compared.bytes += copy.size;
+                if copy.size != row.size {
+                    // Needs no reading to be known as different, and is a ballot like any other.
+                    compared.other.push((row, format!("size={}", copy.size)));
+                } else if copy.checksum.as_ref().is_some_and(|checksum| *checksum != row.recorded) {
+                    compared.other.push((row, copy.checksum.clone().unwrap_or_default()));
+                } else {
+                    compared.fine.push(row);
+                }
+            }
+            // Uploaded or healed after the list was made: the list knows nothing of it.
+            (Some(row), None) if row.changed_at >= asked_at && row.presence == Presence::Ok => {}
+            (Some(row), None) if row.presence == Presence::Unknown && row.changed_at >= asked_at => {}
+            (Some(row), None) => compared.missing.push(row),
+            (None, Some(copy)) => compared.extra.push(copy),
+            (None, None) => {}
+        }
+    }
+}
+
+async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fail> {
+    fence(tx, claim).await?;
+    let after = page.after.clone().unwrap_or_default();
+    let sql = if page.upto.is_some() { &KNOWN_UPTO } else { &KNOWN_ALL };
+    let query = tx
+        .sql(sql)
+        .bind(page.replica_id)
+        .bind(after.clone())
+        .bind(page.upto.clone().unwrap_or_default())
+        .bind(KNOWN_PER_ACT);
+    let known = tx.rows(query).await?.iter().map(read).collect::<Result<Vec<_>, Fail>>()?;
+    // More rows than one act takes: the stretch ends at the last of them, and the rest is asked for again.
+    let cut = (known.len() as i64 == KNOWN_PER_ACT).then(|| known.last().map(|row| row.name.clone())).flatten();
+    let upto = cut.or_else(|| page.upto.clone());
+    let reached =
+        page.seen.partition_point(|copy| upto.as_ref().is_none_or(|upto| copy.name.as_str() <= upto.as_str()));
+    let compared = compare(&known, &page.seen[..reached], page.asked_at);
+
+    let (now, replica) = (micros(tx.now), page.replica_id);
+    let ids_of = |rows: &[&Known]| rows.iter().map(|row| row.id).collect::<Vec<_>>();
+    let fine = ids_of(&compared.fine);
+    if !fine.is_empty() {
+        let sql = if page.kind == AuditKind::Checksum { &EQUAL } else { &LISTED };
+        let query = sql.on(tx).bind(replica).bind(now).bind(bulk::ids(&fine));
+        tx.run(query).await?;
+    }
+    for (row, checksum) in &compared.other {
+        let query = tx.sql(&OTHER).bind(replica).bind(row.id).bind(now).bind(checksum.clone());
+        tx.run(query).await?;
+    }
+    let missing = ids_of(&compared.missing);
+    if !missing.is_empty() {
+        let query = MISSING.on(tx).bind(replica).bind(now).bind(bulk::ids(&missing));
+        tx.run(query).await?;
+    }
+
+    let mut touched = fine;
+    touched.extend(compared.other.iter().map(|(row, _)| row.id));
+    let disputed = if touched.is_empty() {
+        Vec::new()
+    } else {
+        let query = DISPUTED.on(tx).bind(bulk::ids(&touched));
+        tx.rows(query).await?.iter().map(|row| row.int("id")).collect::<Result<Vec<_>, Fail>>()?
+    };
+    let judged = judge(tx, &disputed, &page.by).await?;
+    let found = counted(page, &compared, &judged.verdicts);
+
+    let mut records = judged.records;
+    for row in compared.missing.iter().filter(|row| row.presence != Presence::Missing) {
+        let (name, checksum) = (Some(row.name.clone()), Some(row.recorded.clone()));
+        let detail = json!({ "check": page.audit });
+        records.push(record(tx, page, LogEvent::Missing, name, checksum, Some(row.size), detail));
+    }
+    let told: Vec<_> = compared.extra.iter().take(EXTRA_TOLD).map(|copy| &copy.name).collect();
+    let detail = json!({
+        "check": page.audit, "kind": page.kind, "after": after, "upto": upto, "found": found, "extra": told,
+    });
+    records.push(record(tx, page, LogEvent::Checked, None, None, None, detail));
+
+    let query = tx
+        .sql(&PROGRESS)
+        .bind(page.audit.to_string())
+        .bind(upto.clone())
+        .bind(found.files as i64)
+        .bind(found.bytes as i64)
+        .bind(found.ok as i64)
+        .bind(found.missing as i64)
+        .bind(found.corrupt as i64)
+        .bind(found.undecided as i64)
+        .bind(found.extra as i64)
+        .bind(now);
+    tx.run(query).await?;
+    logbook::append(tx, &records).await?;
+    Ok(Turned { position: upto, found })
+}
+
+fn counted(page: &Page, compared: &Compared<'_>, verdicts: &HashMap<(i64, i64), Verdict>) -> Found {
+    let (mut corrupt, mut undecided) = (0, 0);
+    let held = compared.fine.iter().copied().chain(compared.other.iter().map(|(row, _)| *row));
+    for row in held.clone() {
+        // A list check that finds a copy in its place leaves the last verdict on its bytes as it was.
+        let before = if page.kind == AuditKind::List { row.verdict } else { Verdict::Ok };
+        match verdicts.get(&(row.id, page.replica_id)).copied().unwrap_or(before) {
+            Verdict::Corrupt => corrupt += 1,
+            Verdict::Unknown if verdicts.contains_key(&(row.id, page.replica_id)) => undecided += 1,
+            Verdict::Unknown | Verdict::Ok => {}
+        }
+    }
+    let files = held.count() as u64;
+    Found {
+        files,
+        bytes: compared.bytes,
+        ok: files - corrupt - undecided,
+        missing: compared.missing.len() as u64,
+        corrupt,
+        undecided,
+        extra: compared.extra.len() as u64,
+    }
+}
+
+fn record(
+    tx: &Tx<'_>,
+    page: &Page,
+    event: LogEvent,
+    name: Option<String>,
+    checksum: Option<String>,
+    size: Option<u64>,
+    detail: serde_json::Value,
+) -> LogRecord {
+    let (replica, by) = (Some(page.replica.clone()), page.by.clone());
+    LogRecord { at: tx.now, event, name, checksum, size, replica, by, detail }
+}
+
+fn read(row: &AnyRow) -> Result<Known, Fail> {
+    Ok(Known {
+        id: row.int("id")?,
+        name: row.text("name")?,
+        size: row.int("size")? as u64,
+        recorded: row.text("recorded")?,
+        presence: row.parsed("presence")?,
+        verdict: row.parsed("verdict")?,
+        changed_at: row.time("changed_at")?,
+    })
+}

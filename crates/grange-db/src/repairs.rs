@@ -1,0 +1,227 @@
+//! Repairs: asked for by one person, confirmed by another or by the replica's credential, done once.
+
+use grange_model::{Actor, FileName, LogRecord, RepairId, RepairKind, RepairState, ReplicaName};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::AssertSqlSafe;
+use sqlx::any::AnyRow;
+
+use crate::act::Tx;
+use crate::audit;
+use crate::dialect::Sql;
+use crate::error::{Error, Fail};
+use crate::logbook;
+use crate::open::Db;
+use crate::row::{Columns, micros};
+
+macro_rules! columns {
+    () => {
+        "p.id, f.name, r.name AS replica, p.kind, p.state, p.bad_checksum, p.asked_by, p.asked_at, \
+         p.confirmed_by, p.confirmed_at, p.ended_at, p.last_error FROM repairs p \
+         JOIN files f ON f.id = p.file_id JOIN replicas r ON r.id = p.replica_id"
+    };
+}
+
+/// The repairs.
+#[derive(Debug)]
+pub struct Repairs<'d>(&'d Db);
+
+/// One repair.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RepairRow {
+    pub id: RepairId,
+    pub name: FileName,
+    pub replica: ReplicaName,
+    pub kind: RepairKind,
+    pub state: RepairState,
+    /// What the copy to be taken out answered.
+    pub bad_checksum: Option<String>,
+    pub asked_by: String,
+    #[schemars(with = "String")]
+    pub asked_at: Timestamp,
+    pub confirmed_by: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub confirmed_at: Option<Timestamp>,
+    #[schemars(with = "Option<String>")]
+    pub ended_at: Option<Timestamp>,
+    pub last_error: Option<String>,
+}
+
+/// A repair to be asked for.
+#[derive(Clone, Debug)]
+pub struct NewRepair {
+    pub file_id: i64,
+    pub replica_id: i64,
+    pub kind: RepairKind,
+    pub bad_checksum: Option<String>,
+    /// What stands for the second pair of eyes, where none is needed or it was given at once.
+    pub confirmed_by: Option<String>,
+}
+
+/// What came of a confirmation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Confirmed {
+    Yes(RepairRow),
+    /// Whoever asked cannot be the second pair of eyes.
+    SamePerson(RepairRow),
+}
+
+impl Db {
+    pub fn repairs(&self) -> Repairs<'_> {
+        Repairs(self)
+    }
+}
+
+impl Repairs<'_> {
+    /// Asks for a repair. An open one of the same copy is given instead, confirmed if this one is.
+    pub async fn ask(&self, new: NewRepair, actor: &Actor) -> Result<RepairRow, Error> {
+        self.0
+            .write("ask for the repair", (new, actor.clone()), |tx, (new, actor)| Box::pin(ask(tx, new, actor)))
+            .await
+    }
+
+    /// Somebody else says yes.
+    pub async fn confirm(&self, id: RepairId, actor: &Actor) -> Result<Confirmed, Error> {
+        self.0
+            .write("confirm the repair", (id, actor.clone()), |tx, (id, actor)| {
+                Box::pin(async move {
+                    let row = get(tx, *id).await?;
+                    if row.asked_by == actor.who {
+                        return Ok(Confirmed::SamePerson(row));
+                    }
+                    let query = tx.sql(&CONFIRM).bind(id.to_string()).bind(actor.who.clone()).bind(micros(tx.now));
+                    tx.run(query).await?;
+                    let row = get(tx, *id).await?;
+                    told(tx, actor, "repair.confirm", &row).await?;
+                    Ok(Confirmed::Yes(row))
+                })
+            })
+            .await
+    }
+
+    /// The repair is over, well or not; the records enter the log with it.
+    pub async fn end(
+        &self,
+        id: RepairId,
+        error: Option<String>,
+        records: Vec<LogRecord>,
+    ) -> Result<RepairRow, Error> {
+        self.0
+            .write("end the repair", (id, error, records), |tx, (id, error, records)| {
+                Box::pin(async move {
+                    let state = if error.is_some() { RepairState::Failed } else { RepairState::Done };
+                    let query = tx
+                        .sql(&END)
+                        .bind(id.to_string())
+                        .bind(state.as_str())
+                        .bind(error.as_ref().map(|error| error.replace('\0', "\u{fffd}")))
+                        .bind(micros(tx.now));
+                    tx.run(query).await?;
+                    let row = get(tx, *id).await?;
+                    logbook::append(tx, records).await?;
+                    Ok(row)
+                })
+            })
+            .await
+    }
+
+    /// The newest first, of one state or of all.
+    pub async fn list(&self, state: Option<RepairState>, limit: u32) -> Result<Vec<RepairRow>, Error> {
+        self.0
+            .read("list the repairs", (state, i64::from(limit)), |tx, (state, limit)| {
+                Box::pin(async move {
+                    let mut sql = concat!("SELECT ", columns!()).to_owned();
+                    if state.is_some() {
+                        sql.push_str(" WHERE p.state = $1");
+                    }
+                    sql.push_str(" ORDER BY p.asked_at DESC, p.id DESC LIMIT $2");
+                    let query = sqlx::query(AssertSqlSafe(sql)).bind(state.map(RepairState::as_str)).bind(*limit);
+                    tx.rows(query).await?.iter().map(repair).collect()
+                })
+            })
+            .await
+    }
+
+    pub async fn get(&self, id: RepairId) -> Result<RepairRow, Error> {
+        self.0.read("read the repair", id, |tx, id| Box::pin(get(tx, *id))).await
+    }
+}
+
+static GET: Sql = Sql::new(concat!("SELECT ", columns!(), " WHERE p.id = $1"));
+static OPEN: Sql = Sql::new(
+    "SELECT id FROM repairs WHERE file_id = $1 AND replica_id = $2 AND state IN ('waiting', 'confirmed')",
+);
+static ASK: Sql = Sql::new(
+    "INSERT INTO repairs (id, file_id, replica_id, kind, state, bad_checksum, asked_by, asked_at)
+     VALUES ($1, $2, $3, $4, 'waiting', $5, $6, $7) ON CONFLICT DO NOTHING",
+);
+static CONFIRM: Sql = Sql::new(
+    "UPDATE repairs SET state = 'confirmed', confirmed_by = $2, confirmed_at = $3, edition = edition + 1
+     WHERE id = $1 AND state = 'waiting'",
+);
+static END: Sql = Sql::new(
+    "UPDATE repairs SET state = $2, last_error = $3, ended_at = $4, edition = edition + 1
+     WHERE id = $1 AND state IN ('waiting', 'confirmed')",
+);
+
+async fn ask(tx: &mut Tx<'_>, new: &NewRepair, actor: &Actor) -> Result<RepairRow, Fail> {
+    let now = micros(tx.now);
+    let fresh = RepairId::new();
+    let query = tx
+        .sql(&ASK)
+        .bind(fresh.to_string())
+        .bind(new.file_id)
+        .bind(new.replica_id)
+        .bind(new.kind.as_str())
+        .bind(new.bad_checksum.clone())
+        .bind(actor.who.clone())
+        .bind(now);
+    let added = tx.run(query).await? == 1;
+    let id = if added {
+        fresh
+    } else {
+        let query = tx.sql(&OPEN).bind(new.file_id).bind(new.replica_id);
+        let gone = || Error::NotFound { what: "repair, which ended just now".to_owned() };
+        tx.row(query).await?.ok_or_else(gone)?.parsed("id")?
+    };
+    if let Some(by) = &new.confirmed_by {
+        let query = tx.sql(&CONFIRM).bind(id.to_string()).bind(by.clone()).bind(now);
+        tx.run(query).await?;
+    }
+    let row = get(tx, id).await?;
+    if added {
+        told(tx, actor, "repair.ask", &row).await?;
+    }
+    Ok(row)
+}
+
+async fn get(tx: &mut Tx<'_>, id: RepairId) -> Result<RepairRow, Fail> {
+    let query = tx.sql(&GET).bind(id.to_string());
+    let gone = || Error::NotFound { what: format!("repair with the id {id}") };
+    repair(&tx.row(query).await?.ok_or_else(gone)?)
+}
+
+async fn told(tx: &mut Tx<'_>, actor: &Actor, act: &'static str, row: &RepairRow) -> Result<(), Fail> {
+    let after = Some(json!({ "id": row.id, "replica": row.replica, "kind": row.kind, "state": row.state }));
+    let subject = format!("file:{}", row.name);
+    audit::append(tx, actor, audit::Record { act, subject, before: None, after }).await
+}
+
+fn repair(row: &AnyRow) -> Result<RepairRow, Fail> {
+    Ok(RepairRow {
+        id: row.parsed("id")?,
+        name: row.parsed("name")?,
+        replica: row.parsed("replica")?,
+        kind: row.parsed("kind")?,
+        state: row.parsed("state")?,
+        bad_checksum: row.text_or_none("bad_checksum")?,
+        asked_by: row.text("asked_by")?,
+        asked_at: row.time("asked_at")?,
+        confirmed_by: row.text_or_none("confirmed_by")?,
+        confirmed_at: row.time_or_none("confirmed_at")?,
+        ended_at: row.time_or_none("ended_at")?,
+        last_error: row.text_or_none("last_error")?,
+    })
+}

@@ -1,0 +1,185 @@
+//! The replicas, and how many copies stand where on each.
+
+use grange_model::{Presence, ReplicaKind, ReplicaName, UploadState, Verdict};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sqlx::any::AnyRow;
+
+use crate::act::Tx;
+use crate::dialect::Sql;
+use crate::error::{Error, Fail};
+use crate::open::Db;
+use crate::row::{Columns, micros};
+
+/// The replicas.
+#[derive(Debug)]
+pub struct Replicas<'d>(&'d Db);
+
+/// One replica as the database knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReplicaRow {
+    pub id: i64,
+    pub name: ReplicaName,
+    pub kind: ReplicaKind,
+    #[schemars(with = "String")]
+    pub created_at: Timestamp,
+    /// When the last whole list check ended.
+    #[schemars(with = "Option<String>")]
+    pub listed_at: Option<Timestamp>,
+    /// When the last whole checksum check ended.
+    #[schemars(with = "Option<String>")]
+    pub checked_at: Option<Timestamp>,
+}
+
+/// What came of declaring the replicas of the settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// All of them, by id.
+    Replicas(Vec<ReplicaRow>),
+    /// These are in the database but not in the settings, or are of another kind there. Nothing was changed.
+    Undeclared(Vec<ReplicaRow>),
+}
+
+/// One replica at a glance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReplicaOverview {
+    #[serde(flatten)]
+    pub replica: ReplicaRow,
+    pub files: u64,
+    pub bytes: u64,
+    /// Proven equal.
+    pub completed: u64,
+    /// On the way.
+    pub started: u64,
+    pub failed: u64,
+    pub missing: u64,
+    pub corrupt: u64,
+    /// Held, but the vote was tied or never held.
+    pub undecided: u64,
+}
+
+impl Db {
+    pub fn replicas(&self) -> Replicas<'_> {
+        Replicas(self)
+    }
+}
+
+impl Replicas<'_> {
+    /// Makes the replicas of the settings known. New ones get a row for every file there is.
+    pub async fn declare(&self, replicas: Vec<(ReplicaName, ReplicaKind)>) -> Result<Declared, Error> {
+        self.0.write("declare the replicas", replicas, |tx, replicas| Box::pin(declare(tx, replicas))).await
+    }
+
+    pub async fn list(&self) -> Result<Vec<ReplicaRow>, Error> {
+        self.0.read("list the replicas", (), |tx, ()| Box::pin(all(tx))).await
+    }
+
+    /// How each replica stands; costs the same however many files there are.
+    pub async fn overview(&self) -> Result<Vec<ReplicaOverview>, Error> {
+        self.0.read("count the copies", (), |tx, ()| Box::pin(overview(tx))).await
+    }
+}
+
+macro_rules! columns {
+    () => {
+        "id, name, kind, created_at, listed_at, checked_at"
+    };
+}
+
+static ALL: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM replicas ORDER BY id"));
+static ADD: Sql = Sql::new(concat!(
+    "INSERT INTO replicas (name, kind, created_at) VALUES ($1, $2, $3) RETURNING ",
+    columns!()
+));
+static FILL: Sql = Sql::new(
+    "INSERT INTO replica_files (file_id, replica_id, size, changed_at)
+     SELECT id, $1, size, $2 FROM files",
+);
+// PostgreSQL sums to numeric, which the driver would not read.
+static TOTALS: Sql = Sql::new(
+    "SELECT replica_id, state, presence, verdict, CAST(sum(files) AS BIGINT) AS files,
+         CAST(sum(bytes) AS BIGINT) AS bytes
+     FROM replica_totals GROUP BY replica_id, state, presence, verdict",
+);
+
+async fn all(tx: &mut Tx<'_>) -> Result<Vec<ReplicaRow>, Fail> {
+    let query = tx.sql(&ALL);
+    tx.rows(query).await?.iter().map(replica).collect()
+}
+
+async fn declare(tx: &mut Tx<'_>, wanted: &[(ReplicaName, ReplicaKind)]) -> Result<Declared, Fail> {
+    let mut known = all(tx).await?;
+    let declared = |row: &ReplicaRow| wanted.iter().any(|(name, kind)| *name == row.name && *kind == row.kind);
+    let undeclared: Vec<_> = known.iter().filter(|row| !declared(row)).cloned().collect();
+    if !undeclared.is_empty() {
+        return Ok(Declared::Undeclared(undeclared));
+    }
+    for (name, kind) in wanted {
+        if known.iter().any(|row| row.name == *name) {
+            continue;
+        }
+        let now = micros(tx.now);
+        let query = tx.sql(&ADD).bind(name.as_str().to_owned()).bind(kind.as_str()).bind(now);
+        let gone = || Error::NotFound { what: format!("replica {name}, which was just added") };
+        let row = replica(&tx.row(query).await?.ok_or_else(gone)?)?;
+        let query = tx.sql(&FILL).bind(row.id).bind(now);
+        tx.run(query).await?;
+        known.push(row);
+    }
+    Ok(Declared::Replicas(known))
+}
+
+async fn overview(tx: &mut Tx<'_>) -> Result<Vec<ReplicaOverview>, Fail> {
+    let blank = |replica| ReplicaOverview {
+        replica,
+        files: 0,
+        bytes: 0,
+        completed: 0,
+        started: 0,
+        failed: 0,
+        missing: 0,
+        corrupt: 0,
+        undecided: 0,
+    };
+    let mut overview: Vec<_> = all(tx).await?.into_iter().map(blank).collect();
+    let query = tx.sql(&TOTALS);
+    for row in tx.rows(query).await? {
+        let id = row.int("replica_id")?;
+        let Some(one) = overview.iter_mut().find(|one| one.replica.id == id) else { continue };
+        let (files, bytes) = (row.int("files")?.max(0) as u64, row.int("bytes")?.max(0) as u64);
+        let presence: Presence = row.parsed("presence")?;
+        match row.parsed("state")? {
+            UploadState::UploadCompleted => one.completed += files,
+            UploadState::UploadFailed => one.failed += files,
+            UploadState::Unknown | UploadState::UploadStarted | UploadState::DataUploaded => {
+                one.started += files;
+            }
+        }
+        match presence {
+            Presence::Ok => {
+                one.files += files;
+                one.bytes += bytes;
+            }
+            Presence::Missing => one.missing += files,
+            Presence::Unknown => {}
+        }
+        match row.parsed("verdict")? {
+            Verdict::Corrupt => one.corrupt += files,
+            Verdict::Unknown if presence == Presence::Ok => one.undecided += files,
+            Verdict::Unknown | Verdict::Ok => {}
+        }
+    }
+    Ok(overview)
+}
+
+fn replica(row: &AnyRow) -> Result<ReplicaRow, Fail> {
+    Ok(ReplicaRow {
+        id: row.int("id")?,
+        name: row.parsed("name")?,
+        kind: row.parsed("kind")?,
+        created_at: row.time("created_at")?,
+        listed_at: row.time_or_none("listed_at")?,
+        checked_at: row.time_or_none("checked_at")?,
+    })
+}

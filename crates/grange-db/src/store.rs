@@ -1,0 +1,253 @@
+//! Storing a file: the row, the claim on it, its holdings step by step, and the end.
+//!
+//! A file has a row in `work` (kind [`STORE_WORK`], key its name) exactly as long as some replica is not proven. Who
+//! wants the file stored takes that row by its name; who resumes after a crash takes whatever is due.
+
+use std::time::Duration;
+
+use grange_model::{Checksums, FileName, LogRecord, Presence, UploadState, Verdict, WorkId};
+use sqlx::any::AnyRow;
+
+use crate::act::Tx;
+use crate::dialect::Sql;
+use crate::error::{Error, Fail};
+use crate::files::{FileStatus, Files, StoredFile, deciding, file, status};
+use crate::logbook;
+use crate::row::{Columns, length, micros};
+use crate::work::{Claim, columns as work_columns};
+
+/// The queue of files that are not proven everywhere.
+pub const STORE_WORK: &str = "archive.store";
+
+/// A file to be stored.
+#[derive(Clone, Debug)]
+pub struct NewFile {
+    pub name: FileName,
+    pub size: u64,
+    /// As computed here from the bytes, never as announced.
+    pub checksums: Checksums,
+    /// Where the bytes can be had again after a crash.
+    pub source: Option<String>,
+}
+
+/// How storing began.
+#[derive(Clone, Debug)]
+pub enum Begun {
+    /// Every replica is proven already.
+    Proven(FileStatus),
+    /// It is ours to upload.
+    Claimed(FileStatus, Claim),
+    /// Somebody else is uploading it now.
+    Busy(FileStatus),
+    /// Other bytes are known under this name. Nothing was changed.
+    Refused(StoredFile),
+}
+
+/// What became known of one holding.
+#[derive(Clone, Debug)]
+pub struct HoldingChange {
+    pub replica_id: i64,
+    pub state: UploadState,
+    pub presence: Presence,
+    pub verdict: Verdict,
+    pub checksum: Option<String>,
+    pub attempts: u32,
+    pub last_error: Option<String>,
+    /// The replica answered now.
+    pub answered: bool,
+}
+
+impl Files<'_> {
+    /// Enters the file, or finds it, and takes it for `owner` unless it is proven or taken.
+    pub async fn begin(&self, new: NewFile, owner: &str, lease: Duration) -> Result<Begun, Error> {
+        self.0
+            .write("enter the file", (new, owner.to_owned(), length(lease)), |tx, (new, owner, lease)| {
+                Box::pin(begin(tx, new, owner, *lease))
+            })
+            .await
+    }
+
+    /// Keeps what became known. [`Error::LeaseLost`] when somebody else has the file now.
+    pub async fn advance(&self, claim: &Claim, file: i64, changes: Vec<HoldingChange>) -> Result<(), Error> {
+        self.0
+            .write("keep the state of the copies", (claim.clone(), file, changes), |tx, (claim, file, changes)| {
+                Box::pin(async move {
+                    fence(tx, claim).await?;
+                    for change in changes {
+                        apply(tx, *file, change).await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    /// If every replica is proven the file is stored: its row leaves the queue and the record enters the log.
+    /// False, and nothing is changed, if one is not.
+    pub async fn settle(&self, claim: &Claim, file: i64, record: LogRecord) -> Result<bool, Error> {
+        self.0
+            .write("settle the file", (claim.clone(), file, record), |tx, (claim, file, record)| {
+                Box::pin(settle(tx, claim, *file, record))
+            })
+            .await
+    }
+
+    /// Puts the file into the queue, due now: some copy of it is to be made again.
+    pub async fn requeue(&self, name: &FileName) -> Result<(), Error> {
+        self.0
+            .write_one("queue the file", name.as_str().to_owned(), |tx, name| {
+                Box::pin(async move {
+                    let query = tx.timed(&REQUEUE).bind(WorkId::new().to_string()).bind(STORE_WORK);
+                    tx.run(query.bind(name.as_str())).await.map(|_| ())
+                })
+            })
+            .await
+    }
+}
+
+static INSERT: Sql = Sql::new(
+    "INSERT INTO files (name, size, checksum, checksums, source, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (name) DO NOTHING",
+);
+static LOCK: Sql = Sql::new(concat!(
+    "SELECT ",
+    crate::files::columns!(),
+    " FROM files f WHERE f.name = $1 {for_update}"
+));
+static FILL: Sql = Sql::new(
+    "INSERT INTO replica_files (file_id, replica_id, size, changed_at)
+     SELECT $1, id, $2, $3 FROM replicas WHERE id > 0
+     ON CONFLICT (file_id, replica_id) DO NOTHING",
+);
+static SOURCE: Sql = Sql::new("UPDATE files SET source = $2, edition = edition + 1 WHERE id = $1");
+static TAKE: Sql = Sql::new(concat!(
+    "INSERT INTO work (id, kind, key, payload, state, priority, due_at, attempts, attempts_max, lease_owner,
+         lease_token, created_at, updated_at)
+     VALUES ($2, $3, $4, '{}', 'claimed', 0, {now} + $6, 1, 0, $5, 1, {now}, {now})
+     ON CONFLICT (kind, key) DO UPDATE SET state = 'claimed', lease_owner = excluded.lease_owner,
+         lease_token = work.lease_token + 1, due_at = excluded.due_at, attempts = work.attempts + 1,
+         updated_at = excluded.updated_at, edition = work.edition + 1
+     WHERE work.state <> 'claimed' OR work.due_at <= {now}
+     RETURNING ",
+    work_columns!()
+));
+static REQUEUE: Sql = Sql::new(
+    "INSERT INTO work (id, kind, key, payload, state, priority, due_at, attempts_max, created_at, updated_at)
+     VALUES ($2, $3, $4, '{}', 'ready', 0, {now}, 0, {now}, {now})
+     ON CONFLICT (kind, key) DO UPDATE SET state = 'ready', due_at = {now}, updated_at = {now},
+         edition = work.edition + 1
+     WHERE work.state <> 'claimed'",
+);
+static FENCE: Sql =
+    Sql::new("SELECT id FROM work WHERE id = $1 AND lease_token = $2 AND state = 'claimed' {for_update}");
+static CHANGE: Sql = Sql::new(
+    "UPDATE replica_files SET state = $3, presence = $4, verdict = $5, checksum = $6, attempts = $7,
+         last_error = $8, listed_at = COALESCE($9, listed_at), checked_at = COALESCE($9, checked_at),
+         changed_at = $10, edition = edition + 1
+     WHERE file_id = $1 AND replica_id = $2",
+);
+static UNPROVEN: Sql = Sql::new(
+    "SELECT count(*) AS count FROM replica_files WHERE file_id = $1 AND state <> 'upload_completed'",
+);
+static STORED: Sql = Sql::new(
+    "UPDATE files SET stored_at = COALESCE(stored_at, $2), source = NULL, edition = edition + 1 WHERE id = $1",
+);
+static DROP: Sql = Sql::new("DELETE FROM work WHERE id = $1 AND lease_token = $2");
+
+async fn begin(tx: &mut Tx<'_>, new: &NewFile, owner: &str, lease: i64) -> Result<Begun, Fail> {
+    let name = new.name.as_str().to_owned();
+    let checksums = serde_json::to_string(&new.checksums).unwrap_or_default();
+    let query = tx
+        .sql(&INSERT)
+        .bind(name.clone())
+        .bind(new.size as i64)
+        .bind(deciding(&new.checksums))
+        .bind(checksums)
+        .bind(new.source.clone())
+        .bind(micros(tx.now));
+    tx.run(query).await?;
+    let query = tx.sql(&LOCK).bind(name.clone());
+    let gone = || Error::NotFound { what: format!("file {}, which was just entered", new.name) };
+    let known = file(&tx.row(query).await?.ok_or_else(gone)?)?;
+    if known.size != new.size || !known.checksums.same_as(&new.checksums) {
+        return Ok(Begun::Refused(known));
+    }
+    let query = tx.sql(&FILL).bind(known.id).bind(known.size as i64).bind(micros(tx.now));
+    tx.run(query).await?;
+    let found = status(tx, &name).await?.ok_or_else(gone)?;
+    if found.proven() && known.stored_at.is_some() {
+        return Ok(Begun::Proven(found));
+    }
+    let query = tx
+        .timed(&TAKE)
+        .bind(WorkId::new().to_string())
+        .bind(STORE_WORK)
+        .bind(name)
+        .bind(owner.to_owned())
+        .bind(lease);
+    let Some(row) = tx.row(query).await? else { return Ok(Begun::Busy(found)) };
+    if new.source.is_some() && known.source != new.source {
+        let query = tx.sql(&SOURCE).bind(known.id).bind(new.source.clone());
+        tx.run(query).await?;
+    }
+    Ok(Begun::Claimed(found, claim(&row)?))
+}
+
+/// Refuses whoever lost the lease, and keeps the row until the commit.
+pub(crate) async fn fence(tx: &mut Tx<'_>, claim: &Claim) -> Result<(), Fail> {
+    let query = tx.sql(&FENCE).bind(claim.id.to_string()).bind(claim.token);
+    let lost = || Error::LeaseLost { what: format!("{} {}", claim.kind, claim.key) };
+    tx.row(query).await?.map(|_| ()).ok_or_else(|| lost().into())
+}
+
+/// Ends the work without leaving a row behind.
+pub(crate) async fn drop_work(tx: &mut Tx<'_>, claim: &Claim) -> Result<(), Fail> {
+    let query = tx.sql(&DROP).bind(claim.id.to_string()).bind(claim.token);
+    tx.run(query).await.map(|_| ())
+}
+
+async fn apply(tx: &mut Tx<'_>, file: i64, change: &HoldingChange) -> Result<(), Fail> {
+    let now = micros(tx.now);
+    let query = tx
+        .sql(&CHANGE)
+        .bind(file)
+        .bind(change.replica_id)
+        .bind(change.state.as_str())
+        .bind(change.presence.as_str())
+        .bind(change.verdict.as_str())
+        .bind(change.checksum.clone())
+        .bind(i64::from(change.attempts))
+        // The text may come from afar, and PostgreSQL keeps no NUL.
+        .bind(change.last_error.as_ref().map(|error| error.replace('\0', "\u{fffd}")))
+        .bind(change.answered.then_some(now))
+        .bind(now);
+    tx.run(query).await.map(|_| ())
+}
+
+async fn settle(tx: &mut Tx<'_>, claim: &Claim, file: i64, record: &LogRecord) -> Result<bool, Fail> {
+    fence(tx, claim).await?;
+    let query = tx.sql(&UNPROVEN).bind(file);
+    let unproven = tx.row(query).await?.map_or(Ok(0), |row| row.int("count"))?;
+    if unproven > 0 {
+        return Ok(false);
+    }
+    let query = tx.sql(&STORED).bind(file).bind(micros(tx.now));
+    tx.run(query).await?;
+    drop_work(tx, claim).await?;
+    logbook::append(tx, std::slice::from_ref(record)).await?;
+    Ok(true)
+}
+
+fn claim(row: &AnyRow) -> Result<Claim, Fail> {
+    Ok(Claim {
+        id: row.parsed("id")?,
+        kind: row.text("kind")?,
+        key: row.text("key")?,
+        payload: row.json("payload")?,
+        priority: row.int("priority")?,
+        attempt: row.int("attempts")? as u32,
+        last_error: row.text_or_none("last_error")?,
+        lease_until: row.time("due_at")?,
+        token: row.int("lease_token")?,
+    })
+}
