@@ -5,12 +5,30 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode, header};
+use futures_util::TryStreamExt;
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::BASE;
 use crate::error::{ApiError, ErrorBody};
+
+/// Bytes on their way, in one piece or as a stream.
+pub type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+/// A body that is there already.
+pub fn whole(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A body that is read from a file as it goes.
+fn from_file(file: tokio::fs::File) -> Body {
+    let stream = tokio_util::io::ReaderStream::with_capacity(file, 1 << 18);
+    let frames = stream.map_ok(http_body::Frame::data).map_err(Into::into);
+    StreamBody::new(frames).boxed_unsync()
+}
 
 /// Carries a request to a server and brings the answer back.
 #[async_trait]
@@ -18,7 +36,7 @@ pub trait Transport: fmt::Debug + Send + Sync {
     /// What to call the server in messages.
     fn server(&self) -> &str;
 
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, ApiError>;
+    async fn send(&self, request: Request<Body>) -> Result<Response<Body>, ApiError>;
 }
 
 /// The acts of a node, wherever it is. Cheap to clone.
@@ -48,6 +66,23 @@ impl Client {
         self.call(Method::DELETE, path, None::<&()>).await
     }
 
+    /// Sends a file's bytes.
+    pub async fn put_file<T: DeserializeOwned>(&self, path: &str, file: tokio::fs::File) -> Result<T, ApiError> {
+        let response = self.request(Method::PUT, path, "application/octet-stream", from_file(file)).await?;
+        self.read(response).await
+    }
+
+    /// Asks for bytes; the answer's headers and a body to read.
+    pub async fn get_bytes(&self, path: &str) -> Result<(HeaderMap, Body), ApiError> {
+        let response = self.request(Method::GET, path, "application/json", whole("")).await?;
+        if !response.status().is_success() {
+            let refused: Result<(), ApiError> = self.read(response).await;
+            return Err(refused.err().unwrap_or_else(|| ApiError::Request("no reason given".into())));
+        }
+        let (parts, body) = response.into_parts();
+        Ok((parts.headers, body))
+    }
+
     async fn call<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -58,15 +93,27 @@ impl Client {
             Some(body) => serde_json::to_vec(body).map_err(|error| ApiError::Request(error.into()))?,
             None => Vec::new(),
         };
+        let response = self.request(method, path, "application/json", whole(bytes)).await?;
+        self.read(response).await
+    }
+
+    async fn request(&self, method: Method, path: &str, kind: &str, body: Body) -> Result<Response<Body>, ApiError> {
         let request = Request::builder()
             .method(method)
             .uri(format!("{BASE}{path}"))
-            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::CONTENT_TYPE, kind)
             .header(header::ACCEPT, "application/json")
-            .body(Bytes::from(bytes))
+            .body(body)
             .map_err(|error| ApiError::Request(error.into()))?;
-        let response = self.transport.send(request).await?;
-        read(self.transport.server(), response.status(), response.body())
+        self.transport.send(request).await
+    }
+
+    async fn read<T: DeserializeOwned>(&self, response: Response<Body>) -> Result<T, ApiError> {
+        let status = response.status();
+        let server = || self.transport.server().to_owned();
+        let broken = |source| ApiError::Unreachable { server: server(), source };
+        let body = response.into_body().collect().await.map_err(broken)?.to_bytes();
+        read(self.transport.server(), status, &body)
     }
 }
 
@@ -128,8 +175,9 @@ impl Transport for HttpTransport {
         &self.server
     }
 
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, ApiError> {
+    async fn send(&self, request: Request<Body>) -> Result<Response<Body>, ApiError> {
         let (parts, body) = request.into_parts();
+        let body = reqwest::Body::wrap_stream(body.into_data_stream());
         let mut call = self
             .http
             .request(parts.method, format!("{}{}", self.server, parts.uri))
@@ -144,10 +192,7 @@ impl Transport for HttpTransport {
             source: source.into(),
         };
         let answer = call.send().await.map_err(unreachable)?;
-        let status = answer.status();
-        let body = answer.bytes().await.map_err(unreachable)?;
-        let mut response = Response::new(body);
-        *response.status_mut() = status;
-        Ok(response)
+        let answer: Response<reqwest::Body> = answer.into();
+        Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 }

@@ -8,7 +8,7 @@ pub mod client;
 pub mod error;
 pub mod wire;
 
-pub use client::{Client, HttpTransport, Transport};
+pub use client::{Body, Client, HttpTransport, Transport};
 pub use error::{ApiError, ErrorBody};
 
 /// All JSON acts live below this path; a change that would break a client gets a new number.

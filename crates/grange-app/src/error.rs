@@ -23,6 +23,14 @@ pub enum Error {
     Hashing,
     #[error("a token needs a name of 1 to 100 characters that says what it is for")]
     TokenName,
+    #[error("only somebody on the node's own machine can {what}; send the bytes instead")]
+    NotLocal { what: &'static str },
+    #[error("there is no record at offset {offset} of {name}: {reason}")]
+    NoRecord { name: String, offset: u64, reason: String },
+    #[error(transparent)]
+    FileName(#[from] grange_model::file::FileNameError),
+    #[error(transparent)]
+    Archive(#[from] grange_archive::Error),
     #[error(transparent)]
     Db(#[from] grange_db::Error),
 }
@@ -40,6 +48,10 @@ impl Error {
             Self::PasswordTooLong { .. } => "password-too-long",
             Self::Hashing => "hashing",
             Self::TokenName => "token-name",
+            Self::NotLocal { .. } => "not-local",
+            Self::NoRecord { .. } => "no-record",
+            Self::FileName(_) => "file-name",
+            Self::Archive(error) => error.code(),
             Self::Db(error) => error.code(),
         }
     }

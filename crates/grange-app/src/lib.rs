@@ -4,6 +4,7 @@
 //! ([`Who`]), secrets are hashed here, and the audit row is written by the store in the act's own transaction.
 //! Nothing here knows HTTP, HTML or a terminal.
 
+mod archive;
 mod changes;
 mod error;
 mod password;
@@ -21,6 +22,8 @@ use std::time::Duration;
 use grange_base::Clock;
 use grange_db::Db;
 
+pub use archive::OpenArchive;
+pub use grange_archive::Error as ArchiveError;
 pub use error::Error;
 pub use sessions::{LoggedIn, SessionOf};
 pub use who::{Via, Who};
@@ -31,6 +34,7 @@ pub struct App {
     db: Db,
     clock: Clock,
     rules: Arc<Rules>,
+    archive: OpenArchive,
 }
 
 /// What the settings say about acts.
@@ -48,8 +52,8 @@ pub struct Rules {
 }
 
 impl App {
-    pub fn new(db: Db, clock: Clock, rules: Rules) -> Self {
-        Self { db, clock, rules: Arc::new(rules) }
+    pub fn new(db: Db, clock: Clock, rules: Rules, archive: OpenArchive) -> Self {
+        Self { db, clock, rules: Arc::new(rules), archive }
     }
 
     pub fn secure_cookies(&self) -> bool {

@@ -48,6 +48,11 @@ impl Who {
         &self.name
     }
 
+    /// Whether they came through the node's own machine.
+    pub fn is_local(&self) -> bool {
+        self.via == Via::Local
+    }
+
     pub fn role(&self) -> Role {
         self.role
     }

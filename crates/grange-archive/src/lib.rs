@@ -46,6 +46,7 @@ pub use error::Error;
 pub use journal::{Entry, Journal, Line};
 pub use proof::{Proof, ProvenLeaf, check_proof};
 pub use read::Got;
+pub use replica::Replica;
 pub use rebuild::{Conflict, Rebuilt};
 pub use remove::Second;
 pub use repair::{RepairReport, Repaired};

@@ -56,11 +56,11 @@ pub(crate) enum Answer {
 }
 
 impl Replica {
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.row.name.as_str()
     }
 
-    pub(crate) fn keeps_bytes(&self) -> bool {
+    pub fn keeps_bytes(&self) -> bool {
         matches!(self.keeps, Keeps::Bytes(_))
     }
 

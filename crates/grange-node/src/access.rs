@@ -3,14 +3,15 @@
 
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
-use bytes::Bytes;
-use grange_api::{ApiError, Client, HttpTransport, Transport};
-use grange_app::Who;
-use grange_base::Clock;
+use grange_api::{ApiError, Body as ApiBody, Client, HttpTransport, Transport};
+use grange_app::{OpenArchive, Who};
+use grange_base::{Clock, Shutdown, Worker};
+use grange_db::Db;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use tower::ServiceExt;
@@ -29,7 +30,8 @@ pub async fn client(settings: &Settings, data: &Path, user: &str) -> Result<Clie
         }
         Access::Direct(folder) => {
             let db = open::db(settings, folder.path(), Clock::system()).await?;
-            let app = open::app(settings, &folder, db, Clock::system()).await?;
+            let archive = working_archive(settings, folder.path(), &db);
+            let app = open::app(settings, &folder, db, Clock::system(), archive).await?;
             let web = grange_web::Web { app, local: None, version: crate::VERSION };
             let server = format!("the store in {}", folder.path().display());
             Ok(Client::new(InProcess {
@@ -40,6 +42,31 @@ pub async fn client(settings: &Settings, data: &Path, user: &str) -> Result<Clie
             }))
         }
     }
+}
+
+/// The archive for a command without a node: opened when it is asked for, its work done by this process meanwhile.
+fn working_archive(settings: &Settings, data: &Path, db: &Db) -> OpenArchive {
+    let (settings, data, db) = (settings.clone(), data.to_owned(), db.clone());
+    OpenArchive::new(move || {
+        let (settings, data, db) = (settings.clone(), data.clone(), db.clone());
+        Box::pin(async move {
+            let archive =
+                open::archive(settings, data, db, Clock::system(), "command".to_owned(), None, None).await?;
+            let (worker, hint) = (archive.clone(), archive.hint().clone());
+            tokio::spawn(async move {
+                let work = Worker {
+                    name: "archive".to_owned(),
+                    interval: Duration::from_millis(250),
+                    clock: Clock::system(),
+                    shutdown: Shutdown::never(),
+                    hint,
+                };
+                // It ends with the process; what it leaves is taken up by whoever comes next.
+                let _ = work.run(|| worker.work_step()).await;
+            });
+            Ok(archive)
+        })
+    })
 }
 
 /// Calls the API's routes inside this process, vouching for who asks. Holds the data folder meanwhile.
@@ -62,12 +89,10 @@ impl Transport for InProcess {
         &self.server
     }
 
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, ApiError> {
-        let mut request = request.map(Body::from);
+    async fn send(&self, request: Request<ApiBody>) -> Result<Response<ApiBody>, ApiError> {
+        let mut request = request.map(Body::new);
         request.extensions_mut().insert(self.who.clone());
         let Ok(response) = self.routes.clone().oneshot(request).await;
-        let (parts, body) = response.into_parts();
-        let body = body.collect().await.map_err(|error| ApiError::Request(error.into()))?.to_bytes();
-        Ok(Response::from_parts(parts, body))
+        Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use grange_app::App;
+use grange_app::OpenArchive;
 use grange_base::worker::Hint;
 use grange_base::{Clock, Shutdown, Trigger, telemetry};
 use grange_bus::{Announcer, Waker};
@@ -16,6 +16,8 @@ use grange_web::LocalToken;
 
 use crate::data::{DataError, DataFolder, RunningNode};
 use crate::health::{self, Health};
+use crate::peer::auth::NodeAuth;
+use crate::peer::files::Held;
 use crate::peer::proof::{Gate, NodeToken, TokenError};
 use crate::peer::routes::{Hello, PeerState};
 use crate::serve::{ListenError, listen, serve};
@@ -38,6 +40,8 @@ pub enum StartError {
     Db(#[from] grange_db::Error),
     #[error(transparent)]
     Bus(#[from] grange_bus::Error),
+    #[error(transparent)]
+    Archive(#[from] grange_archive::Error),
     #[error(transparent)]
     App(#[from] grange_app::Error),
     #[error(transparent)]
@@ -80,7 +84,18 @@ impl Node {
         let db = open::db(&settings, data.path(), clock.clone()).await?;
         let end = Trigger::new();
         let bus = open::bus(&settings, data.path(), &clock, &end.listener()).await?;
-        let app = open::app(&settings, &data, db.clone(), clock.clone()).await?;
+        let auth = NodeAuth { node: id.to_string(), token: token.clone(), clock: clock.clone() };
+        let channels = settings.bus.channels()?;
+        let announcer = Announcer::new(Arc::clone(&bus), channels, clock.clone(), &format!("{id}/node"));
+        let held = if chosen.contains(&NodeRole::Bitarchive) {
+            open::held(&settings, data.path(), &clock)?
+        } else {
+            Held::default()
+        };
+        let archive = open_archive(&settings, &data, id, &db, &clock, auth, &announcer);
+        let app = open::app(&settings, &data, db.clone(), clock.clone(), archive.clone()).await?;
+        // A replica that cannot be opened is known before anybody relies on it.
+        archive.get().await?;
         let first_password = app.first_admin().await?;
 
         let mut addresses = BTreeMap::new();
@@ -107,11 +122,8 @@ impl Node {
         let record = db.nodes().register(new).await?;
 
         // Hints from other nodes wake this one's workers; without any of them they wake by themselves.
-        let channels = settings.bus.channels()?;
         let wake = Hint::new();
-        let waker = grange_bus::wake(&*bus, &channels.all_nodes(), &wake).await?;
-        let from = format!("{}/node", record.name);
-        let announcer = Announcer::new(Arc::clone(&bus), channels, clock.clone(), &from);
+        let waker = grange_bus::wake(&*bus, &announcer.channels().all_nodes(), &wake).await?;
         announcer.hint(&announcer.channels().all_nodes(), "node-started", &id.to_string()).await;
 
         let health = Health { db: db.clone(), bus, started: Arc::new(AtomicBool::new(false)) };
@@ -132,11 +144,16 @@ impl Node {
             wake,
         };
         let acts = grange_web::Web { app: app.clone(), local: Some(Arc::clone(&key)), version: VERSION };
-        let routes = peer::routes::routes(peers, axum::Router::new())
+        let routes = peer::routes::routes(peers, peer::files::routes(held))
             .merge(health::private(health.clone()))
             .merge(grange_web::api(acts));
         parts.start("node", |shutdown| serve(node_listener, routes, shutdown));
-        start_roles(&mut parts, web_listener, app, key, &health);
+        if chosen.contains(&NodeRole::Archiver) {
+            roles::archiver(&mut parts, archive.get().await?, &clock);
+        }
+        if let Some(listener) = web_listener {
+            roles::admin(&mut parts, listener, app, key, health.clone());
+        }
 
         let here =
             RunningNode { pid: std::process::id(), url: format!("http://{node_address}"), token: local };
@@ -180,17 +197,23 @@ impl Node {
     }
 }
 
-/// Starts the chosen roles, in the order of `roles.rs`.
-fn start_roles(
-    parts: &mut Parts,
-    web_listener: Option<tokio::net::TcpListener>,
-    app: App,
-    key: Arc<LocalToken>,
-    health: &Health,
-) {
-    if let Some(listener) = web_listener {
-        roles::admin(parts, listener, app, key, health.clone());
-    }
+/// The archive of this node, opened at the first call.
+fn open_archive(
+    settings: &Settings,
+    data: &DataFolder,
+    id: NodeId,
+    db: &Db,
+    clock: &Clock,
+    auth: NodeAuth,
+    announcer: &Announcer,
+) -> OpenArchive {
+    let (settings, data, db, clock) = (settings.clone(), data.path().to_owned(), db.clone(), clock.clone());
+    let announcer = announcer.clone();
+    OpenArchive::new(move || {
+        let (settings, data, db, clock) = (settings.clone(), data.clone(), db.clone(), clock.clone());
+        let (auth, announcer) = (Arc::new(auth.clone()), announcer.clone());
+        Box::pin(open::archive(settings, data, db, clock, id.to_string(), Some(auth), Some(announcer)))
+    })
 }
 
 fn keep_house(

@@ -1,14 +1,18 @@
 //! Settings become opened handles here; nothing else constructs a backend.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use grange_app::App;
+use grange_app::{App, OpenArchive};
+use grange_archive::{Archive, Parts};
 use grange_base::{Clock, Shutdown};
-use grange_bus::Bus;
+use grange_blob::{Blob, PeerAuth};
+use grange_bus::{Announcer, Bus};
 use grange_db::Db;
 
 use crate::data::DataFolder;
+use crate::peer::files::Held;
 use crate::settings::Settings;
 
 pub async fn db(settings: &Settings, data: &Path, clock: Clock) -> Result<Db, grange_db::Error> {
@@ -37,11 +41,40 @@ pub async fn migrate(
     Db::migrate(&settings.db, data, clock).await
 }
 
+/// The stores of this machine's disks that belong to bitarchive replicas, for other nodes to ask for.
+pub fn held(settings: &Settings, data: &Path, clock: &Clock) -> Result<Held, grange_archive::Error> {
+    let places = grange_archive::open_places(&settings.archive, data, clock)?;
+    let first = |(name, mut stores): (grange_model::ReplicaName, Vec<Arc<dyn Blob>>)| (name.to_string(), stores.remove(0));
+    Ok(Arc::new(places.into_iter().map(first).collect()))
+}
+
+/// The archive: folders of this machine, buckets, and folders of other nodes.
+pub async fn archive(
+    settings: Settings,
+    data: std::path::PathBuf,
+    db: Db,
+    clock: Clock,
+    node: String,
+    auth: Option<Arc<dyn PeerAuth>>,
+    announcer: Option<Announcer>,
+) -> Result<Archive, grange_archive::Error> {
+    let mut places: BTreeMap<_, Vec<Arc<dyn Blob>>> = grange_archive::open_places(&settings.archive, &data, &clock)?;
+    let context = grange_blob::Context { data_folder: data.clone(), clock: clock.clone(), auth };
+    for (name, replica) in &settings.archive.replicas {
+        for place in replica.at.iter().filter(|place| !place.starts_with("file:")) {
+            let store = grange_blob::Settings { url: place.clone(), ..grange_blob::Settings::default() };
+            places.entry(name.clone()).or_default().push(grange_blob::open(&store, &context).await?);
+        }
+    }
+    Archive::open(Parts { db, clock, data_dir: data, node, settings: settings.archive, places, announcer }).await
+}
+
 pub async fn app(
     settings: &Settings,
     data: &DataFolder,
     db: Db,
     clock: Clock,
+    archive: OpenArchive,
 ) -> Result<App, grange_db::Error> {
     let database = Db::status(&settings.db, data.path()).await?;
     Ok(App::new(
@@ -55,5 +88,6 @@ pub async fn app(
             backups: data.backups(),
             database,
         },
+        archive,
     ))
 }

@@ -1,8 +1,12 @@
 //! The roles a node can play. Each is one function below that starts it; starting order is this file's order.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use grange_app::App;
+use grange_archive::Archive;
+use grange_base::worker::Hint;
+use grange_base::{Clock, Worker};
 use grange_model::node::NodeRole;
 use tokio::net::TcpListener;
 
@@ -11,7 +15,7 @@ use crate::serve;
 use crate::supervise::Parts;
 
 /// The roles this version has. Others of the design are refused by name until their code is there.
-pub const AVAILABLE: &[NodeRole] = &[NodeRole::Admin];
+pub const AVAILABLE: &[NodeRole] = &[NodeRole::Bitarchive, NodeRole::Archiver, NodeRole::Admin];
 
 /// A role was asked for that cannot be played.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +34,23 @@ pub fn chosen(asked: &[NodeRole]) -> Result<Vec<NodeRole>, RoleError> {
         return Err(RoleError { role: *role });
     }
     Ok(AVAILABLE.iter().copied().filter(|role| asked.is_empty() || asked.contains(role)).collect())
+}
+
+/// How often an idle archiver looks for work that nobody hinted at.
+const ARCHIVE_EVERY: Duration = Duration::from_secs(5);
+/// How often the calendar of checks is looked at.
+const CALENDAR_EVERY: Duration = Duration::from_secs(60);
+
+/// Archiver: stores that are not proven yet, checks, and the calendar of both.
+pub fn archiver(parts: &mut Parts, archive: &Archive, clock: &Clock) {
+    let worker = |name: &str, interval, hint| {
+        let (name, clock) = (name.to_owned(), clock.clone());
+        move |shutdown| Worker { name, interval, clock, shutdown, hint }
+    };
+    let (files, work) = (worker("archive", ARCHIVE_EVERY, archive.hint().clone()), archive.clone());
+    parts.start("archiver", |shutdown| async move { files(shutdown).run(|| work.work_step()).await });
+    let (calendar, archive) = (worker("calendar", CALENDAR_EVERY, Hint::new()), archive.clone());
+    parts.start("calendar", |shutdown| async move { calendar(shutdown).run(|| archive.tick()).await });
 }
 
 /// Admin: the pages and the JSON API.

@@ -35,19 +35,39 @@ impl From<ActError> for Refusal {
 
 fn status_of(error: &ActError) -> StatusCode {
     match error {
-        ActError::Forbidden { .. } => StatusCode::FORBIDDEN,
+        ActError::Forbidden { .. } | ActError::NotLocal { .. } => StatusCode::FORBIDDEN,
         ActError::Unknown | ActError::WrongPassword => StatusCode::UNAUTHORIZED,
-        ActError::NotFound { .. } => StatusCode::NOT_FOUND,
+        ActError::NotFound { .. } | ActError::NoRecord { .. } => StatusCode::NOT_FOUND,
         ActError::UserName(_)
+        | ActError::FileName(_)
         | ActError::PasswordTooShort { .. }
         | ActError::PasswordTooLong { .. }
         | ActError::TokenName => StatusCode::UNPROCESSABLE_ENTITY,
         ActError::Hashing => StatusCode::INTERNAL_SERVER_ERROR,
+        ActError::Archive(error) => archive_status(error),
         ActError::Db(error) => match error.code() {
             "not-found" => StatusCode::NOT_FOUND,
             "exists" | "stale" | "last-admin" | "backup-exists" | "backup-elsewhere" => StatusCode::CONFLICT,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         },
+    }
+}
+
+fn archive_status(error: &grange_app::ArchiveError) -> StatusCode {
+    use grange_app::ArchiveError as E;
+    match error {
+        E::NotFound { .. } | E::NoReplica { .. } => StatusCode::NOT_FOUND,
+        E::OtherBytes { .. }
+        | E::Reserved { .. }
+        | E::WrongChecksum { .. }
+        | E::NotThatBad { .. }
+        | E::IsGood { .. }
+        | E::Credential { .. }
+        | E::SamePerson { .. }
+        | E::NoBytes { .. } => StatusCode::CONFLICT,
+        E::TooMuch { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        E::Db(error) if error.code() == "not-found" => StatusCode::NOT_FOUND,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 

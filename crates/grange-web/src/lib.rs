@@ -40,18 +40,28 @@ pub struct Web {
 
 /// The JSON API below `/api/v1`.
 pub fn api(web: Web) -> Router {
-    guarded(api::routes().with_state(web))
+    let long = safe(api::long_routes().with_state(web.clone()));
+    guarded(api::routes().with_state(web)).merge(long)
 }
 
 /// The admin site: pages and API.
 pub fn site(web: Web) -> Router {
     let pages = pages::routes().with_state(web.clone());
-    guarded(api::routes().with_state(web).merge(pages).fallback(error::no_such_page))
+    let long = safe(api::long_routes().with_state(web.clone()));
+    guarded(api::routes().with_state(web).merge(pages)).merge(long).fallback(error::no_such_page)
 }
 
-/// What holds for every answer: bounded bodies, bounded time, no panic that takes the process with it, and
-/// headers that keep browsers from guessing types, framing pages or running foreign scripts.
+/// What holds for most answers: bounded bodies, bounded time, and what holds for all of them.
 fn guarded(routes: Router) -> Router {
+    let bounded = routes
+        .layer(RequestBodyLimitLayer::new(BODY_BYTES_MAX))
+        .layer(TimeoutLayer::with_status_code(axum::http::StatusCode::GATEWAY_TIMEOUT, ANSWER_WITHIN));
+    safe(bounded)
+}
+
+/// What holds for every answer: no panic that takes the process with it, and headers that keep browsers from
+/// guessing types, framing pages or running foreign scripts.
+fn safe(routes: Router) -> Router {
     let fixed = |name: HeaderName, value: &'static str| {
         SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
     };
@@ -63,7 +73,6 @@ fn guarded(routes: Router) -> Router {
             header::CONTENT_SECURITY_POLICY,
             "default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'",
         ))
-        .layer(RequestBodyLimitLayer::new(BODY_BYTES_MAX))
-        .layer(TimeoutLayer::with_status_code(axum::http::StatusCode::GATEWAY_TIMEOUT, ANSWER_WITHIN))
+        .layer(axum::extract::DefaultBodyLimit::disable())
         .layer(CatchPanicLayer::custom(error::panicked))
 }

@@ -28,6 +28,16 @@ Run it:
   nodes        The nodes of this Grange and whether they live
   db           The database: state, migration, backup
 
+The archive:
+  store        Store files on every replica and prove the copies
+  get          Get a file back from a proven copy
+  record       Write one record of a stored file to standard output
+  files        The files and how they stand on every replica
+  replicas     The replicas and their counts
+  audit        Check copies, and the log of what happened to them
+  repair       Repair copies that are missing or corrupt
+  archive      Rebuild the database from the replicas
+
 People:
   users        Users, passwords and API tokens
   changes      The record of changes: who did what, and what it was before
@@ -112,6 +122,26 @@ pub(crate) enum Command {
         #[arg(long, default_value_t = 50)]
         limit: u32,
     },
+    /// Store files on every replica and prove the copies
+    Store(crate::cmd::archive::StoreArgs),
+    /// Get a file back from a proven copy
+    Get(crate::cmd::archive::GetArgs),
+    /// Write one record of a stored file to standard output
+    Record(crate::cmd::archive::RecordArgs),
+    /// The files and how they stand on every replica
+    #[command(subcommand)]
+    Files(crate::cmd::archive::FilesCommand),
+    /// The replicas and their counts
+    #[command(subcommand)]
+    Replicas(crate::cmd::archive::ReplicasCommand),
+    /// Check copies, and the log of what happened to them
+    #[command(subcommand)]
+    Audit(crate::cmd::archive::AuditCommand),
+    /// Repair copies that are missing or corrupt
+    Repair(crate::cmd::archive::RepairArgs),
+    /// Rebuild the database from the replicas
+    #[command(subcommand)]
+    Archive(crate::cmd::archive::ArchiveCommand),
     /// List, check, extract, recompress and convert WARC and ARC files
     #[command(subcommand)]
     Warc(crate::cmd::warc::WarcCommand),

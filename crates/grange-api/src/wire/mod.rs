@@ -1,5 +1,6 @@
 //! What goes over the wire, by noun. Nouns that are shown as they are come straight from `grange-model`.
 
+pub mod archive;
 pub mod changes;
 pub mod system;
 pub mod users;

@@ -1,6 +1,8 @@
 //! Nodes talking to nodes over HTTP, each proving to the other that it belongs to the same Grange.
 
+pub mod auth;
 pub mod client;
+pub mod files;
 pub mod proof;
 pub mod routes;
 

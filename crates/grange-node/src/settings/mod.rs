@@ -34,6 +34,8 @@ pub struct Settings {
     pub bus: grange_bus::Settings,
     /// The admin pages and the JSON API.
     pub web: grange_web::Settings,
+    /// The replicas of the archive, and how they are kept true.
+    pub archive: grange_archive::Settings,
 }
 
 /// This process: its name, its roles, how it is reached by other nodes.

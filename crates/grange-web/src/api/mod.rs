@@ -1,5 +1,6 @@
 //! The JSON API, by noun.
 
+mod archive;
 mod changes;
 mod session;
 mod system;
@@ -24,5 +25,22 @@ pub(crate) fn routes() -> Router<Web> {
         .route("/users/{name}/tokens", get(users::tokens).post(users::make_token))
         .route("/tokens/{id}", delete(users::revoke_token))
         .route("/changes", get(changes::list));
+    Router::new().nest(BASE, routes)
+}
+
+/// Routes that carry whole files or read whole replicas: neither their size nor their time has the usual bounds.
+pub(crate) fn long_routes() -> Router<Web> {
+    let routes = Router::new()
+        .route("/files", get(archive::list).post(archive::store_path))
+        .route("/files/{name}", get(archive::show).put(archive::store_bytes))
+        .route("/files/{name}/content", get(archive::content))
+        .route("/files/{name}/record", get(archive::record))
+        .route("/files/{name}/proof", get(archive::proof))
+        .route("/replicas", get(archive::replicas))
+        .route("/audits", get(archive::audits).post(archive::start_audits))
+        .route("/repairs", get(archive::repairs).post(archive::repair_all))
+        .route("/repairs/{id}/confirm", post(archive::confirm))
+        .route("/log/verify", get(archive::verify_log))
+        .route("/archive/rebuild", post(archive::rebuild));
     Router::new().nest(BASE, routes)
 }

@@ -1,5 +1,6 @@
 //! One file per noun; each function is one command.
 
+pub(crate) mod archive;
 pub(crate) mod cdx;
 mod changes;
 mod db;
@@ -26,6 +27,14 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Changes { who, subject, before, limit } => {
             changes::run(common, who, subject, before, limit).await
         }
+        Command::Store(args) => archive::store(common, args).await,
+        Command::Get(args) => archive::get(common, args).await,
+        Command::Record(args) => archive::record(common, args).await,
+        Command::Files(command) => archive::files(common, command).await,
+        Command::Replicas(command) => archive::replicas(common, command).await,
+        Command::Audit(command) => archive::audit(common, command).await,
+        Command::Repair(args) => archive::repair(common, args).await,
+        Command::Archive(command) => archive::archive(common, command).await,
         Command::Warc(command) => warc::run(common, command),
         Command::Cdx(command) => cdx::run(common, command),
         Command::Settings(command) => settings::run(common, &command),

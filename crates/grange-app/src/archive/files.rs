@@ -1,0 +1,63 @@
+//! Files: stored, listed, read.
+
+use std::path::Path;
+
+use grange_archive::{Got, Store, StoreOutcome};
+use grange_blob::Opened;
+use grange_db::{FileFilter, FileStatus};
+use grange_model::FileName;
+use grange_model::account::Permission;
+use tokio::io::AsyncRead;
+
+use crate::{App, Error, Who};
+
+impl App {
+    /// Stores a file of the node's machine from where it lies. Only for people of that machine: others would learn
+    /// what lies there.
+    pub async fn store_path(&self, who: &Who, path: &Path, name: Option<&str>) -> Result<StoreOutcome, Error> {
+        who.needs(Permission::ManageSystem)?;
+        if !who.is_local() {
+            return Err(Error::NotLocal { what: "name a file of it" });
+        }
+        let own = path.file_name().unwrap_or_default().to_string_lossy();
+        let store = Store::new(name.unwrap_or(&own).parse::<FileName>()?, who.name());
+        Ok(self.archive.get().await?.store(path, &store).await?)
+    }
+
+    /// Stores what is sent.
+    pub async fn store_bytes(
+        &self,
+        who: &Who,
+        name: &str,
+        bytes: impl AsyncRead + Send + Unpin,
+    ) -> Result<StoreOutcome, Error> {
+        who.needs(Permission::ManageSystem)?;
+        let store = Store::new(name.parse::<FileName>()?, who.name());
+        Ok(self.archive.get().await?.store_reader(bytes, &store).await?)
+    }
+
+    /// The bytes of a file, from a proven copy.
+    pub async fn open_file(&self, who: &Who, name: &str) -> Result<(Opened, Got), Error> {
+        who.needs(Permission::ReadSystem)?;
+        Ok(self.archive.get().await?.open_file(&self.file_name(name)?).await?)
+    }
+
+    /// Files in the order of their names, after one of them.
+    pub async fn files(&self, who: &Who, after: Option<&str>, limit: u32) -> Result<Vec<FileStatus>, Error> {
+        who.needs(Permission::ReadSystem)?;
+        let after = after.map(|after| self.file_name(after)).transpose()?;
+        let filter = FileFilter { after, limit, ..FileFilter::default() };
+        Ok(self.archive.get().await?.list(&filter).await?)
+    }
+
+    pub async fn file(&self, who: &Who, name: &str) -> Result<FileStatus, Error> {
+        who.needs(Permission::ReadSystem)?;
+        let status = self.archive.get().await?.status(&self.file_name(name)?).await?;
+        status.ok_or_else(|| Error::NotFound { noun: "file", name: name.to_owned() })
+    }
+
+    /// A name that cannot be one is not there either.
+    pub(super) fn file_name(&self, name: &str) -> Result<FileName, Error> {
+        name.parse().map_err(|_| Error::NotFound { noun: "file", name: name.to_owned() })
+    }
+}

@@ -1,0 +1,89 @@
+//! Keeping copies true: replicas, checks, repairs, the log.
+
+use grange_archive::{LogReport, Proof, Rebuilt, RepairReport, Second};
+use grange_db::{AuditRow, RepairRow, ReplicaOverview};
+use grange_model::AuditKind;
+use grange_model::account::Permission;
+
+use crate::{App, Error, Who};
+
+/// Repairs listed at once.
+const REPAIRS_MAX: u32 = 1000;
+
+impl App {
+    pub async fn replicas(&self, who: &Who) -> Result<Vec<ReplicaOverview>, Error> {
+        who.needs(Permission::ReadSystem)?;
+        Ok(self.archive.get().await?.overview().await?)
+    }
+
+    /// Asks for checks of one replica or of all. They run in the background; see [`App::audits`].
+    pub async fn start_audits(&self, who: &Who, kind: AuditKind, replica: Option<&str>) -> Result<Vec<AuditRow>, Error> {
+        who.needs(Permission::ManageSystem)?;
+        let archive = self.archive.get().await?;
+        let mut started = Vec::new();
+        for one in archive.replicas() {
+            let wanted = replica.map_or(kind != AuditKind::Challenge || one.keeps_bytes(), |name| name == one.name());
+            if wanted {
+                started.push(archive.start_audit(one.name(), kind, &who.actor()).await?);
+            }
+        }
+        if let (true, Some(name)) = (started.is_empty(), replica) {
+            // Says which replicas there are.
+            archive.replica(name)?;
+        }
+        Ok(started)
+    }
+
+    pub async fn audits(&self, who: &Who, limit: u32) -> Result<Vec<AuditRow>, Error> {
+        who.needs(Permission::ReadSystem)?;
+        Ok(self.archive.get().await?.audits(limit).await?)
+    }
+
+    /// Repairs whatever is missing or corrupt. Corrupt copies are only replaced with a second person's word, or with
+    /// the replica's credential, which people of the node's machine can use.
+    pub async fn repair_all(&self, who: &Who, dry_run: bool, credentials: bool) -> Result<RepairReport, Error> {
+        who.needs(Permission::ManageSystem)?;
+        if credentials && !who.is_local() {
+            return Err(Error::NotLocal { what: "use the credentials that lie there" });
+        }
+        let archive = self.archive.get().await?;
+        let mut known = std::collections::BTreeMap::new();
+        for replica in archive.replicas().iter().filter(|_| credentials) {
+            known.insert(replica.name().to_owned(), archive.credential(replica.name())?);
+        }
+        let second = |replica: &grange_archive::Replica| {
+            known.get(replica.name()).cloned().map_or(Second::None, Second::Credential)
+        };
+        Ok(archive.repair_all(&who.actor(), second, dry_run).await?)
+    }
+
+    pub async fn repairs(&self, who: &Who) -> Result<Vec<RepairRow>, Error> {
+        who.needs(Permission::ReadSystem)?;
+        Ok(self.archive.get().await?.repairs(None, REPAIRS_MAX).await?)
+    }
+
+    /// The second person's word.
+    pub async fn confirm_repair(&self, who: &Who, id: &str) -> Result<RepairRow, Error> {
+        who.needs(Permission::ManageSystem)?;
+        let id = id.parse().map_err(|_| Error::NotFound { noun: "repair", name: id.to_owned() })?;
+        Ok(self.archive.get().await?.confirm_repair(id, &who.actor()).await?)
+    }
+
+    /// Proves that nothing in the log was rewritten, or says what was.
+    pub async fn verify_log(&self, who: &Who) -> Result<LogReport, Error> {
+        who.needs(Permission::ReadAudit)?;
+        Ok(self.archive.get().await?.verify_log().await?)
+    }
+
+    /// A proof about a file that a third party can check.
+    pub async fn prove(&self, who: &Who, name: &str) -> Result<Proof, Error> {
+        who.needs(Permission::ReadAudit)?;
+        Ok(self.archive.get().await?.prove(&self.file_name(name)?).await?)
+    }
+
+    /// Enters every file that lies on the replicas and has no row.
+    pub async fn rebuild(&self, who: &Who) -> Result<Rebuilt, Error> {
+        who.needs(Permission::ManageSystem)?;
+        Ok(self.archive.get().await?.rebuild(who.name()).await?)
+    }
+}

@@ -1,0 +1,117 @@
+//! Files, replicas, checks, repairs and the log.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::TryStreamExt;
+use grange_api::wire::archive::{NewAudit, RepairAll, StoreFile};
+use serde::Deserialize;
+use tokio_util::io::{ReaderStream, StreamReader};
+
+use crate::Web;
+use crate::caller::Caller;
+use crate::error::Refusal;
+
+/// Answers are the archive's own types, which say what they hold.
+type Shown = Result<Response, Refusal>;
+
+fn shown(value: impl serde::Serialize) -> Shown {
+    Ok(Json(value).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Page {
+    after: Option<String>,
+    limit: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct At {
+    offset: u64,
+}
+
+/// More rows than anybody reads; a program takes the next page.
+const PAGE_MAX: u32 = 10_000;
+
+pub(super) async fn list(State(web): State<Web>, Caller(who): Caller, Query(page): Query<Page>) -> Shown {
+    let limit = page.limit.unwrap_or(1000).clamp(1, PAGE_MAX);
+    shown(web.app.files(&who, page.after.as_deref(), limit).await?)
+}
+
+pub(super) async fn show(State(web): State<Web>, Caller(who): Caller, Path(name): Path<String>) -> Shown {
+    shown(web.app.file(&who, &name).await?)
+}
+
+pub(super) async fn store_path(State(web): State<Web>, Caller(who): Caller, Json(file): Json<StoreFile>) -> Shown {
+    shown(web.app.store_path(&who, file.path.as_ref(), file.name.as_deref()).await?)
+}
+
+pub(super) async fn store_bytes(
+    State(web): State<Web>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+    body: Body,
+) -> Shown {
+    let reader = StreamReader::new(body.into_data_stream().map_err(std::io::Error::other));
+    shown(web.app.store_bytes(&who, &name, reader).await?)
+}
+
+/// The bytes of a file, with its checksum: whoever takes them can see that they came whole.
+pub(super) async fn content(State(web): State<Web>, Caller(who): Caller, Path(name): Path<String>) -> Shown {
+    let (opened, got) = web.app.open_file(&who, &name).await?;
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), "application/octet-stream".to_owned()),
+        (header::CONTENT_LENGTH.as_str(), opened.size.to_string()),
+        ("grange-checksum", got.checksums.to_string()),
+        ("grange-replica", got.replica),
+    ];
+    Ok((headers, Body::from_stream(ReaderStream::with_capacity(opened, 1 << 18))).into_response())
+}
+
+pub(super) async fn record(
+    State(web): State<Web>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+    Query(at): Query<At>,
+) -> Shown {
+    Ok(web.app.record(&who, &name, at.offset).await?.into_response())
+}
+
+pub(super) async fn proof(State(web): State<Web>, Caller(who): Caller, Path(name): Path<String>) -> Shown {
+    shown(web.app.prove(&who, &name).await?)
+}
+
+pub(super) async fn replicas(State(web): State<Web>, Caller(who): Caller) -> Shown {
+    shown(web.app.replicas(&who).await?)
+}
+
+pub(super) async fn audits(State(web): State<Web>, Caller(who): Caller, Query(page): Query<Page>) -> Shown {
+    shown(web.app.audits(&who, page.limit.unwrap_or(100).clamp(1, PAGE_MAX)).await?)
+}
+
+pub(super) async fn start_audits(State(web): State<Web>, Caller(who): Caller, Json(new): Json<NewAudit>) -> Shown {
+    let started = web.app.start_audits(&who, new.kind, new.replica.as_deref()).await?;
+    Ok((StatusCode::CREATED, Json(started)).into_response())
+}
+
+pub(super) async fn repairs(State(web): State<Web>, Caller(who): Caller) -> Shown {
+    shown(web.app.repairs(&who).await?)
+}
+
+pub(super) async fn repair_all(State(web): State<Web>, Caller(who): Caller, Json(asked): Json<RepairAll>) -> Shown {
+    shown(web.app.repair_all(&who, asked.dry_run, asked.credentials).await?)
+}
+
+pub(super) async fn confirm(State(web): State<Web>, Caller(who): Caller, Path(id): Path<String>) -> Shown {
+    shown(web.app.confirm_repair(&who, &id).await?)
+}
+
+pub(super) async fn verify_log(State(web): State<Web>, Caller(who): Caller) -> Shown {
+    shown(web.app.verify_log(&who).await?)
+}
+
+pub(super) async fn rebuild(State(web): State<Web>, Caller(who): Caller) -> Shown {
+    shown(web.app.rebuild(&who).await?)
+}

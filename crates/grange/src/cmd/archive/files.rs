@@ -1,0 +1,140 @@
+//! `grange store`, `get`, `record` and `files …`
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use grange_api::client::segment;
+use grange_api::wire::archive::StoreFile;
+use grange_base::Size;
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+
+use super::text;
+use crate::cli::Common;
+use crate::exit::{Exit, UsageError};
+use crate::progress::Progress;
+use crate::{context, output};
+
+/// Stores files one after the other. Exit code 5 when a replica is not proven yet.
+pub(super) async fn store(common: &Common, files: &[PathBuf]) -> anyhow::Result<Exit> {
+    let client = context::client(common).await?;
+    let progress = Progress::over(files);
+    let mut outcomes = Vec::new();
+    for path in files {
+        let at = progress.file(path);
+        let size = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
+        let outcome: Value = if common.server.is_some() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let file = tokio::fs::File::open(path).await.with_context(|| format!("cannot read {}", path.display()))?;
+            client.put_file(&format!("/files/{}", segment(&name)), file).await?
+        } else {
+            let path = std::path::absolute(path)?.display().to_string();
+            client.post("/files", &StoreFile { path, name: None }).await?
+        };
+        at.done(size);
+        if !common.json {
+            progress.suspend(|| told(&outcome));
+        }
+        outcomes.push(outcome);
+    }
+    progress.finish();
+    if common.json {
+        output::json(&outcomes)?;
+    }
+    let proven = outcomes.iter().all(|outcome| outcome["stored"] == true);
+    Ok(if proven { Exit::Ok } else { Exit::Partial })
+}
+
+fn told(outcome: &Value) {
+    let name = text(&outcome["name"]);
+    if outcome["stored"] == true {
+        let how = if outcome["already"] == true { "was proven on every replica before" } else { "proven on every replica" };
+        println!("{name}: {how}");
+        return;
+    }
+    for replica in outcome["unproven"].as_array().into_iter().flatten() {
+        let (replica, state, reason) = (text(&replica["replica"]), text(&replica["state"]), text(&replica["reason"]));
+        println!("{name}: not proven on {replica} ({state}): {reason}; it is tried again by itself");
+    }
+}
+
+/// Gets a file; it appears under its name only when it is whole.
+pub(super) async fn get(common: &Common, name: &str, dest: Option<PathBuf>) -> anyhow::Result<Exit> {
+    let client = context::client(common).await?;
+    let (headers, mut body) = client.get_bytes(&format!("/files/{}/content", segment(name))).await?;
+    let size: Option<u64> = headers.get("content-length").and_then(|size| size.to_str().ok()?.parse().ok());
+    let dest = dest.unwrap_or_else(|| PathBuf::from(name));
+    if dest == Path::new("-") {
+        while let Some(frame) = body.frame().await {
+            let bytes = frame.map_err(anyhow::Error::from_boxed)?.into_data().unwrap_or_default();
+            std::io::Write::write_all(&mut std::io::stdout(), &bytes)?;
+        }
+        return Ok(Exit::Ok);
+    }
+    let dest = if dest.is_dir() { dest.join(name) } else { dest };
+    if dest.exists() {
+        return Err(UsageError(format!("{} exists; choose another place", dest.display())).into());
+    }
+    let folder = dest.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let aside = tempfile::NamedTempFile::new_in(folder)
+        .with_context(|| format!("cannot write into {}", folder.display()))?;
+    let mut file = tokio::fs::File::from_std(aside.reopen()?);
+    let mut written = 0;
+    while let Some(frame) = body.frame().await {
+        let bytes = frame.map_err(anyhow::Error::from_boxed)?.into_data().unwrap_or_default();
+        written += bytes.len() as u64;
+        file.write_all(&bytes).await?;
+    }
+    file.sync_all().await?;
+    ensure!(size.is_none_or(|size| size == written), "{name} broke off after {written} bytes; try again");
+    aside.persist_noclobber(&dest).map_err(|error| error.error)?;
+    if common.json {
+        output::json(&serde_json::json!({ "name": name, "path": dest, "size": written }))?;
+    } else {
+        println!("{}: {}", dest.display(), Size(written));
+    }
+    Ok(Exit::Ok)
+}
+
+/// Writes one record, unpacked, to standard output.
+pub(super) async fn record(common: &Common, name: &str, offset: u64) -> anyhow::Result<Exit> {
+    let client = context::client(common).await?;
+    let (_, body) = client.get_bytes(&format!("/files/{}/record?offset={offset}", segment(name))).await?;
+    let bytes = body.collect().await.map_err(anyhow::Error::from_boxed)?.to_bytes();
+    std::io::Write::write_all(&mut std::io::stdout().lock(), &bytes)?;
+    Ok(Exit::Ok)
+}
+
+/// All files, page by page.
+pub(super) async fn list(common: &Common) -> anyhow::Result<Exit> {
+    let client = context::client(common).await?;
+    let mut files: Vec<Value> = Vec::new();
+    loop {
+        let after = files.last().map(|file| format!("&after={}", segment(&text(&file["name"])))).unwrap_or_default();
+        let page: Vec<Value> = client.get(&format!("/files?limit=10000{after}")).await?;
+        if page.is_empty() {
+            break;
+        }
+        files.extend(page);
+    }
+    if common.json {
+        output::json(&files)?;
+        return Ok(Exit::Ok);
+    }
+    let row = |file: &Value| {
+        let states = file["holdings"].as_array().into_iter().flatten();
+        let states: Vec<_> = states.map(|one| format!("{}={}", text(&one["replica"]), text(&one["state"]))).collect();
+        let size = Size(file["size"].as_u64().unwrap_or_default()).to_string();
+        [text(&file["name"]), size, states.join(" ")]
+    };
+    let rows: Vec<_> = files.iter().map(row).collect();
+    output::table(["NAME", "SIZE", "REPLICAS"], &rows)?;
+    Ok(Exit::Ok)
+}
+
+pub(super) async fn show(common: &Common, name: &str) -> anyhow::Result<Exit> {
+    let file: Value = context::client(common).await?.get(&format!("/files/{}", segment(name))).await?;
+    output::json(&file)?;
+    Ok(Exit::Ok)
+}

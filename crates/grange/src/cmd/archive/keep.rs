@@ -1,0 +1,95 @@
+//! `grange replicas`, `repair`, `audit verify-log`, `audit prove` and `archive rebuild`
+
+use grange_api::client::segment;
+use grange_api::wire::archive::RepairAll;
+use grange_base::Size;
+use serde_json::Value;
+
+use super::text;
+use crate::cli::Common;
+use crate::exit::Exit;
+use crate::{context, output};
+
+pub(super) async fn replicas(common: &Common) -> anyhow::Result<Exit> {
+    let replicas: Vec<Value> = context::client(common).await?.get("/replicas").await?;
+    if common.json {
+        output::json(&replicas)?;
+        return Ok(Exit::Ok);
+    }
+    let row = |replica: &Value| {
+        let size = Size(replica["bytes"].as_u64().unwrap_or_default()).to_string();
+        let [name, kind, files, completed, failed, missing, corrupt] =
+            ["name", "kind", "files", "completed", "failed", "missing", "corrupt"].map(|field| text(&replica[field]));
+        [name, kind, files, size, completed, failed, missing, corrupt]
+    };
+    let rows: Vec<_> = replicas.iter().map(row).collect();
+    output::table(["NAME", "KIND", "FILES", "SIZE", "PROVEN", "FAILED", "MISSING", "CORRUPT"], &rows)?;
+    Ok(Exit::Ok)
+}
+
+/// Repairs, or says what a repair would do.
+pub(super) async fn repair(common: &Common, yes: bool) -> anyhow::Result<Exit> {
+    let asked = RepairAll { dry_run: !yes, credentials: yes && common.server.is_none() };
+    let report: Value = context::client(common).await?.post("/repairs", &asked).await?;
+    let copies = report["copies"].as_array().cloned().unwrap_or_default();
+    if common.json {
+        output::json(&report)?;
+    } else {
+        for copy in &copies {
+            let [name, replica, kind, state] = ["name", "replica", "kind", "state"].map(|field| text(&copy[field]));
+            let state = if yes { state } else { "would be repaired".to_owned() };
+            let error = copy["error"].as_str().map(|error| format!(": {error}")).unwrap_or_default();
+            println!("{name} on {replica} ({kind}): {state}{error}");
+        }
+        if copies.is_empty() {
+            println!("Nothing to repair.");
+        } else if !yes {
+            println!("Repeat with --yes to do it.");
+        }
+    }
+    let left = report["failed"].as_u64().unwrap_or_default() + report["waiting"].as_u64().unwrap_or_default();
+    Ok(if left > 0 { Exit::Partial } else { Exit::Ok })
+}
+
+/// Exit code 1 when the log was rewritten.
+pub(super) async fn verify_log(common: &Common) -> anyhow::Result<Exit> {
+    let report: Value = context::client(common).await?.get("/log/verify").await?;
+    let ok = report["ok"] == true;
+    if common.json {
+        output::json(&report)?;
+    } else {
+        for problem in report["problems"].as_array().into_iter().flatten() {
+            println!("{}", text(problem));
+        }
+        let witnesses = report["witnesses"].as_array().map_or(0, Vec::len);
+        let [leaves, checkpoints, files] = ["leaves", "checkpoints", "files"].map(|field| text(&report[field]));
+        println!("{leaves} events, {checkpoints} signed roots, {witnesses} witnesses, {files} files compared");
+        println!("{}", if ok { "Nothing was rewritten." } else { "The log or the database was changed." });
+    }
+    Ok(if ok { Exit::Ok } else { Exit::Failed })
+}
+
+pub(super) async fn prove(common: &Common, name: &str) -> anyhow::Result<Exit> {
+    let proof: Value = context::client(common).await?.get(&format!("/files/{}/proof", segment(name))).await?;
+    output::json(&proof)?;
+    Ok(Exit::Ok)
+}
+
+/// Exit code 5 when copies contradict each other.
+pub(super) async fn rebuild(common: &Common) -> anyhow::Result<Exit> {
+    let rebuilt: Value = context::client(common).await?.post("/archive/rebuild", &()).await?;
+    let conflicts = rebuilt["conflicts"].as_array().cloned().unwrap_or_default();
+    if common.json {
+        output::json(&rebuilt)?;
+    } else {
+        let [found, entered, incomplete] = ["found", "entered", "incomplete"].map(|field| text(&rebuilt[field]));
+        println!("{found} files found on the replicas, {entered} entered, {incomplete} copies missing or different");
+        for conflict in &conflicts {
+            println!("{}: {}", text(&conflict["name"]), conflict["answers"]);
+        }
+        for replica in rebuilt["away"].as_array().into_iter().flatten() {
+            println!("the replica {} could not be asked", text(replica));
+        }
+    }
+    Ok(if conflicts.is_empty() { Exit::Ok } else { Exit::Partial })
+}

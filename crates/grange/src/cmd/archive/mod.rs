@@ -1,0 +1,137 @@
+//! The archive: store and read files, look at replicas, check, repair, prove.
+
+mod audit;
+mod files;
+mod keep;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use grange_model::AuditKind;
+
+use crate::cli::Common;
+use crate::exit::Exit;
+
+/// Files to store.
+#[derive(Args, Debug)]
+pub(crate) struct StoreArgs {
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GetArgs {
+    name: String,
+    /// Where to [default: a file of that name in this folder]; - writes to standard output
+    dest: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RecordArgs {
+    name: String,
+    /// Where the record starts in the file
+    offset: u64,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FilesCommand {
+    /// All files, and how they stand on every replica
+    #[command(alias = "list")]
+    Ls,
+    /// One file
+    Show { name: String },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReplicasCommand {
+    /// All replicas, with their counts
+    #[command(alias = "list")]
+    Ls,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Check replicas: list (which files are there), checksum (every byte) or challenge (with a fresh salt)
+    #[command(alias = "start")]
+    Run {
+        #[arg(long, default_value = "checksum")]
+        kind: AuditKind,
+        /// Only this one [default: all]
+        #[arg(long)]
+        replica: Option<String>,
+        /// Wait for the end and count; exit code 5 if a copy is missing or corrupt
+        #[arg(long)]
+        wait: bool,
+    },
+    /// The newest checks and how far they are
+    Status,
+    /// Prove that nothing in the log of events was rewritten
+    VerifyLog,
+    /// A proof about a file that a third party can check without Grange's database
+    Prove { name: String },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RepairArgs {
+    /// Every copy that is missing or corrupt
+    #[arg(long, required = true)]
+    all: bool,
+    /// Really do it, with the replicas' credentials on this machine; otherwise only say what would be done
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ArchiveCommand {
+    /// Enter every file that lies on the replicas and has no row, after the database was lost
+    Rebuild,
+}
+
+pub(super) async fn store(common: &Common, args: StoreArgs) -> anyhow::Result<Exit> {
+    files::store(common, &args.files).await
+}
+
+pub(super) async fn get(common: &Common, args: GetArgs) -> anyhow::Result<Exit> {
+    files::get(common, &args.name, args.dest).await
+}
+
+pub(super) async fn record(common: &Common, args: RecordArgs) -> anyhow::Result<Exit> {
+    files::record(common, &args.name, args.offset).await
+}
+
+pub(super) async fn files(common: &Common, command: FilesCommand) -> anyhow::Result<Exit> {
+    match command {
+        FilesCommand::Ls => files::list(common).await,
+        FilesCommand::Show { name } => files::show(common, &name).await,
+    }
+}
+
+pub(super) async fn replicas(common: &Common, ReplicasCommand::Ls: ReplicasCommand) -> anyhow::Result<Exit> {
+    keep::replicas(common).await
+}
+
+pub(super) async fn audit(common: &Common, command: AuditCommand) -> anyhow::Result<Exit> {
+    match command {
+        AuditCommand::Run { kind, replica, wait } => audit::run(common, kind, replica, wait).await,
+        AuditCommand::Status => audit::status(common).await,
+        AuditCommand::VerifyLog => keep::verify_log(common).await,
+        AuditCommand::Prove { name } => keep::prove(common, &name).await,
+    }
+}
+
+pub(super) async fn repair(common: &Common, args: RepairArgs) -> anyhow::Result<Exit> {
+    keep::repair(common, args.yes).await
+}
+
+pub(super) async fn archive(common: &Common, ArchiveCommand::Rebuild: ArchiveCommand) -> anyhow::Result<Exit> {
+    keep::rebuild(common).await
+}
+
+/// A field of an answer as text, `-` where it is absent.
+fn text(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Null => "-".to_owned(),
+        other => other.to_string(),
+    }
+}
