@@ -3,7 +3,7 @@
 //! Invariants:
 //! - A store method is a whole act. After `Ok` it is on disk, after an error nothing of it is; no transaction leaves
 //!   this crate.
-//! - Both engines behave alike. SQL is written once; [`dialect`] holds the few differences, and the conformance suite
+//! - Both engines behave alike. SQL is written once; `dialect.rs` holds the few differences, and the conformance suite
 //!   runs every method on both.
 //! - Every change by a person writes its line of the audit log in the same transaction.
 //! - Mutable rows carry an edition; a save made from an older one is refused.
@@ -36,7 +36,7 @@ mod work;
 mod writer;
 
 pub use audit::{Audit, AuditFilter, Record};
-pub use backup::{list_backups, prune_backups};
+pub use backup::{backup_due, list_backups, prune_backups};
 pub use error::Error;
 pub use nodes::{NewNode, Nodes};
 pub use open::{Db, Status};
