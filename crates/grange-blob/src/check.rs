@@ -54,7 +54,8 @@ pub(crate) fn received(
     if announced.algorithms().all(|algorithm| announced.get(algorithm) == sums.get(algorithm)) {
         Ok(())
     } else {
-        Err(Error::WrongChecksum { name: name.clone(), announced: *announced, received: *sums })
+        let (announced, received) = (Box::new(*announced), Box::new(*sums));
+        Err(Error::WrongChecksum { name: name.clone(), announced, received })
     }
 }
 
@@ -69,7 +70,8 @@ pub(crate) fn known(
     if known.same_as(given) {
         Ok(Stored { size, checksums: known, already: true })
     } else {
-        Err(Error::Conflict { name: name.clone(), place: place.to_owned(), known, given: *given })
+        let (known, given) = (Box::new(known), Box::new(*given));
+        Err(Error::Conflict { name: name.clone(), place: place.to_owned(), known, given })
     }
 }
 
@@ -84,7 +86,7 @@ pub(crate) fn read_back(
         return Ok(());
     }
     let (name, place) = (name.clone(), place.to_owned());
-    Err(Error::ReadBack { name, place, written: *written.1, read: read.1 })
+    Err(Error::ReadBack { name, place, written: Box::new(*written.1), read: Box::new(read.1) })
 }
 
 /// The strongest algorithm of a checksum that must decide.
@@ -104,5 +106,5 @@ pub(crate) fn removable(
         return Ok(());
     }
     let (name, place) = (name.clone(), place.to_owned());
-    Err(Error::OtherBytes { name, place, expected: *expected, found })
+    Err(Error::OtherBytes { name, place, expected: Box::new(*expected), found: Box::new(found) })
 }

@@ -1,5 +1,6 @@
 //! One suite for every backend. A case is a sentence about the port; the macro below runs each on all of them.
 
+use std::future::{Ready, ready};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,15 +30,15 @@ struct Bench {
 }
 
 impl Bench {
-    async fn memory() -> Option<Self> {
+    fn memory() -> Ready<Option<Self>> {
         let blob = Arc::new(Memory::new(Clock::system()));
-        Some(Self { blob, _node: None, folder: tempfile::tempdir().unwrap() })
+        ready(Some(Self { blob, _node: None, folder: tempfile::tempdir().unwrap() }))
     }
 
-    async fn disk() -> Option<Self> {
+    fn disk() -> Ready<Option<Self>> {
         let folder = tempfile::tempdir().unwrap();
         let blob = Arc::new(disk(&folder, &["one", "two"]));
-        Some(Self { blob, _node: None, folder })
+        ready(Some(Self { blob, _node: None, folder }))
     }
 
     async fn peer() -> Option<Self> {

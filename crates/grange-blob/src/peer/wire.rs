@@ -98,7 +98,7 @@ impl Fault {
         let place = place.to_owned();
         let refused = |text: String| Error::Refused { place: place.clone(), doing, status, reason: text };
         let Some(name) = name.cloned() else { return refused(self.text) };
-        match (self.code.as_str(), self.sums, self.sizes) {
+        match (self.code.as_str(), self.sums.map(|sums| sums.map(Box::new)), self.sizes) {
             ("blob-not-found", ..) => Error::NotFound { name, place },
             ("blob-conflict", Some([known, given]), _) => Error::Conflict { name, place, known, given },
             ("blob-wrong-checksum", Some([announced, received]), _) => {
@@ -126,19 +126,19 @@ mod tests {
     #[test]
     fn an_error_arrives_as_the_same_error() {
         let name: FileName = "a".parse().unwrap();
-        let sums = Checksums::default();
+        let sums = || Box::new(Checksums::default());
         let (place, n) = ("there".to_owned(), || name.clone());
         for error in [
             Error::NotFound { name: n(), place: place.clone() },
-            Error::Conflict { name: n(), place: place.clone(), known: sums, given: sums },
-            Error::WrongChecksum { name: n(), announced: sums, received: sums },
+            Error::Conflict { name: n(), place: place.clone(), known: sums(), given: sums() },
+            Error::WrongChecksum { name: n(), announced: sums(), received: sums() },
             Error::WrongSize { name: n(), announced: 1, received: 2 },
-            Error::OtherBytes { name: n(), place: place.clone(), expected: sums, found: sums },
+            Error::OtherBytes { name: n(), place: place.clone(), expected: sums(), found: sums() },
             Error::NoChecksum { name: n() },
             Error::Full { name: n(), place: place.clone(), needed: Some(3) },
             Error::Full { name: n(), place: place.clone(), needed: None },
             Error::ReadOnly { place: place.clone() },
-            Error::ReadBack { name: n(), place: place.clone(), written: sums, read: sums },
+            Error::ReadBack { name: n(), place: place.clone(), written: sums(), read: sums() },
         ] {
             let (status, fault) = Fault::of(&error);
             assert!(!status.is_success());
