@@ -24,7 +24,11 @@ pub(crate) struct Bed {
 
 pub(crate) fn settings() -> Settings {
     // Whatever failed is due again at once.
-    Settings { retry_first: Period::from_millis(0), retry_most: Period::from_millis(0), ..Settings::default() }
+    Settings {
+        retry_first: Period::from_millis(0),
+        retry_most: Period::from_millis(0),
+        ..Settings::default()
+    }
 }
 
 pub(crate) async fn database(dir: &Path, clock: &Clock) -> Db {

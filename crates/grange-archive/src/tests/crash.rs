@@ -85,13 +85,15 @@ fn killed_after(lines: usize, moments: u64, dir: &Path, round: usize) -> Vec<Str
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_random_moments_nothing_acknowledged_is_lost_and_nothing_doubled() {
-    let rounds = std::env::var("GRANGE_CRASH_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS);
+    let rounds =
+        std::env::var("GRANGE_CRASH_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS);
     let dir = TempDir::new().unwrap();
     let mut stored = BTreeMap::new();
     for round in 0..rounds {
         let (lines, moments) = (rand::rng().random_range(1..6), rand::rng().random_range(0..30_000));
         let folder = dir.path().to_owned();
-        let words = tokio::task::spawn_blocking(move || killed_after(lines, moments, &folder, round)).await.unwrap();
+        let words =
+            tokio::task::spawn_blocking(move || killed_after(lines, moments, &folder, round)).await.unwrap();
         stored.extend(words.into_iter().map(|name| (name, round)));
     }
     let bed = Bed::on(dir, quick()).await;
@@ -101,9 +103,13 @@ async fn killed_at_random_moments_nothing_acknowledged_is_lost_and_nothing_doubl
         bed.archive.db().work().counts(grange_db::STORE_WORK).await.unwrap() == grange_db::Counts::default()
     })
     .await;
-    let files = bed.archive.list(&grange_db::FileFilter { limit: 100_000, ..Default::default() }).await.unwrap();
+    let files =
+        bed.archive.list(&grange_db::FileFilter { limit: 100_000, ..Default::default() }).await.unwrap();
     for name in stored.keys() {
-        assert!(files.iter().any(|status| status.file.name.as_str() == name), "{name} was acknowledged and is lost");
+        assert!(
+            files.iter().any(|status| status.file.name.as_str() == name),
+            "{name} was acknowledged and is lost"
+        );
     }
     for status in &files {
         let name = status.file.name.as_str();

@@ -94,7 +94,8 @@ async fn a_file_edited_together_with_its_journal_line_is_never_believed() {
     let (_, forged) = crate::digest::sum_file(&copy, grange_model::Algorithm::ALL).await.unwrap();
     let mut text = before.clone();
     for algorithm in grange_model::Algorithm::ALL {
-        let hex = |sums: &grange_model::Checksums| data_encoding::HEXLOWER.encode(sums.get(*algorithm).unwrap());
+        let hex =
+            |sums: &grange_model::Checksums| data_encoding::HEXLOWER.encode(sums.get(*algorithm).unwrap());
         text = text.replace(&hex(&status.file.checksums), &hex(&forged));
     }
     assert_ne!(text, before);
@@ -158,7 +159,8 @@ async fn a_corrupt_copy_leaves_its_place_only_with_two_pairs_of_eyes() {
     assert_eq!(error.code(), "archive-same-person");
     let wrong = Second::Credential("guess".to_owned());
     let name = named(&file(0));
-    let bad = bed.archive.replica("one").unwrap().checksum(&name, grange_model::Algorithm::Sha512).await.unwrap();
+    let bad =
+        bed.archive.replica("one").unwrap().checksum(&name, grange_model::Algorithm::Sha512).await.unwrap();
     let crate::replica::Answer::Sums(bad) = bad else { panic!("{bad:?}") };
     let error = bed.archive.correct("one", &name, &bad, &wrong, &anna()).await.unwrap_err();
     assert_eq!((error.code(), bed.attic("one")), ("archive-credential", 0));

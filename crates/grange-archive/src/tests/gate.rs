@@ -43,7 +43,12 @@ impl Gate {
 
 #[async_trait]
 impl Blob for Gate {
-    async fn put(&self, name: &FileName, source: Source<'_>, expected: Option<&Checksums>) -> Result<Stored, Error> {
+    async fn put(
+        &self,
+        name: &FileName,
+        source: Source<'_>,
+        expected: Option<&Checksums>,
+    ) -> Result<Stored, Error> {
         self.open()?;
         self.puts.fetch_add(1, Ordering::SeqCst);
         self.inner.put(name, source, expected).await

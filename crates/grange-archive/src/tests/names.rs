@@ -6,7 +6,8 @@ use grange_model::FileName;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_names_are_refused_and_odd_ones_are_stored_safely() {
     let long = "x".repeat(300);
-    let refused = ["..", ".", "../a", "a/b", "/etc/passwd", "a\\b", "a\0b", "a\nb", "", "A\u{30a}", " a", "a ", &long];
+    let refused =
+        ["..", ".", "../a", "a/b", "/etc/passwd", "a\\b", "a\0b", "a\nb", "", "A\u{30a}", " a", "a ", &long];
     let mut count = 0;
     for name in refused {
         assert!(name.parse::<FileName>().is_err(), "{name:?}");
@@ -18,7 +19,13 @@ async fn hostile_names_are_refused_and_odd_ones_are_stored_safely() {
     let stored = ["a..b", "a b", "Å.warc", "名前.warc", "a'b\"c;--", "%2e%2e", "{now}$1", "a&b<c>", &full];
     for (n, name) in stored.iter().enumerate() {
         let bytes = format!("content {n}");
-        assert!(bed.archive.store_reader(bytes.as_bytes(), &crate::Store::new(named(name), "anna")).await.unwrap().stored);
+        assert!(
+            bed.archive
+                .store_reader(bytes.as_bytes(), &crate::Store::new(named(name), "anna"))
+                .await
+                .unwrap()
+                .stored
+        );
         let dest = bed.dir.path().join(format!("dest-{n}"));
         bed.archive.get(&named(name), &dest).await.unwrap();
         assert_eq!(std::fs::read_to_string(dest).unwrap(), bytes, "{name}");

@@ -14,7 +14,8 @@ async fn rows_are_made_again_from_the_replicas_and_contradictions_are_told() {
     for name in ["grange.db", "grange.db-wal", "grange.db-shm"] {
         let _ = std::fs::remove_file(dir.path().join(name));
     }
-    let at = |replica: &str, n: usize| dir.path().join("replicas").join(replica).join("filedir").join(file(n));
+    let at =
+        |replica: &str, n: usize| dir.path().join("replicas").join(replica).join("filedir").join(file(n));
     let overwrite = |path: std::path::PathBuf, bytes: &[u8]| {
         std::fs::remove_file(&path).unwrap();
         std::fs::write(path, bytes).unwrap();
@@ -28,7 +29,10 @@ async fn rows_are_made_again_from_the_replicas_and_contradictions_are_told() {
     let rebuilt = bed.archive.rebuild("anna").await.unwrap();
     assert_eq!((rebuilt.found, rebuilt.entered, rebuilt.incomplete), (8, 7, 2), "{rebuilt:?}");
     assert_eq!(rebuilt.conflicts.len(), 1);
-    assert_eq!((rebuilt.conflicts[0].name.as_str(), rebuilt.conflicts[0].answers.len()), (file(2).as_str(), 3));
+    assert_eq!(
+        (rebuilt.conflicts[0].name.as_str(), rebuilt.conflicts[0].answers.len()),
+        (file(2).as_str(), 3)
+    );
     assert_eq!(bed.archive.status(&named(&file(2))).await.unwrap(), None, "not guessed");
     let after = bed.archive.status(&named(&file(3))).await.unwrap().unwrap();
     assert_eq!((after.file.checksums, after.file.size), (before.file.checksums, before.file.size));

@@ -20,7 +20,10 @@ async fn a_store_is_proven_on_every_replica_and_a_second_one_changes_nothing() {
     assert_eq!(&bed.archive.read_at(&named("a.warc.gz"), 1, 3).await.unwrap()[..], b"ell");
     assert_eq!(bed.archive.read_at(&named("a.warc.gz"), 9, 3).await.unwrap().len(), 0);
     let status = bed.archive.status(&named("a.warc.gz")).await.unwrap().unwrap();
-    assert!(status.holdings.iter().all(|one| one.state == UploadState::UploadCompleted) && status.holdings.len() == 3);
+    assert!(
+        status.holdings.iter().all(|one| one.state == UploadState::UploadCompleted)
+            && status.holdings.len() == 3
+    );
     assert_eq!(bed.events(LogEvent::Stored).await, 1);
     assert_eq!(bed.archive.status(&named("b")).await.unwrap(), None);
     let error = bed.archive.get(&named("b"), &bed.dir.path().join("b")).await.unwrap_err();
@@ -55,7 +58,10 @@ async fn a_replica_that_is_away_heals_later_and_nothing_proven_is_sent_again() {
         assert!(bed.archive.status(&named(&file(n))).await.unwrap().unwrap().proven());
     }
     assert_eq!(bed.events(LogEvent::Stored).await, 5);
-    assert_eq!(bed.archive.db().work().counts(grange_db::STORE_WORK).await.unwrap(), grange_db::Counts::default());
+    assert_eq!(
+        bed.archive.db().work().counts(grange_db::STORE_WORK).await.unwrap(),
+        grange_db::Counts::default()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -138,7 +144,10 @@ async fn a_replica_that_the_settings_forgot_stops_the_start_and_a_new_one_is_fil
     more.replicas.insert("four".parse().unwrap(), crate::ReplicaSettings::default());
     let archive = Archive::open(parts(bed.dir.path(), db, &clock, more)).await.unwrap();
     let overview = archive.overview().await.unwrap();
-    assert_eq!((overview[3].replica.name.as_str(), overview[3].completed, overview[3].started), ("four", 0, 3));
+    assert_eq!(
+        (overview[3].replica.name.as_str(), overview[3].completed, overview[3].started),
+        ("four", 0, 3)
+    );
     for n in 0..3 {
         let path = bed.source(&file(n), &content(n));
         let outcome = archive.store(&path, &Store::new(named(&file(n)), anna().who)).await.unwrap();

@@ -1,15 +1,15 @@
 //! What the tables of the archive promise: files, holdings, checks, repairs, the log.
 
 use grange_model::{
-    Actor, AuditKind, AuditState, Checksums, FileName, LogEvent, LogRecord, Md5, Presence, RepairKind, RepairState,
-    ReplicaKind, Sha512, UploadState, Verdict,
+    Actor, AuditKind, AuditState, Checksums, FileName, LogEvent, LogRecord, Md5, Presence, RepairKind,
+    RepairState, ReplicaKind, Sha512, UploadState, Verdict,
 };
 use serde_json::json;
 
 use super::{Bed, LONG, SHORT, anna, on_both_engines};
 use crate::{
-    AUDIT_WORK, Adopted, Begun, Claim, Confirmed, Declared, FileFilter, Found, HoldingChange, NewFile, NewRepair, Page,
-    ReplicaRow, STORE_WORK, Seen, Trouble, Votes, deciding,
+    AUDIT_WORK, Adopted, Begun, Claim, Confirmed, Declared, FileFilter, Found, HoldingChange, NewFile,
+    NewRepair, Page, ReplicaRow, STORE_WORK, Seen, Trouble, Votes, deciding,
 };
 
 on_both_engines! {
@@ -55,7 +55,11 @@ fn record(event: LogEvent, text: &str) -> LogRecord {
 }
 
 async fn three(bed: &Bed) -> Vec<ReplicaRow> {
-    let kinds = [("one", ReplicaKind::Bitarchive), ("two", ReplicaKind::Bitarchive), ("three", ReplicaKind::Checksum)];
+    let kinds = [
+        ("one", ReplicaKind::Bitarchive),
+        ("two", ReplicaKind::Bitarchive),
+        ("three", ReplicaKind::Checksum),
+    ];
     let wanted = kinds.iter().map(|(name, kind)| (name.parse().unwrap(), *kind)).collect();
     match bed.db.replicas().declare(wanted).await.unwrap() {
         Declared::Replicas(rows) => rows,
@@ -67,7 +71,10 @@ async fn three(bed: &Bed) -> Vec<ReplicaRow> {
 async fn adopted(bed: &Bed, replicas: &[ReplicaRow], files: u8, other: &[(u8, usize, Option<u8>)]) {
     let file = |n: u8| {
         let answer = |(index, row): (usize, &ReplicaRow)| {
-            let byte = other.iter().find(|(f, r, _)| (*f, *r) == (n, index)).map_or(Some(n), |(_, _, byte)| *byte)?;
+            let byte = other
+                .iter()
+                .find(|(f, r, _)| (*f, *r) == (n, index))
+                .map_or(Some(n), |(_, _, byte)| *byte)?;
             Some((row.id, deciding(&sums(byte))))
         };
         let held = replicas.iter().enumerate().filter_map(answer).collect();
@@ -106,7 +113,9 @@ async fn replicas_are_declared_once_and_an_undeclared_one_is_told(bed: &Bed) {
     assert_eq!(left, rows, "one is of another kind, the others are not there");
     let mut four: Vec<_> = rows.iter().map(|row| (row.name.clone(), row.kind)).collect();
     four.push(("four".parse().unwrap(), ReplicaKind::Bitarchive));
-    assert!(matches!(bed.db.replicas().declare(four).await.unwrap(), Declared::Replicas(rows) if rows.len() == 4));
+    assert!(
+        matches!(bed.db.replicas().declare(four).await.unwrap(), Declared::Replicas(rows) if rows.len() == 4)
+    );
     let status = bed.db.files().get(&name("a")).await.unwrap().unwrap();
     assert_eq!(status.holdings.len(), 4, "a new replica has a row for every file");
     assert_eq!(bed.db.files().count().await.unwrap(), 1);
@@ -191,7 +200,18 @@ async fn the_overview_counts_what_the_rows_say(bed: &Bed) {
         .await
         .unwrap()
         .iter()
-        .map(|one| (one.files, one.bytes, one.completed, one.started, one.failed, one.missing, one.corrupt, one.undecided))
+        .map(|one| {
+            (
+                one.files,
+                one.bytes,
+                one.completed,
+                one.started,
+                one.failed,
+                one.missing,
+                one.corrupt,
+                one.undecided,
+            )
+        })
         .collect();
     assert_eq!(
         told,
@@ -290,7 +310,10 @@ async fn a_check_of_a_replica_that_lost_everything_goes_on_in_stretches(bed: &Be
     let last = Seen { size: 1, ..seen("g05199", Some(1)) };
     let turned =
         bed.db.audits().turn_page(&claim, Page { seen: vec![last.clone()], ..page.clone() }).await.unwrap();
-    assert_eq!((turned.position.as_deref(), turned.found.missing, turned.found.ok), (Some("g04999"), 5_000, 0));
+    assert_eq!(
+        (turned.position.as_deref(), turned.found.missing, turned.found.ok),
+        (Some("g04999"), 5_000, 0)
+    );
     let rest = Page { after: turned.position, seen: vec![last], ..page };
     let turned = bed.db.audits().turn_page(&claim, rest).await.unwrap();
     assert_eq!((turned.position, turned.found.missing, turned.found.ok), (None, 199, 1));
@@ -317,10 +340,15 @@ async fn one_check_of_a_kind_runs_at_a_time_and_ends_once(bed: &Bed) {
 async fn the_vote_over_all_decides_ties_and_absences(bed: &Bed) {
     let rows = three(bed).await;
     let other = [
-        (1, 0, Some(90)),                   // outvoted
-        (2, 0, Some(90)), (2, 1, Some(90)), // two against two
-        (3, 0, None), (3, 1, None), (3, 2, None),
-        (4, 0, Some(90)), (4, 1, Some(90)), (4, 2, Some(90)), // the record is outvoted
+        (1, 0, Some(90)), // outvoted
+        (2, 0, Some(90)),
+        (2, 1, Some(90)), // two against two
+        (3, 0, None),
+        (3, 1, None),
+        (3, 2, None),
+        (4, 0, Some(90)),
+        (4, 1, Some(90)),
+        (4, 2, Some(90)), // the record is outvoted
     ];
     adopted(bed, &rows, 6, &other).await;
     let votes = bed.db.audits().vote_all().await.unwrap();
@@ -349,15 +377,22 @@ async fn a_repair_wants_a_second_person(bed: &Bed) {
     let repairs = bed.db.repairs();
     let row = repairs.ask(new.clone(), &anna()).await.unwrap();
     assert_eq!((row.state, row.asked_by.as_str()), (RepairState::Waiting, "anna"));
-    assert_eq!(repairs.ask(new.clone(), &Actor::new("bert", "web")).await.unwrap().id, row.id, "one at a time");
+    assert_eq!(
+        repairs.ask(new.clone(), &Actor::new("bert", "web")).await.unwrap().id,
+        row.id,
+        "one at a time"
+    );
     assert!(matches!(repairs.confirm(row.id, &anna()).await.unwrap(), Confirmed::SamePerson(_)));
-    let Confirmed::Yes(row) = repairs.confirm(row.id, &Actor::new("bert", "web")).await.unwrap() else { panic!() };
+    let Confirmed::Yes(row) = repairs.confirm(row.id, &Actor::new("bert", "web")).await.unwrap() else {
+        panic!()
+    };
     assert_eq!((row.state, row.confirmed_by.as_deref()), (RepairState::Confirmed, Some("bert")));
     let row = repairs.end(row.id, None, vec![record(LogEvent::Repaired, "f0")]).await.unwrap();
     assert_eq!(row.state, RepairState::Done);
     assert_eq!(repairs.list(Some(RepairState::Waiting), 9).await.unwrap(), []);
     assert_eq!(repairs.list(None, 9).await.unwrap(), [row.clone()]);
-    let second = repairs.ask(NewRepair { confirmed_by: Some("key".to_owned()), ..new }, &anna()).await.unwrap();
+    let second =
+        repairs.ask(NewRepair { confirmed_by: Some("key".to_owned()), ..new }, &anna()).await.unwrap();
     assert!(second.id != row.id && second.state == RepairState::Confirmed);
     assert_eq!(bed.db.logbook().size().await.unwrap(), 1);
 }
@@ -387,7 +422,11 @@ async fn the_log_grows_without_gaps_also_when_many_append(bed: &Bed) {
         signature: "cc".to_owned(),
     };
     bed.db.logbook().save_checkpoint(mark.clone()).await.unwrap();
-    bed.db.logbook().save_checkpoint(crate::Checkpoint { root: "dd".to_owned(), ..mark.clone() }).await.unwrap();
+    bed.db
+        .logbook()
+        .save_checkpoint(crate::Checkpoint { root: "dd".to_owned(), ..mark.clone() })
+        .await
+        .unwrap();
     assert_eq!(bed.db.logbook().checkpoints().await.unwrap(), [mark]);
 }
 

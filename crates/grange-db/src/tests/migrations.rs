@@ -11,8 +11,8 @@ use crate::{Db, Settings};
 
 /// What the next release might bring.
 const NEXT: Step = Step {
-    number: 4,
-    name: "0004_next",
+    number: 5,
+    name: "0005_next",
     sqlite: "CREATE TABLE next (id TEXT NOT NULL PRIMARY KEY) STRICT;",
     postgres: "CREATE TABLE next (id TEXT NOT NULL PRIMARY KEY);",
 };
@@ -46,9 +46,9 @@ async fn an_older_file_is_migrated_after_a_copy() {
     let status = Db::status(&settings, dir.path()).await.unwrap();
     assert_eq!(
         (status.engine.as_str(), status.step, status.step_known),
-        ("sqlite", 2, 3)
+        ("sqlite", 2, 4)
     );
-    assert_eq!(status.pending, ["0003_work"]);
+    assert_eq!(status.pending, ["0003_work", "0004_archive"]);
     let new = Db::open(&settings, dir.path(), clock.clone()).await.unwrap();
     assert_eq!(new.work().counts("x").await.unwrap().ready, 0);
     assert_eq!(
@@ -100,7 +100,7 @@ async fn a_newer_file_is_refused_and_kept() {
     assert_eq!(error.code(), "db-newer");
     let text = error.to_string();
     assert!(
-        text.contains("was made by a newer Grange (step 4, this program knows 3)"),
+        text.contains("was made by a newer Grange (step 5, this program knows 4)"),
         "{text}"
     );
     assert_eq!(
@@ -137,12 +137,12 @@ async fn a_changed_step_is_refused() {
 async fn a_step_that_fails_leaves_the_one_before() {
     let (dir, settings) = (TempDir::new().unwrap(), Settings::default());
     let mut steps = next_release();
-    steps[3].sqlite = "CREATE TABLE next (id TEXT); INSERT INTO nowhere VALUES (1);";
+    steps[4].sqlite = "CREATE TABLE next (id TEXT); INSERT INTO nowhere VALUES (1);";
     let error = Db::open_with(&settings, dir.path(), Clock::system(), &steps)
         .await
         .unwrap_err();
     assert_eq!(error.code(), "db-migration-failed");
-    assert_eq!(Db::status(&settings, dir.path()).await.unwrap().step, 3);
+    assert_eq!(Db::status(&settings, dir.path()).await.unwrap().step, 4);
     let db = Db::open_with(&settings, dir.path(), Clock::system(), &next_release())
         .await
         .unwrap();
@@ -164,13 +164,13 @@ async fn postgres_is_migrated_only_when_told() {
     assert!(
         error
             .to_string()
-            .ends_with("is at step 0 and this program needs 3: run `grange db migrate`"),
+            .ends_with("is at step 0 and this program needs 4: run `grange db migrate`"),
         "{error}"
     );
     let status = Db::status(&settings, dir.path()).await.unwrap();
     assert_eq!(
         (status.engine.as_str(), status.step, status.pending.len()),
-        ("postgres", 0, 3)
+        ("postgres", 0, 4)
     );
     Db::migrate_with(&settings, dir.path(), &clock, &STEPS[..1])
         .await
@@ -190,7 +190,7 @@ async fn postgres_is_migrated_only_when_told() {
     );
     let mut taken = [a.unwrap(), b.unwrap(), c.unwrap()].concat();
     taken.sort();
-    assert_eq!(taken, ["0002_people", "0003_work"]);
+    assert_eq!(taken, ["0002_people", "0003_work", "0004_archive"]);
     Db::open(&settings, dir.path(), clock.clone())
         .await
         .unwrap()
