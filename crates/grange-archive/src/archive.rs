@@ -102,14 +102,17 @@ impl Archive {
             let keeps = match row.kind {
                 ReplicaKind::Bitarchive => {
                     let nodes = places.remove(&row.name).filter(|nodes| !nodes.is_empty());
-                    let missing = || Error::Settings { reason: format!("the replica {} was not opened", row.name) };
+                    let missing =
+                        || Error::Settings { reason: format!("the replica {} was not opened", row.name) };
                     Keeps::Bytes(nodes.ok_or_else(missing)?)
                 }
                 ReplicaKind::Checksum => {
                     let place = at(&row.name, &settings.replicas[&row.name].at).remove(0);
-                    let folder = folders(&place, &data_dir).and_then(|mut folders| folders.pop()).ok_or_else(
-                        || Error::Settings { reason: format!("{place}: a checksum replica is file:FOLDER") },
-                    )?;
+                    let folder = folders(&place, &data_dir)
+                        .and_then(|mut folders| folders.pop())
+                        .ok_or_else(|| Error::Settings {
+                            reason: format!("{place}: a checksum replica is file:FOLDER"),
+                        })?;
                     let opened = folder.clone();
                     Keeps::Sums(Arc::new(blocking(move || Journal::open(&opened)).await?), folder)
                 }

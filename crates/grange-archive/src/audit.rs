@@ -20,7 +20,12 @@ const REST: Duration = Duration::from_secs(5 * 60);
 
 impl Archive {
     /// Asks for a check of one replica. It runs in whatever process does the archive's work.
-    pub async fn start_audit(&self, replica: &str, kind: AuditKind, actor: &Actor) -> Result<AuditRow, Error> {
+    pub async fn start_audit(
+        &self,
+        replica: &str,
+        kind: AuditKind,
+        actor: &Actor,
+    ) -> Result<AuditRow, Error> {
         let replica = self.replica(replica)?;
         let row = self.0.db.audits().start(replica.row.id, kind, actor).await?;
         self.0.hint.wake();
@@ -141,7 +146,10 @@ impl Archive {
             let (listed, next) = replica.list(from.as_ref(), self.0.settings.check_page as usize).await?;
             let seen = match audit.kind {
                 AuditKind::Checksum => self.summed(replica, listed).await?,
-                _ => listed.into_iter().map(|one| Seen { name: one.name, size: one.size, checksum: None }).collect(),
+                _ => listed
+                    .into_iter()
+                    .map(|one| Seen { name: one.name, size: one.size, checksum: None })
+                    .collect(),
             };
             let page = Page {
                 audit: id,
@@ -156,7 +164,8 @@ impl Archive {
             };
             let turned = self.0.db.audits().turn_page(claim, page).await?;
             if turned.found.undecided > 0 {
-                let reason = format!("{} copies are undecided: equally many say otherwise", turned.found.undecided);
+                let reason =
+                    format!("{} copies are undecided: equally many say otherwise", turned.found.undecided);
                 self.notify(&format!("replica {}", replica.name()), &reason).await;
             }
             match turned.position {

@@ -37,7 +37,13 @@ impl Archive {
             };
             let agree = ours.is_some() && ours == theirs;
             let detail = json!({ "peer": peer.name(), "salt": HEXLOWER.encode(&salt), "agree": agree });
-            records.push(self.record(LogEvent::Challenged, &status, Some(replica.name()), &audit.asked_by, detail));
+            records.push(self.record(
+                LogEvent::Challenged,
+                &status,
+                Some(replica.name()),
+                &audit.asked_by,
+                detail,
+            ));
             if !agree {
                 failed.push(status.file.name.clone());
             }
@@ -46,7 +52,8 @@ impl Archive {
             // Which of the two is wrong is for the vote to say.
             self.recheck(name, &audit.asked_by).await?;
         }
-        let error = (!failed.is_empty()).then(|| format!("{} challenges were answered differently", failed.len()));
+        let error =
+            (!failed.is_empty()).then(|| format!("{} challenges were answered differently", failed.len()));
         if let Some(error) = &error {
             self.notify(&format!("replica {}", replica.name()), error).await;
         }

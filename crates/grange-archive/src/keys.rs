@@ -26,7 +26,8 @@ impl SigningKey {
                     .map_err(|error| broken(format!("it is not an Ed25519 key in PKCS#8 ({error})")))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let key = Ed25519KeyPair::generate().map_err(|_| broken("no key could be made".to_owned()))?;
+                let key =
+                    Ed25519KeyPair::generate().map_err(|_| broken("no key could be made".to_owned()))?;
                 let pkcs8 = key.to_pkcs8().map_err(|_| broken("the new key cannot be written".to_owned()))?;
                 if let Some(folder) = path.parent() {
                     std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;

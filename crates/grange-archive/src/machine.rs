@@ -199,8 +199,7 @@ mod tests {
     }
 
     fn turns() -> impl Strategy<Value = Vec<Turn>> {
-        let turn =
-            prop_oneof![4 => Just(Turn::Well), 2 => Just(Turn::Away), 2 => Just(Turn::Killed), 1 => Just(Turn::Lost)];
+        let turn = prop_oneof![4 => Just(Turn::Well), 2 => Just(Turn::Away), 2 => Just(Turn::Killed), 1 => Just(Turn::Lost)];
         prop::collection::vec(turn, 0..40)
     }
 

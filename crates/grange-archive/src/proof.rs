@@ -106,8 +106,8 @@ pub fn check_proof(
     let mut records = Vec::new();
     for leaf in &proof.leaves {
         tree::check_inclusion(&leaf.body, leaf.number, &leaf.path, mark.size, &mark.root)?;
-        let record: LogRecord =
-            serde_json::from_str(&leaf.body).map_err(|error| bad(format!("leaf {}: {error}", leaf.number)))?;
+        let record: LogRecord = serde_json::from_str(&leaf.body)
+            .map_err(|error| bad(format!("leaf {}: {error}", leaf.number)))?;
         if record.name.as_deref() != Some(proof.name.as_str()) {
             return Err(bad(format!("leaf {} is about another file", leaf.number)));
         }

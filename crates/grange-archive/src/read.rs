@@ -69,7 +69,10 @@ impl Archive {
                     Ok(opened) if opened.size == status.file.size => {
                         let (size, checksums) = (status.file.size, status.file.checksums);
                         let replica = replica.name().to_owned();
-                        return Ok((opened, Got { name: name.clone(), size, checksums, replica, passed_over }));
+                        return Ok((
+                            opened,
+                            Got { name: name.clone(), size, checksums, replica, passed_over },
+                        ));
                     }
                     Ok(opened) => format!("it has {} bytes", opened.size),
                     Err(error) => Chain(&error).to_string(),
@@ -142,8 +145,9 @@ impl Archive {
         let opened = replica.get(&file.name).await.map_err(|error| copy(Chain(&error).to_string()))?;
         let algorithm = file.checksums.strongest().map(|(algorithm, _)| algorithm);
         let sums = Sums::new(algorithm.as_slice());
-        let mut dest =
-            tokio::fs::File::create(aside).await.map_err(|error| Fetch::Local(Error::io("write", aside)(error)))?;
+        let mut dest = tokio::fs::File::create(aside)
+            .await
+            .map_err(|error| Fetch::Local(Error::io("write", aside)(error)))?;
         let (size, found) =
             copy_summed(opened, &mut dest, sums).await.map_err(|error| copy(error.to_string()))?;
         if size != file.size || !found.same_as(&file.checksums) {
@@ -174,7 +178,6 @@ enum Fetch {
 }
 
 fn no_copy(name: &FileName, passed_over: &[String]) -> Error {
-    let reason =
-        if passed_over.is_empty() { "no replica has it".to_owned() } else { passed_over.join("; ") };
+    let reason = if passed_over.is_empty() { "no replica has it".to_owned() } else { passed_over.join("; ") };
     Error::NoCopy { name: name.clone(), reason }
 }

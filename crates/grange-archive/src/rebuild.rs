@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use grange_base::Chain;
 use grange_db::{Adopted, deciding};
-use grange_model::{Checksums, FileName, LogEvent, LogRecord, Presence};
 use grange_model::{Ballot, Decision, vote};
+use grange_model::{Checksums, FileName, LogEvent, LogRecord, Presence};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -68,7 +68,8 @@ impl Archive {
                         let (checksum, size) = (Some(deciding(&file.checksums)), Some(file.size));
                         let detail = json!({ "copies": file.held.len() });
                         records.push(self.rebuilt_record(Some(name.to_string()), checksum, size, by, detail));
-                        let wrong = file.held.iter().filter(|(_, said)| *said != deciding(&file.checksums)).count();
+                        let wrong =
+                            file.held.iter().filter(|(_, said)| *said != deciding(&file.checksums)).count();
                         rebuilt.incomplete += (self.0.replicas.len() - file.held.len() + wrong) as u64;
                         adopted.push(file);
                     }
@@ -185,7 +186,9 @@ impl Archive {
         };
         let ballots: Vec<_> = answers.iter().map(ballot).collect();
         // No record speaks here, so its voice goes to the first copy and decides nothing by itself.
-        let outcome = ballots.split_first().map(|(first, rest)| vote(first.checksum.as_deref().unwrap_or_default(), rest));
+        let outcome = ballots
+            .split_first()
+            .map(|(first, rest)| vote(first.checksum.as_deref().unwrap_or_default(), rest));
         let winner = outcome
             .filter(|outcome| outcome.decision != Decision::Tied)
             .map(|outcome| outcome.winner.unwrap_or_else(|| answers[0].1.clone()))
@@ -198,14 +201,21 @@ impl Archive {
                 .collect(),
         };
         let Some(winner) = winner else { return Ok(Err(told())) };
-        let Some((best, _)) = answers.iter().find(|(_, said)| *said == winner) else { return Ok(Err(told())) };
+        let Some((best, _)) = answers.iter().find(|(_, said)| *said == winner) else {
+            return Ok(Err(told()));
+        };
         let checksums = self.all_checksums(name, &winner, copies).await?;
         let held = answers.iter().map(|(copy, said)| (self.0.replicas[copy.replica].row.id, said.clone()));
         Ok(Ok(Adopted { name: name.clone(), size: best.size, checksums, held: held.collect() }))
     }
 
     /// Every checksum that can be had: the journal's, or computed anew.
-    async fn all_checksums(&self, name: &FileName, winner: &str, copies: &[Copy]) -> Result<Checksums, Error> {
+    async fn all_checksums(
+        &self,
+        name: &FileName,
+        winner: &str,
+        copies: &[Copy],
+    ) -> Result<Checksums, Error> {
         let decides: Checksums = winner.parse().unwrap_or_default();
         for copy in copies {
             if let Keeps::Sums(journal, _) = &self.0.replicas[copy.replica].keeps

@@ -51,7 +51,8 @@ impl Archive {
     /// at first use where the settings name no file.
     pub fn credential(&self, replica: &str) -> Result<String, Error> {
         let replica = self.replica(replica)?;
-        let named = self.0.settings.replicas.get(&replica.row.name).and_then(|one| one.credential_file.clone());
+        let named =
+            self.0.settings.replicas.get(&replica.row.name).and_then(|one| one.credential_file.clone());
         let made = named.is_none();
         let path = named.unwrap_or_else(|| format!("secrets/replica-{}.credential", replica.name()).into());
         let path = self.0.data_dir.join(path);
@@ -73,7 +74,9 @@ impl Archive {
                 let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
                 match file.and_then(|mut file| writeln!(file, "{secret}")) {
                     Ok(()) => Ok(secret),
-                    Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => self.credential(replica.name()),
+                    Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                        self.credential(replica.name())
+                    }
                     Err(error) => Err(Error::io("write", &path)(error)),
                 }
             }
@@ -132,9 +135,12 @@ impl Archive {
         let act = async {
             match answer {
                 Answer::Sums(sums) => replica.remove(name, &sums).await?,
-                Answer::Unreadable if !replica.keeps_bytes() => replica.remove(name, &Checksums::default()).await?,
+                Answer::Unreadable if !replica.keeps_bytes() => {
+                    replica.remove(name, &Checksums::default()).await?
+                }
                 Answer::Unreadable => {
-                    let reason = format!("the copy on {} cannot be read nor moved: look at its disk", replica.name());
+                    let reason =
+                        format!("the copy on {} cannot be read nor moved: look at its disk", replica.name());
                     return Err(Error::NoCopy { name: name.clone(), reason });
                 }
                 Answer::Missing => {}

@@ -54,7 +54,14 @@ impl Archive {
                     for (replica, kind) in self.troubled(status, trouble) {
                         let one = if dry_run {
                             let (name, replica) = (status.file.name.clone(), replica.name().to_owned());
-                            Repaired { name, replica, kind, repair: None, state: RepairState::Waiting, error: None }
+                            Repaired {
+                                name,
+                                replica,
+                                kind,
+                                repair: None,
+                                state: RepairState::Waiting,
+                                error: None,
+                            }
                         } else {
                             told(&self.repair(status, replica, kind, actor, &second(replica)).await?)
                         };
@@ -83,8 +90,11 @@ impl Archive {
     ) -> Result<Option<RepairRow>, Error> {
         let replica = self.replica(replica)?;
         let status = self.recheck(name, &actor.who).await?;
-        let mut troubles = [Trouble::Missing, Trouble::Corrupt].into_iter().flat_map(|one| self.troubled(&status, one));
-        let Some((replica, kind)) = troubles.find(|(one, _)| one.row.id == replica.row.id) else { return Ok(None) };
+        let mut troubles =
+            [Trouble::Missing, Trouble::Corrupt].into_iter().flat_map(|one| self.troubled(&status, one));
+        let Some((replica, kind)) = troubles.find(|(one, _)| one.row.id == replica.row.id) else {
+            return Ok(None);
+        };
         self.repair(&status, replica, kind, actor, second).await.map(Some)
     }
 
@@ -175,7 +185,8 @@ impl Archive {
     /// Makes what is missing again from a proven copy.
     async fn reestablish(&self, status: &FileStatus, by: &str) -> Result<FileStatus, Error> {
         loop {
-            let begun = self.0.db.files().begin(again(status), &self.0.owner, self.0.settings.lease.0).await?;
+            let begun =
+                self.0.db.files().begin(again(status), &self.0.owner, self.0.settings.lease.0).await?;
             match begun {
                 Begun::Claimed(fresh, claim) => {
                     self.held(&claim, self.drive(&fresh, &claim, None, by)).await?;

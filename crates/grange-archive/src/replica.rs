@@ -149,7 +149,11 @@ impl Replica {
                 if added {
                     Ok(())
                 } else {
-                    Err(Error::NotThatBad { name: name.clone(), replica: self.name().to_owned(), found: found() })
+                    Err(Error::NotThatBad {
+                        name: name.clone(),
+                        replica: self.name().to_owned(),
+                        found: found(),
+                    })
                 }
             }
         }

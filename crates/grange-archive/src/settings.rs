@@ -131,7 +131,9 @@ impl Settings {
     /// What is wrong with them, if anything.
     pub fn broken(&self) -> Option<String> {
         if !self.replicas.values().any(|replica| replica.kind == ReplicaKind::Bitarchive) {
-            return Some("archive.replicas needs at least one of kind bitarchive, or no bytes are kept".to_owned());
+            return Some(
+                "archive.replicas needs at least one of kind bitarchive, or no bytes are kept".to_owned(),
+            );
         }
         if self.checksums.is_empty() {
             return Some("archive.checksums is empty: name at least sha512".to_owned());

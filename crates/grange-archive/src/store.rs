@@ -317,7 +317,9 @@ impl Archive {
                         Event::Different => {
                             (presence, verdict, checksum) = (Presence::Ok, Verdict::Unknown, Some(answer));
                         }
-                        Event::Missing => (presence, verdict, checksum) = (Presence::Missing, Verdict::Unknown, None),
+                        Event::Missing => {
+                            (presence, verdict, checksum) = (Presence::Missing, Verdict::Unknown, None)
+                        }
                         _ => {}
                     }
                     event
@@ -327,7 +329,12 @@ impl Archive {
         }
     }
 
-    async fn upload(&self, status: &FileStatus, replica: &Replica, from: Option<&From>) -> Result<(), String> {
+    async fn upload(
+        &self,
+        status: &FileStatus,
+        replica: &Replica,
+        from: Option<&From>,
+    ) -> Result<(), String> {
         let file = &status.file;
         // The journal needs no bytes.
         let nowhere = From::File(PathBuf::new());

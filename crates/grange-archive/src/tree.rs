@@ -78,13 +78,10 @@ pub(crate) fn check_inclusion(
 }
 
 /// That the tree with the old root is the beginning of the one with the new root.
-pub(crate) fn check_consistency(
-    old: (u64, &str),
-    new: (u64, &str),
-    proof: &str,
-) -> Result<(), Error> {
+pub(crate) fn check_consistency(old: (u64, &str), new: (u64, &str), proof: &str) -> Result<(), Error> {
     let bad = |reason: String| Error::Proof { reason };
-    let proof = HEXLOWER.decode(proof.as_bytes()).map_err(|_| bad("a proof is not hexadecimal".to_owned()))?;
+    let proof =
+        HEXLOWER.decode(proof.as_bytes()).map_err(|_| bad("a proof is not hexadecimal".to_owned()))?;
     let proof = ConsistencyProof::try_from_bytes(proof).map_err(|error| bad(error.to_string()))?;
     root_hash(new.0, new.1)?
         .verify_consistency(&root_hash(old.0, old.1)?, &proof)

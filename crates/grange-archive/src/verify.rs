@@ -75,7 +75,9 @@ impl Archive {
             }
             for leaf in &leaves {
                 if !tree.push(leaf) {
-                    return Err(Error::Proof { reason: format!("leaf {} is missing from the log", tree.len()) });
+                    return Err(Error::Proof {
+                        reason: format!("leaf {} is missing from the log", tree.len()),
+                    });
                 }
             }
         }
@@ -155,7 +157,10 @@ impl Archive {
         }
         for mark in &marks {
             if roots.get(&mark.size) != Some(&mark.root) {
-                report.problem(format!("the log is not what was signed at {} with {} leaves", mark.at, mark.size));
+                report.problem(format!(
+                    "the log is not what was signed at {} with {} leaves",
+                    mark.at, mark.size
+                ));
             }
         }
         for (replica, name, mark) in witnesses {
@@ -195,12 +200,18 @@ impl Archive {
                                 self.signed_by_us(&witness.checkpoint, &what, report);
                                 found.push((replica.name().to_owned(), name, witness.checkpoint));
                             }
-                            Err(_) => report.problem(format!("{name} on {} is no witness any more", replica.name())),
+                            Err(_) => {
+                                report.problem(format!("{name} on {} is no witness any more", replica.name()))
+                            }
                         }
                     }
                 }
                 Err(error) => {
-                    report.problem(format!("the witnesses on {} cannot be read: {}", replica.name(), Chain(&error)));
+                    report.problem(format!(
+                        "the witnesses on {} cannot be read: {}",
+                        replica.name(),
+                        Chain(&error)
+                    ));
                 }
             }
         }
@@ -250,7 +261,8 @@ impl Said {
         };
         match (record.event, &record.name, &record.checksum) {
             (LogEvent::Stored | LogEvent::Rebuilt | LogEvent::Amended, Some(name), Some(checksum)) => {
-                let (name, checksum) = (self.state.hash_one(name.as_str()), self.state.hash_one(checksum.as_str()));
+                let (name, checksum) =
+                    (self.state.hash_one(name.as_str()), self.state.hash_one(checksum.as_str()));
                 self.checksums.insert(name, checksum);
             }
             (LogEvent::Rebuilt, None, _) => {

@@ -51,9 +51,7 @@ impl Files<'_> {
 }
 
 static RECORDED: Bulk = Bulk {
-    sqlite: Sql::new(
-        "SELECT name, checksum FROM files WHERE name IN (SELECT value FROM json_each($1))",
-    ),
+    sqlite: Sql::new("SELECT name, checksum FROM files WHERE name IN (SELECT value FROM json_each($1))"),
     postgres: Sql::new(
         "SELECT name, checksum FROM files WHERE name IN (SELECT jsonb_array_elements_text($1::jsonb))",
     ),

@@ -192,10 +192,12 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
         .bind(KNOWN_PER_ACT);
     let known = tx.rows(query).await?.iter().map(read).collect::<Result<Vec<_>, Fail>>()?;
     // More rows than one act takes: the stretch ends at the last of them, and the rest is asked for again.
-    let cut = (known.len() as i64 == KNOWN_PER_ACT).then(|| known.last().map(|row| row.name.clone())).flatten();
+    let cut =
+        (known.len() as i64 == KNOWN_PER_ACT).then(|| known.last().map(|row| row.name.clone())).flatten();
     let upto = cut.or_else(|| page.upto.clone());
-    let reached =
-        page.seen.partition_point(|copy| upto.as_ref().is_none_or(|upto| copy.name.as_str() <= upto.as_str()));
+    let reached = page
+        .seen
+        .partition_point(|copy| upto.as_ref().is_none_or(|upto| copy.name.as_str() <= upto.as_str()));
     let compared = compare(&known, &page.seen[..reached], page.asked_at);
 
     let (now, replica) = (micros(tx.now), page.replica_id);

@@ -177,7 +177,8 @@ macro_rules! columns {
 static GET: Sql = Sql::new(concat!("SELECT ", columns!(), " WHERE a.id = $1"));
 static RUNNING: Sql =
     Sql::new("SELECT id FROM audits WHERE replica_id = $1 AND kind = $2 AND state = 'running'");
-static LIST: Sql = Sql::new(concat!("SELECT ", columns!(), " ORDER BY a.started_at DESC, a.id DESC LIMIT $1"));
+static LIST: Sql =
+    Sql::new(concat!("SELECT ", columns!(), " ORDER BY a.started_at DESC, a.id DESC LIMIT $1"));
 static LAST: Sql = Sql::new("SELECT max(started_at) AS at FROM audits WHERE replica_id = $1 AND kind = $2");
 static START: Sql = Sql::new(
     "INSERT INTO audits (id, replica_id, kind, state, asked_by, started_at, updated_at)

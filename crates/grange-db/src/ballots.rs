@@ -243,7 +243,13 @@ async fn cases(tx: &mut Tx<'_>, files: &[i64]) -> Result<Vec<Case>, Fail> {
 }
 
 /// What of the outcome is news.
-fn records(tx: &Tx<'_>, case: &Case, outcome: &grange_model::Vote<i64>, by: &str, records: &mut Vec<LogRecord>) {
+fn records(
+    tx: &Tx<'_>,
+    case: &Case,
+    outcome: &grange_model::Vote<i64>,
+    by: &str,
+    records: &mut Vec<LogRecord>,
+) {
     let record = |event, replica, detail| LogRecord {
         at: tx.now,
         event,
@@ -262,7 +268,8 @@ fn records(tx: &Tx<'_>, case: &Case, outcome: &grange_model::Vote<i64>, by: &str
         let one = |voter: &Voter| (voter.replica.clone(), said(voter));
         case.voters.iter().map(one).collect::<serde_json::Map<_, _>>().into()
     };
-    let verdict_on = |replica| outcome.verdicts.iter().find(|(one, _)| *one == replica).map(|(_, verdict)| *verdict);
+    let verdict_on =
+        |replica| outcome.verdicts.iter().find(|(one, _)| *one == replica).map(|(_, verdict)| *verdict);
     let mut doubt = false;
     for voter in &case.voters {
         match verdict_on(voter.ballot.replica) {

@@ -122,17 +122,13 @@ impl Files<'_> {
     /// Up to `limit` random files that are proven on this replica, for challenges.
     pub async fn sample(&self, replica: i64, seed: i64, limit: u32) -> Result<Vec<FileStatus>, Error> {
         self.0
-            .read(
-                "choose files",
-                (replica, seed, i64::from(limit)),
-                |tx, (replica, seed, limit)| {
-                    Box::pin(async move {
-                        let query = tx.sql(&SAMPLE).bind(*replica).bind(*seed).bind(*limit);
-                        let rows = tx.rows(query).await?;
-                        with_holdings(tx, &rows).await
-                    })
-                },
-            )
+            .read("choose files", (replica, seed, i64::from(limit)), |tx, (replica, seed, limit)| {
+                Box::pin(async move {
+                    let query = tx.sql(&SAMPLE).bind(*replica).bind(*seed).bind(*limit);
+                    let rows = tx.rows(query).await?;
+                    with_holdings(tx, &rows).await
+                })
+            })
             .await
     }
 

@@ -78,7 +78,9 @@ impl Repairs<'_> {
     /// Asks for a repair. An open one of the same copy is given instead, confirmed if this one is.
     pub async fn ask(&self, new: NewRepair, actor: &Actor) -> Result<RepairRow, Error> {
         self.0
-            .write("ask for the repair", (new, actor.clone()), |tx, (new, actor)| Box::pin(ask(tx, new, actor)))
+            .write("ask for the repair", (new, actor.clone()), |tx, (new, actor)| {
+                Box::pin(ask(tx, new, actor))
+            })
             .await
     }
 
@@ -91,7 +93,8 @@ impl Repairs<'_> {
                     if row.asked_by == actor.who {
                         return Ok(Confirmed::SamePerson(row));
                     }
-                    let query = tx.sql(&CONFIRM).bind(id.to_string()).bind(actor.who.clone()).bind(micros(tx.now));
+                    let query =
+                        tx.sql(&CONFIRM).bind(id.to_string()).bind(actor.who.clone()).bind(micros(tx.now));
                     tx.run(query).await?;
                     let row = get(tx, *id).await?;
                     told(tx, actor, "repair.confirm", &row).await?;
@@ -137,7 +140,8 @@ impl Repairs<'_> {
                         sql.push_str(" WHERE p.state = $1");
                     }
                     sql.push_str(" ORDER BY p.asked_at DESC, p.id DESC LIMIT $2");
-                    let query = sqlx::query(AssertSqlSafe(sql)).bind(state.map(RepairState::as_str)).bind(*limit);
+                    let query =
+                        sqlx::query(AssertSqlSafe(sql)).bind(state.map(RepairState::as_str)).bind(*limit);
                     tx.rows(query).await?.iter().map(repair).collect()
                 })
             })

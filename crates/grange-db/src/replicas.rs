@@ -110,7 +110,8 @@ async fn all(tx: &mut Tx<'_>) -> Result<Vec<ReplicaRow>, Fail> {
 
 async fn declare(tx: &mut Tx<'_>, wanted: &[(ReplicaName, ReplicaKind)]) -> Result<Declared, Fail> {
     let mut known = all(tx).await?;
-    let declared = |row: &ReplicaRow| wanted.iter().any(|(name, kind)| *name == row.name && *kind == row.kind);
+    let declared =
+        |row: &ReplicaRow| wanted.iter().any(|(name, kind)| *name == row.name && *kind == row.kind);
     let undeclared: Vec<_> = known.iter().filter(|row| !declared(row)).cloned().collect();
     if !undeclared.is_empty() {
         return Ok(Declared::Undeclared(undeclared));

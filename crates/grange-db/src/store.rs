@@ -70,15 +70,19 @@ impl Files<'_> {
     /// Keeps what became known. [`Error::LeaseLost`] when somebody else has the file now.
     pub async fn advance(&self, claim: &Claim, file: i64, changes: Vec<HoldingChange>) -> Result<(), Error> {
         self.0
-            .write("keep the state of the copies", (claim.clone(), file, changes), |tx, (claim, file, changes)| {
-                Box::pin(async move {
-                    fence(tx, claim).await?;
-                    for change in changes {
-                        apply(tx, *file, change).await?;
-                    }
-                    Ok(())
-                })
-            })
+            .write(
+                "keep the state of the copies",
+                (claim.clone(), file, changes),
+                |tx, (claim, file, changes)| {
+                    Box::pin(async move {
+                        fence(tx, claim).await?;
+                        for change in changes {
+                            apply(tx, *file, change).await?;
+                        }
+                        Ok(())
+                    })
+                },
+            )
             .await
     }
 
@@ -109,11 +113,8 @@ static INSERT: Sql = Sql::new(
     "INSERT INTO files (name, size, checksum, checksums, source, created_at) VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (name) DO NOTHING",
 );
-static LOCK: Sql = Sql::new(concat!(
-    "SELECT ",
-    crate::files::columns!(),
-    " FROM files f WHERE f.name = $1 {for_update}"
-));
+static LOCK: Sql =
+    Sql::new(concat!("SELECT ", crate::files::columns!(), " FROM files f WHERE f.name = $1 {for_update}"));
 static FILL: Sql = Sql::new(
     "INSERT INTO replica_files (file_id, replica_id, size, changed_at)
      SELECT $1, id, $2, $3 FROM replicas WHERE id > 0

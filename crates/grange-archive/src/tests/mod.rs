@@ -1,1 +1,10 @@
-//! Faults, each counted.
+//! Faults, each counted: what was broken, what was found, what was mended.
+
+mod bed;
+mod crash;
+mod damage;
+mod gate;
+mod log;
+mod names;
+mod rebuild;
+mod store;

@@ -11,8 +11,8 @@ use crate::{Db, Settings};
 
 /// What the next release might bring.
 const NEXT: Step = Step {
-    number: 4,
-    name: "0004_next",
+    number: 5,
+    name: "0005_next",
     sqlite: "CREATE TABLE next (id TEXT NOT NULL PRIMARY KEY) STRICT;",
     postgres: "CREATE TABLE next (id TEXT NOT NULL PRIMARY KEY);",
 };
@@ -38,8 +38,11 @@ async fn an_older_file_is_migrated_after_a_copy() {
     old.close().await;
     assert_eq!(copies(&dir), Vec::<String>::new(), "a new file needs no copy");
     let status = Db::status(&settings, dir.path()).await.unwrap();
-    assert_eq!((status.engine.as_str(), status.step, status.step_known), ("sqlite", 2, 3));
-    assert_eq!(status.pending, ["0003_work"]);
+    assert_eq!(
+        (status.engine.as_str(), status.step, status.step_known),
+        ("sqlite", 2, 4)
+    );
+    assert_eq!(status.pending, ["0003_work", "0004_archive"]);
     let new = Db::open(&settings, dir.path(), clock.clone()).await.unwrap();
     assert_eq!(new.work().counts("x").await.unwrap().ready, 0);
     assert_eq!(new.audit().list(&crate::AuditFilter::default()).await.unwrap().len(), 1);
@@ -64,8 +67,14 @@ async fn a_newer_file_is_refused_and_kept() {
     let error = Db::open(&settings, dir.path(), Clock::system()).await.unwrap_err();
     assert_eq!(error.code(), "db-newer");
     let text = error.to_string();
-    assert!(text.contains("was made by a newer Grange (step 4, this program knows 3)"), "{text}");
-    assert_eq!(Db::status(&settings, dir.path()).await.unwrap_err().code(), "db-newer");
+    assert!(
+        text.contains("was made by a newer Grange (step 5, this program knows 4)"),
+        "{text}"
+    );
+    assert_eq!(
+        Db::status(&settings, dir.path()).await.unwrap_err().code(),
+        "db-newer"
+    );
     assert_eq!(fs::read(dir.path().join("grange.db")).unwrap(), before);
     assert_eq!(copies(&dir), Vec::<String>::new());
 }
@@ -85,11 +94,15 @@ async fn a_changed_step_is_refused() {
 async fn a_step_that_fails_leaves_the_one_before() {
     let (dir, settings) = (TempDir::new().unwrap(), Settings::default());
     let mut steps = next_release();
-    steps[3].sqlite = "CREATE TABLE next (id TEXT); INSERT INTO nowhere VALUES (1);";
-    let error = Db::open_with(&settings, dir.path(), Clock::system(), &steps).await.unwrap_err();
+    steps[4].sqlite = "CREATE TABLE next (id TEXT); INSERT INTO nowhere VALUES (1);";
+    let error = Db::open_with(&settings, dir.path(), Clock::system(), &steps)
+        .await
+        .unwrap_err();
     assert_eq!(error.code(), "db-migration-failed");
-    assert_eq!(Db::status(&settings, dir.path()).await.unwrap().step, 3);
-    let db = Db::open_with(&settings, dir.path(), Clock::system(), &next_release()).await.unwrap();
+    assert_eq!(Db::status(&settings, dir.path()).await.unwrap().step, 4);
+    let db = Db::open_with(&settings, dir.path(), Clock::system(), &next_release())
+        .await
+        .unwrap();
     db.ping().await.unwrap();
 }
 
@@ -103,13 +116,26 @@ async fn postgres_is_migrated_only_when_told() {
     let error = Db::open(&settings, dir.path(), clock.clone()).await.unwrap_err();
     assert_eq!(error.code(), "db-unmigrated");
     assert!(
-        error.to_string().ends_with("is at step 0 and this program needs 3: run `grange db migrate`"),
+        error
+            .to_string()
+            .ends_with("is at step 0 and this program needs 4: run `grange db migrate`"),
         "{error}"
     );
     let status = Db::status(&settings, dir.path()).await.unwrap();
-    assert_eq!((status.engine.as_str(), status.step, status.pending.len()), ("postgres", 0, 3));
-    Db::migrate_with(&settings, dir.path(), &clock, &STEPS[..1]).await.unwrap();
-    assert_eq!(Db::open(&settings, dir.path(), clock.clone()).await.unwrap_err().code(), "db-unmigrated");
+    assert_eq!(
+        (status.engine.as_str(), status.step, status.pending.len()),
+        ("postgres", 0, 4)
+    );
+    Db::migrate_with(&settings, dir.path(), &clock, &STEPS[..1])
+        .await
+        .unwrap();
+    assert_eq!(
+        Db::open(&settings, dir.path(), clock.clone())
+            .await
+            .unwrap_err()
+            .code(),
+        "db-unmigrated"
+    );
     // Several at once: the steps are taken once.
     let (a, b, c) = tokio::join!(
         Db::migrate(&settings, dir.path(), &clock),
@@ -118,8 +144,13 @@ async fn postgres_is_migrated_only_when_told() {
     );
     let mut taken = [a.unwrap(), b.unwrap(), c.unwrap()].concat();
     taken.sort();
-    assert_eq!(taken, ["0002_people", "0003_work"]);
-    Db::open(&settings, dir.path(), clock.clone()).await.unwrap().ping().await.unwrap();
+    assert_eq!(taken, ["0002_people", "0003_work", "0004_archive"]);
+    Db::open(&settings, dir.path(), clock.clone())
+        .await
+        .unwrap()
+        .ping()
+        .await
+        .unwrap();
     // Newer, changed and foreign are refused as on SQLite.
     let newer = next_release();
     Db::migrate_with(&settings, dir.path(), &clock, &newer).await.unwrap();

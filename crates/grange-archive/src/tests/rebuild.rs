@@ -1,0 +1,51 @@
+//! The database is gone; the replicas are not.
+
+use super::bed::{Bed, content, file, named, settings};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_are_made_again_from_the_replicas_and_contradictions_are_told() {
+    let bed = Bed::new().await;
+    bed.fill(8).await;
+    bed.archive.write_witness().await.unwrap();
+    let before = bed.archive.status(&named(&file(3))).await.unwrap().unwrap();
+    bed.archive.db().close().await;
+    let dir = bed.dir;
+    drop(bed.archive);
+    for name in ["grange.db", "grange.db-wal", "grange.db-shm"] {
+        let _ = std::fs::remove_file(dir.path().join(name));
+    }
+    let at =
+        |replica: &str, n: usize| dir.path().join("replicas").join(replica).join("filedir").join(file(n));
+    let overwrite = |path: std::path::PathBuf, bytes: &[u8]| {
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    };
+    // Outvoted by two; missing on one; every copy different: no majority.
+    overwrite(at("one", 0), b"damaged");
+    std::fs::remove_file(at("two", 1)).unwrap();
+    overwrite(at("one", 2), b"this");
+    overwrite(at("two", 2), b"that");
+    let bed = Bed::on(dir, settings()).await;
+    let rebuilt = bed.archive.rebuild("anna").await.unwrap();
+    assert_eq!((rebuilt.found, rebuilt.entered, rebuilt.incomplete), (8, 7, 2), "{rebuilt:?}");
+    assert_eq!(rebuilt.conflicts.len(), 1);
+    assert_eq!(
+        (rebuilt.conflicts[0].name.as_str(), rebuilt.conflicts[0].answers.len()),
+        (file(2).as_str(), 3)
+    );
+    assert_eq!(bed.archive.status(&named(&file(2))).await.unwrap(), None, "not guessed");
+    let after = bed.archive.status(&named(&file(3))).await.unwrap().unwrap();
+    assert_eq!((after.file.checksums, after.file.size), (before.file.checksums, before.file.size));
+    assert!(after.proven());
+    for n in (0..8).filter(|n| *n != 2) {
+        assert_eq!(bed.got(&file(n)).await, content(n), "{n}");
+    }
+    let report = bed.repair().await;
+    assert_eq!((report.done, report.failed), (2, 0), "{report:?}");
+    // The old witnesses are known as those of a lost log; the new log holds.
+    let report = bed.archive.verify_log().await.unwrap();
+    assert!(report.ok && report.witnesses.len() == 3, "{report:?}");
+    assert!(report.witnesses.iter().all(|one| one.of_lost_log));
+    let again = bed.archive.rebuild("anna").await.unwrap();
+    assert_eq!((again.entered, again.conflicts.len()), (0, 1));
+}
