@@ -88,7 +88,7 @@ impl Node {
         let channels = settings.bus.channels()?;
         let announcer = Announcer::new(Arc::clone(&bus), channels, clock.clone(), &format!("{id}/node"));
         let held = if chosen.contains(&NodeRole::Bitarchive) {
-            open::held(&settings, data.path(), &clock)?
+            open::held(&settings, data.path(), &clock).await?
         } else {
             Held::default()
         };

@@ -1,6 +1,5 @@
 //! Settings become opened handles here; nothing else constructs a backend.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use grange_base::{Clock, Shutdown};
 use grange_blob::{Blob, PeerAuth};
 use grange_bus::{Announcer, Bus};
 use grange_db::Db;
+use grange_model::{ReplicaKind, ReplicaName};
 
 use crate::data::DataFolder;
 use crate::peer::files::Held;
@@ -41,11 +41,24 @@ pub async fn migrate(
     Db::migrate(&settings.db, data, clock).await
 }
 
+/// What stores are opened with.
+fn blobs(data: &Path, clock: &Clock, auth: Option<Arc<dyn PeerAuth>>) -> grange_blob::Context {
+    grange_blob::Context { data_folder: data.to_owned(), clock: clock.clone(), auth }
+}
+
 /// The stores of this machine's disks that belong to bitarchive replicas, for other nodes to ask for.
-pub fn held(settings: &Settings, data: &Path, clock: &Clock) -> Result<Held, grange_archive::Error> {
-    let places = grange_archive::open_places(&settings.archive, data, clock)?;
-    let first = |(name, mut stores): (grange_model::ReplicaName, Vec<Arc<dyn Blob>>)| (name.to_string(), stores.remove(0));
-    Ok(Arc::new(places.into_iter().map(first).collect()))
+pub async fn held(settings: &Settings, data: &Path, clock: &Clock) -> Result<Held, grange_archive::Error> {
+    let mut own = settings.archive.clone();
+    for replica in own.replicas.values_mut() {
+        replica.at.retain(|place| place.url.starts_with("file:"));
+    }
+    own.replicas.retain(|name, replica| {
+        replica.kind == ReplicaKind::Bitarchive
+            && (!replica.at.is_empty() || settings.archive.replicas[name].at.is_empty())
+    });
+    let places = grange_archive::open_places(&own, &blobs(data, clock, None)).await?;
+    let first = |(name, stores): (ReplicaName, Vec<Arc<dyn Blob>>)| Some((name.to_string(), stores.into_iter().next()?));
+    Ok(Arc::new(places.into_iter().filter_map(first).collect()))
 }
 
 /// The archive: folders of this machine, buckets, and folders of other nodes.
@@ -58,14 +71,7 @@ pub async fn archive(
     auth: Option<Arc<dyn PeerAuth>>,
     announcer: Option<Announcer>,
 ) -> Result<Archive, grange_archive::Error> {
-    let mut places: BTreeMap<_, Vec<Arc<dyn Blob>>> = grange_archive::open_places(&settings.archive, &data, &clock)?;
-    let context = grange_blob::Context { data_folder: data.clone(), clock: clock.clone(), auth };
-    for (name, replica) in &settings.archive.replicas {
-        for place in replica.at.iter().filter(|place| !place.starts_with("file:")) {
-            let store = grange_blob::Settings { url: place.clone(), ..grange_blob::Settings::default() };
-            places.entry(name.clone()).or_default().push(grange_blob::open(&store, &context).await?);
-        }
-    }
+    let places = grange_archive::open_places(&settings.archive, &blobs(&data, &clock, auth)).await?;
     Archive::open(Parts { db, clock, data_dir: data, node, settings: settings.archive, places, announcer }).await
 }
 
