@@ -12,14 +12,11 @@ use anyhow::Context;
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
-    let outcome = match task.as_str() {
-        "tidy" => tidy(),
-        _ => {
-            eprintln!("usage: cargo xtask tidy");
-            return ExitCode::from(2);
-        }
-    };
-    match outcome {
+    if task != "tidy" {
+        eprintln!("usage: cargo xtask tidy");
+        return ExitCode::from(2);
+    }
+    match tidy() {
         Ok(0) => ExitCode::SUCCESS,
         Ok(found) => {
             eprintln!("tidy: {found} found");

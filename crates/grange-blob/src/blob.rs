@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
@@ -24,12 +25,22 @@ use crate::error::Error;
 pub struct Source<'a> {
     pub(crate) reader: Pin<Box<dyn AsyncRead + Send + 'a>>,
     pub(crate) size: Option<u64>,
+    /// Where the sender's own checksum appears once all bytes were read.
+    pub(crate) trailer: Option<Trailer>,
 }
+
+/// A checksum that comes after the bytes.
+pub(crate) type Trailer = Arc<OnceLock<Checksums>>;
 
 impl<'a> Source<'a> {
     /// Bytes up to the reader's end.
     pub fn new(reader: impl AsyncRead + Send + 'a) -> Self {
-        Self { reader: Box::pin(reader), size: None }
+        Self { reader: Box::pin(reader), size: None, trailer: None }
+    }
+
+    /// The same from a sender that tells its checksum at the end.
+    pub(crate) fn with_trailer(self, trailer: Trailer) -> Self {
+        Self { trailer: Some(trailer), ..self }
     }
 
     /// The same, with their number: a disk with room for them is chosen, and more or fewer are refused. Give it
@@ -113,7 +124,8 @@ impl Opened {
 
     /// As the source of a put elsewhere.
     pub fn into_source(self) -> Source<'static> {
-        Source { size: Some(self.size), reader: Box::pin(self) }
+        let size = self.size;
+        Source::new(self).of_size(size)
     }
 }
 

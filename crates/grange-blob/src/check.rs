@@ -2,8 +2,41 @@
 
 use grange_model::{Algorithm, Checksums, FileName};
 
-use crate::blob::Stored;
+use crate::blob::{Source, Stored, Trailer};
+use crate::digest::union;
 use crate::error::Error;
+
+/// What was told about the bytes before and after them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Announced {
+    pub(crate) size: Option<u64>,
+    pub(crate) expected: Option<Checksums>,
+    pub(crate) trailer: Option<Trailer>,
+}
+
+impl Announced {
+    pub(crate) fn of(source: &Source<'_>, expected: Option<&Checksums>) -> Self {
+        let expected = expected.copied().filter(|sums| !sums.is_empty());
+        Self { size: source.size, expected, trailer: source.trailer.clone() }
+    }
+
+    /// The algorithms to compute, so that everything announced can be compared.
+    pub(crate) fn algorithms(&self, configured: &[Algorithm]) -> Vec<Algorithm> {
+        let mut algorithms = union(configured, self.expected.as_ref());
+        // What a trailer will hold is only known at the end; senders write the strongest.
+        if self.trailer.is_some() && !algorithms.contains(&Algorithm::Sha512) {
+            algorithms.push(Algorithm::Sha512);
+        }
+        algorithms
+    }
+
+    /// Judges what came.
+    pub(crate) fn check(&self, name: &FileName, size: u64, sums: &Checksums) -> Result<(), Error> {
+        received(name, self.size, size, self.expected.as_ref(), sums)?;
+        let trailer = self.trailer.as_ref().and_then(|trailer| trailer.get());
+        received(name, None, size, trailer, sums)
+    }
+}
 
 /// Whether what came is what was announced. Every announced checksum must be right, not only the strongest:
 /// a sender that is wrong about one of them is wrong about its file.
@@ -21,7 +54,8 @@ pub(crate) fn received(
     if announced.algorithms().all(|algorithm| announced.get(algorithm) == sums.get(algorithm)) {
         Ok(())
     } else {
-        Err(Error::WrongChecksum { name: name.clone(), announced: *announced, received: *sums })
+        let (announced, received) = (Box::new(*announced), Box::new(*sums));
+        Err(Error::WrongChecksum { name: name.clone(), announced, received })
     }
 }
 
@@ -36,7 +70,8 @@ pub(crate) fn known(
     if known.same_as(given) {
         Ok(Stored { size, checksums: known, already: true })
     } else {
-        Err(Error::Conflict { name: name.clone(), place: place.to_owned(), known, given: *given })
+        let (known, given) = (Box::new(known), Box::new(*given));
+        Err(Error::Conflict { name: name.clone(), place: place.to_owned(), known, given })
     }
 }
 
@@ -51,7 +86,7 @@ pub(crate) fn read_back(
         return Ok(());
     }
     let (name, place) = (name.clone(), place.to_owned());
-    Err(Error::ReadBack { name, place, written: *written.1, read: read.1 })
+    Err(Error::ReadBack { name, place, written: Box::new(*written.1), read: Box::new(read.1) })
 }
 
 /// The strongest algorithm of a checksum that must decide.
@@ -71,5 +106,5 @@ pub(crate) fn removable(
         return Ok(());
     }
     let (name, place) = (name.clone(), place.to_owned());
-    Err(Error::OtherBytes { name, place, expected: *expected, found })
+    Err(Error::OtherBytes { name, place, expected: Box::new(*expected), found: Box::new(found) })
 }

@@ -32,16 +32,16 @@ pub enum Error {
         "{place} already has a file {name} with other bytes ({known}), these are {given}: nothing was changed; \
          store the new bytes under another name"
     )]
-    Conflict { name: FileName, place: String, known: Checksums, given: Checksums },
+    Conflict { name: FileName, place: String, known: Box<Checksums>, given: Box<Checksums> },
     #[error(
         "the bytes sent as {name} are not what their sender says: announced {announced}, received {received}; \
          send them again"
     )]
-    WrongChecksum { name: FileName, announced: Checksums, received: Checksums },
+    WrongChecksum { name: FileName, announced: Box<Checksums>, received: Box<Checksums> },
     #[error("{received} bytes came as {name} where {announced} were announced: send the file again")]
     WrongSize { name: FileName, announced: u64, received: u64 },
     #[error("the file {name} at {place} has {found}, not {expected}: it was left where it is")]
-    OtherBytes { name: FileName, place: String, expected: Checksums, found: Checksums },
+    OtherBytes { name: FileName, place: String, expected: Box<Checksums>, found: Box<Checksums> },
     #[error("give a checksum of the file {name} to remove it")]
     NoChecksum { name: FileName },
 
@@ -72,7 +72,7 @@ pub enum Error {
         "what was written as {name} at {place} reads back differently (written {written}, read {read}): that disk \
          cannot be trusted; the file was not kept"
     )]
-    ReadBack { name: FileName, place: String, written: Checksums, read: Checksums },
+    ReadBack { name: FileName, place: String, written: Box<Checksums>, read: Box<Checksums> },
 
     // Other machines.
     #[error("cannot reach {place}: check that it runs there and that the network lets us through")]

@@ -15,12 +15,17 @@
 
 pub mod blob;
 pub mod error;
+pub mod peer;
+pub mod settings;
 
 mod buffers;
 mod check;
 mod digest;
 mod disk;
 mod memory;
+mod open;
+#[cfg(feature = "s3")]
+mod s3;
 
 #[cfg(test)]
 mod conformance;
@@ -29,3 +34,8 @@ pub use blob::{Blob, Listed, Opened, Source, Space, Stat, Stored, Taking};
 pub use disk::{Disk, DiskSettings, FreeSpace, Placement, Room};
 pub use error::Error;
 pub use memory::Memory;
+pub use open::{Context, mount, open};
+pub use peer::{Peer, PeerAuth, SignedRequest};
+#[cfg(feature = "s3")]
+pub use s3::{S3, S3Settings};
+pub use settings::Settings;

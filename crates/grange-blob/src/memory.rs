@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use crate::blob::{Blob, Listed, Opened, Source, Space, Stat, Stored};
 use crate::buffers::Buffers;
 use crate::check;
-use crate::digest::{By, Proving, Summing, union};
+use crate::digest::{By, Proving, Summing};
 use crate::error::Error;
 
 #[derive(Clone, Debug)]
@@ -83,8 +83,9 @@ impl Blob for Memory {
         mut source: Source<'_>,
         expected: Option<&Checksums>,
     ) -> Result<Stored, Error> {
-        let algorithms = union(&self.checksums, expected);
-        if let (Some(expected), Ok(bytes)) = (expected.filter(|sums| !sums.is_empty()), self.held(name)) {
+        let announced = check::Announced::of(&source, expected);
+        let algorithms = announced.algorithms(&self.checksums);
+        if let (Some(expected), Ok(bytes)) = (&announced.expected, self.held(name)) {
             let known = sum(By::Second, &bytes, &algorithms);
             return check::known(name, PLACE, bytes.len() as u64, known, expected);
         }
@@ -100,7 +101,7 @@ impl Blob for Memory {
         let bytes = bytes.freeze();
         let size = bytes.len() as u64;
         let checksums = sum(By::First, &bytes, &algorithms);
-        check::received(name, source.size, size, expected, &checksums)?;
+        announced.check(name, size, &checksums)?;
         let modified = self.clock.now();
         let mut files = self.files();
         if let Some(held) = files.get(name) {

@@ -160,14 +160,15 @@ id TEXT COLLATE "C" NOT NULL
 kind TEXT COLLATE "C" NOT NULL
 key TEXT COLLATE "C" NOT NULL
 payload TEXT NOT NULL
-state TEXT COLLATE "C" NOT NULL
 priority BIGINT NOT NULL
-due_at BIGINT
-attempts BIGINT NOT NULL DEFAULT 0
-attempts_max BIGINT NOT NULL
+due_at BIGINT NOT NULL
 lease_owner TEXT
 lease_token BIGINT NOT NULL DEFAULT 0
+attempts BIGINT NOT NULL DEFAULT 0
+attempts_max BIGINT NOT NULL
 last_error TEXT
+outcome TEXT COLLATE "C"
+ended_at BIGINT
 created_at BIGINT NOT NULL
 updated_at BIGINT NOT NULL
 edition BIGINT NOT NULL DEFAULT 1
@@ -205,8 +206,7 @@ CREATE INDEX tokens_of_user ON tokens USING btree (user_id);
 CREATE UNIQUE INDEX tokens_pkey ON tokens USING btree (id);
 CREATE UNIQUE INDEX users_name_key ON users USING btree (name);
 CREATE UNIQUE INDEX users_pkey ON users USING btree (id);
-CREATE INDEX work_by_state ON work USING btree (kind, state);
-CREATE UNIQUE INDEX work_kind_key_key ON work USING btree (kind, key);
-CREATE INDEX work_leases ON work USING btree (due_at) WHERE (state = 'claimed'::text);
+CREATE INDEX work_ended ON work USING btree (kind, outcome, ended_at) WHERE (outcome IS NOT NULL);
+CREATE UNIQUE INDEX work_key_kind_key ON work USING btree (key, kind);
 CREATE UNIQUE INDEX work_pkey ON work USING btree (id);
-CREATE INDEX work_to_claim ON work USING btree (kind, priority DESC, created_at, id, due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX work_to_claim ON work USING btree (kind, priority DESC, id) WHERE (outcome IS NULL);

@@ -218,22 +218,22 @@ CREATE TABLE work (
     kind         TEXT    NOT NULL,
     key          TEXT    NOT NULL,
     payload      TEXT    NOT NULL,
-    state        TEXT    NOT NULL,
     priority     INTEGER NOT NULL,
-    due_at       INTEGER,
-    attempts     INTEGER NOT NULL DEFAULT 0,
-    attempts_max INTEGER NOT NULL,
+    due_at       INTEGER NOT NULL,
     lease_owner  TEXT,
     lease_token  INTEGER NOT NULL DEFAULT 0,
+    attempts     INTEGER NOT NULL DEFAULT 0,
+    attempts_max INTEGER NOT NULL,
     last_error   TEXT,
+    outcome      TEXT,
+    ended_at     INTEGER,
     created_at   INTEGER NOT NULL,
     updated_at   INTEGER NOT NULL,
     edition      INTEGER NOT NULL DEFAULT 1,
-    UNIQUE (kind, key)
+    -- In this order, so that no planner takes it for the order of claiming.
+    UNIQUE (key, kind)
 ) STRICT;
 
-CREATE INDEX work_by_state ON work (kind, state);
+CREATE INDEX work_ended ON work (kind, outcome, ended_at) WHERE outcome IS NOT NULL;
 
-CREATE INDEX work_leases ON work (due_at) WHERE state = 'claimed';
-
-CREATE INDEX work_to_claim ON work (kind, priority DESC, created_at, id, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX work_to_claim ON work (kind, priority DESC, id) WHERE outcome IS NULL;

@@ -99,31 +99,11 @@ impl Db {
         In: Send + Sync + 'static,
         Out: Send + 'static,
     {
-        match &self.0.engine {
-            Engine::Sqlite { queue, .. } => {
-                let (answer, answered) = oneshot::channel();
-                let target = self.0.target.clone();
-                let closed = || Error::Closed {
-                    doing,
-                    target: self.0.target.clone(),
-                };
-                let act = Act {
-                    doing,
-                    target,
-                    input,
-                    body,
-                    outcome: None,
-                    answer,
-                };
-                queue.send(Job::Act(Box::new(act))).await.map_err(|_| closed())?;
-                answered.await.map_err(|_| closed())?
-            }
-            Engine::Postgres => self.repeated(doing, &input, body, Shape::Transaction).await,
-        }
+        self.ask(doing, input, body, Shape::Transaction).await
     }
 
-    /// As [`Db::write`], for an act that is one statement: on PostgreSQL that is a transaction by itself, and two of
-    /// three round trips are saved.
+    /// As [`Db::write`], for an act of which one statement writes: that is whole or nothing by itself. Saves two of
+    /// three round trips on PostgreSQL and the savepoint on SQLite.
     pub(crate) async fn write_one<In, Out>(
         &self,
         doing: &'static str,
@@ -134,10 +114,29 @@ impl Db {
         In: Send + Sync + 'static,
         Out: Send + 'static,
     {
-        match &self.0.engine {
-            Engine::Sqlite { .. } => self.write(doing, input, body).await,
-            Engine::Postgres => self.repeated(doing, &input, body, Shape::Statement).await,
-        }
+        self.ask(doing, input, body, Shape::Statement).await
+    }
+
+    async fn ask<In, Out>(
+        &self,
+        doing: &'static str,
+        input: In,
+        body: Body<In, Out>,
+        shape: Shape,
+    ) -> Result<Out, Error>
+    where
+        In: Send + Sync + 'static,
+        Out: Send + 'static,
+    {
+        let Engine::Sqlite { queue, .. } = &self.0.engine else {
+            return self.repeated(doing, &input, body, shape).await;
+        };
+        let closed = || Error::Closed { doing, target: self.0.target.clone() };
+        let (answer, answered) = oneshot::channel();
+        let target = self.0.target.clone();
+        let act = Act { doing, target, input, body, shape, outcome: None, answer };
+        queue.send(Job::Act(Box::new(act))).await.map_err(|_| closed())?;
+        answered.await.map_err(|_| closed())?
     }
 
     /// Runs the act on PostgreSQL, and again when two transactions met.
@@ -177,10 +176,7 @@ impl Db {
         let mut tx = Tx::new(&mut transaction, inner.target.dialect(), inner.clock.now());
         // Dropping the transaction rolls it back.
         let out = body(&mut tx, input).await?;
-        transaction
-            .commit()
-            .await
-            .map_err(|error| self.broken(doing, error.into()))?;
+        transaction.commit().await.map_err(|error| self.broken(doing, error.into()))?;
         Ok(out)
     }
 
@@ -193,28 +189,23 @@ impl Db {
         let inner = &*self.0;
         let mut conn = inner.pool.acquire().await?;
         let mut tx = Tx::new(&mut conn, inner.target.dialect(), inner.clock.now());
-        body(&mut tx, input)
-            .await
-            .map_err(|fail| self.broken(doing, fail))
+        body(&mut tx, input).await.map_err(|fail| self.broken(doing, fail))
     }
 
     /// A connection that breaks before the answer to a commit leaves open whether it was made.
     fn broken(&self, doing: &'static str, fail: Fail) -> Fail {
         match fail {
-            Fail::Sql(error @ sqlx::Error::Io(_)) => Error::Unsure {
-                doing,
-                target: self.0.target.clone(),
-                source: error.into(),
+            Fail::Sql(error @ sqlx::Error::Io(_)) => {
+                Error::Unsure { doing, target: self.0.target.clone(), source: error.into() }.into()
             }
-            .into(),
             other => other,
         }
     }
 }
 
-/// Whether an act needs a transaction around it on PostgreSQL.
-#[derive(Clone, Copy)]
-enum Shape {
+/// Whether an act has to be held together, or is one statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
     Transaction,
     Statement,
 }
@@ -225,12 +216,15 @@ struct Act<In, Out> {
     target: Target,
     input: In,
     body: Body<In, Out>,
+    shape: Shape,
     outcome: Option<Result<Out, Error>>,
     answer: oneshot::Sender<Result<Out, Error>>,
 }
 
 /// An act without its types, for the queue.
 pub(crate) trait Queued: Send {
+    fn shape(&self) -> Shape;
+
     /// Runs the body and keeps its outcome; may be called again if the transaction broke. False: it failed.
     fn run<'a>(&'a mut self, tx: &'a mut Tx<'_>) -> BoxFuture<'a, bool>;
 
@@ -239,6 +233,10 @@ pub(crate) trait Queued: Send {
 }
 
 impl<In: Send + Sync, Out: Send> Queued for Act<In, Out> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
     fn run<'a>(&'a mut self, tx: &'a mut Tx<'_>) -> BoxFuture<'a, bool> {
         Box::pin(async move {
             let outcome = (self.body)(tx, &self.input).await;
@@ -253,10 +251,7 @@ impl<In: Send + Sync, Out: Send> Queued for Act<In, Out> {
             (_, Some(Err(error))) => Err(error),
             (Ok(()), Some(Ok(out))) => Ok(out),
             (Err(error), _) => Err(Error::sql(self.doing, &self.target, error)),
-            (Ok(()), None) => Err(Error::Closed {
-                doing: self.doing,
-                target: self.target,
-            }),
+            (Ok(()), None) => Err(Error::Closed { doing: self.doing, target: self.target }),
         };
         // A caller that went away does not want to know.
         let _ = self.answer.send(outcome);

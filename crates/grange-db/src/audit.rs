@@ -41,15 +41,7 @@ pub struct AuditFilter {
 
 impl Default for AuditFilter {
     fn default() -> Self {
-        Self {
-            who: None,
-            act: None,
-            subject: None,
-            since: None,
-            until: None,
-            before: None,
-            limit: 100,
-        }
+        Self { who: None, act: None, subject: None, since: None, until: None, before: None, limit: 100 }
     }
 }
 
@@ -63,21 +55,15 @@ impl Audit<'_> {
     /// Adds a line for something that changes no row here, such as a refused login.
     pub async fn append(&self, record: Record, actor: &Actor) -> Result<(), Error> {
         self.0
-            .write_one(
-                "write to the audit log",
-                (record, actor.clone()),
-                |tx, (record, actor)| Box::pin(append(tx, actor, record.clone())),
-            )
+            .write_one("write to the audit log", (record, actor.clone()), |tx, (record, actor)| {
+                Box::pin(append(tx, actor, record.clone()))
+            })
             .await
     }
 
     /// The lines that pass the filter, newest first.
     pub async fn list(&self, filter: &AuditFilter) -> Result<Vec<AuditEntry>, Error> {
-        self.0
-            .read("read the audit log", filter.clone(), |tx, filter| {
-                Box::pin(list(tx, filter))
-            })
-            .await
+        self.0.read("read the audit log", filter.clone(), |tx, filter| Box::pin(list(tx, filter))).await
     }
 }
 
@@ -112,11 +98,7 @@ async fn list(tx: &mut Tx<'_>, filter: &AuditFilter) -> Result<Vec<AuditEntry>, 
         (filter.until.is_some(), "at < $5"),
         (filter.before.is_some(), "number < $6"),
     ];
-    let asked: Vec<_> = conditions
-        .iter()
-        .filter(|(asked, _)| *asked)
-        .map(|(_, sql)| *sql)
-        .collect();
+    let asked: Vec<_> = conditions.iter().filter(|(asked, _)| *asked).map(|(_, sql)| *sql).collect();
     if !asked.is_empty() {
         sql.push_str(" WHERE ");
         sql.push_str(&asked.join(" AND "));

@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::{AnyConnection, Connection};
@@ -18,9 +19,7 @@ impl Db {
     /// Copies the database to `path`, which must not exist. Writers are not held up.
     pub async fn backup_to(&self, path: &Path) -> Result<(), Error> {
         let Engine::Sqlite { busy_timeout, .. } = &self.0.engine else {
-            return Err(Error::BackupElsewhere {
-                target: self.0.target.clone(),
-            });
+            return Err(Error::BackupElsewhere { target: self.0.target.clone() });
         };
         let mut conn = sqlite::connect_reader(&self.0.target, *busy_timeout).await?;
         let copied = copy(&mut conn, path).await;
@@ -67,11 +66,7 @@ pub fn list_backups(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut backups = Vec::new();
     for entry in entries {
         let path = entry.map_err(|error| failed(folder, error))?.path();
-        if path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .is_some_and(is_backup)
-        {
+        if path.file_name().and_then(|name| name.to_str()).is_some_and(is_backup) {
             backups.push(path);
         }
     }
@@ -80,20 +75,29 @@ pub fn list_backups(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(backups)
 }
 
+/// Whether it is time for the next backup in `folder`. Judged by the newest file there, so that restarts neither skip
+/// nor add one. A period of zero means never.
+pub fn backup_due(folder: &Path, every: Duration, now: Timestamp) -> Result<bool, Error> {
+    if every.is_zero() {
+        return Ok(false);
+    }
+    let newest = list_backups(folder)?.pop();
+    let name = newest.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+    // The next name that would be due sorts before or at that of now.
+    let latest = now.checked_sub(every).map(name_at);
+    Ok(name.is_none_or(|name| latest.is_ok_and(|latest| *name <= *latest)))
+}
+
 /// `grange-20261011T120000.123Z.db`.
 fn name_at(now: Timestamp) -> String {
     format!("grange-{}.db", stamp(now))
 }
 
 fn is_backup(name: &str) -> bool {
-    let stamp = name
-        .strip_prefix("grange-")
-        .and_then(|rest| rest.strip_suffix(".db"));
+    let stamp = name.strip_prefix("grange-").and_then(|rest| rest.strip_suffix(".db"));
     stamp.is_some_and(|stamp| {
         stamp.len() == "20261011T120000.123Z".len()
-            && stamp
-                .bytes()
-                .all(|b| b.is_ascii_digit() || matches!(b, b'T' | b'.' | b'Z'))
+            && stamp.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'T' | b'.' | b'Z'))
     })
 }
 
@@ -111,9 +115,7 @@ fn stamp(now: Timestamp) -> String {
 /// Copies what `conn` is connected to.
 pub(crate) async fn copy(conn: &mut AnyConnection, path: &Path) -> Result<(), Error> {
     if path.symlink_metadata().is_ok() {
-        return Err(Error::BackupExists {
-            path: path.to_owned(),
-        });
+        return Err(Error::BackupExists { path: path.to_owned() });
     }
     let mut aside = path.as_os_str().to_owned();
     aside.push(".part");
@@ -132,46 +134,39 @@ async fn write(conn: &mut AnyConnection, aside: &Path, path: &Path) -> Result<()
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
         _ => {}
     }
-    let name = aside.to_str().ok_or_else(|| {
-        io(std::io::Error::new(
-            std::io::ErrorKind::InvalidInput,
-            "the path is not UTF-8",
-        ))
-    })?;
+    // SQLite writes into an empty file, and leaves its rights alone.
+    create_private(aside).map_err(io)?;
+    let name = aside
+        .to_str()
+        .ok_or_else(|| io(std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path is not UTF-8")))?;
     sqlx::query("VACUUM INTO $1")
         .bind(name)
         .execute(conn)
         .await
-        .map_err(|error| Error::Backup {
-            path: path.to_owned(),
-            source: Arc::new(error),
-        })?;
-    fs::File::open(aside)
-        .and_then(|file| file.sync_all())
-        .map_err(io)?;
+        .map_err(|error| Error::Backup { path: path.to_owned(), source: Arc::new(error) })?;
+    fs::File::open(aside).and_then(|file| file.sync_all()).map_err(io)?;
     // A hard link refuses to replace what somebody else put there meanwhile; a rename would not.
     match fs::hard_link(aside, path) {
         Ok(()) => fs::remove_file(aside).map_err(io)?,
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(Error::BackupExists {
-                path: path.to_owned(),
-            });
+            return Err(Error::BackupExists { path: path.to_owned() });
         }
         // Some file systems have no hard links.
         Err(_) => fs::rename(aside, path).map_err(io)?,
     }
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    fs::File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(io)
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)
+}
+
+/// An empty file that only its owner can read: it will hold the hashes of passwords.
+pub(crate) fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(|_| ())
 }
 
 fn failed(path: &Path, error: std::io::Error) -> Error {
-    Error::Backup {
-        path: path.to_owned(),
-        source: Arc::new(error),
-    }
+    Error::Backup { path: path.to_owned(), source: Arc::new(error) }
 }

@@ -30,10 +30,7 @@ impl Dialect {
                 // Many machines: leases are judged by the server's clock alone. Not now(), which stands still
                 // within a transaction; and in a subquery, so that it is asked once per statement and an index can be
                 // searched by it.
-                (
-                    "{now}",
-                    "(SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)",
-                ),
+                ("{now}", "(SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"),
                 ("{skip_locked}", "FOR UPDATE SKIP LOCKED"),
                 ("{for_update}", "FOR UPDATE"),
             ],
@@ -51,11 +48,7 @@ pub(crate) struct Sql {
 
 impl Sql {
     pub(crate) const fn new(template: &'static str) -> Self {
-        Self {
-            template,
-            sqlite: OnceLock::new(),
-            postgres: OnceLock::new(),
-        }
+        Self { template, sqlite: OnceLock::new(), postgres: OnceLock::new() }
     }
 
     pub(crate) fn on(&'static self, dialect: Dialect) -> &'static str {

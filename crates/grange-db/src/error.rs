@@ -24,10 +24,7 @@ pub enum Error {
         "cannot open the database file {}: check the path, and that Grange may read and write the file and its folder",
         path.display()
     )]
-    Unreadable {
-        path: PathBuf,
-        source: Arc<dyn std::error::Error + Send + Sync>,
-    },
+    Unreadable { path: PathBuf, source: Arc<dyn std::error::Error + Send + Sync> },
     #[error(
         "{} is not a database: point db.url elsewhere, or put a backup in its place",
         path.display()
@@ -36,34 +33,19 @@ pub enum Error {
     #[error("{target} belongs to another program: point db.url at a database of Grange's own")]
     Foreign { target: Target },
     #[error("{target} is damaged: stop Grange and put the newest backup in its place")]
-    Damaged {
-        target: Target,
-        source: Option<Arc<sqlx::Error>>,
-    },
+    Damaged { target: Target, source: Option<Arc<sqlx::Error>> },
     #[error(
         "cannot reach {target}: check that the server runs there and that the network lets Grange through"
     )]
-    Unreachable {
-        target: Target,
-        source: Arc<sqlx::Error>,
-    },
+    Unreachable { target: Target, source: Arc<sqlx::Error> },
     #[error("{target} refused the login: check the user in db.url and the password in db.password_file")]
-    Denied {
-        target: Target,
-        source: Arc<sqlx::Error>,
-    },
+    Denied { target: Target, source: Arc<sqlx::Error> },
     #[error("there is no such database as {target}: create it, or correct db.url")]
-    NoDatabase {
-        target: Target,
-        source: Arc<sqlx::Error>,
-    },
+    NoDatabase { target: Target, source: Arc<sqlx::Error> },
     #[error(
         "{target} has no free connection: lower db.connections_max on the nodes, or let the server take more"
     )]
-    Crowded {
-        target: Target,
-        source: Arc<sqlx::Error>,
-    },
+    Crowded { target: Target, source: Arc<sqlx::Error> },
 
     // Migrations.
     #[error(
@@ -77,54 +59,25 @@ pub enum Error {
         "step {number} ({name}) of {target} is not the one this program knows: run the version that made it, or \
          restore a backup"
     )]
-    Changed {
-        target: Target,
-        number: i64,
-        name: String,
-    },
+    Changed { target: Target, number: i64, name: String },
     #[error("cannot bring {target} to step {number} ({name}): it stays at the step before")]
-    Migration {
-        target: Target,
-        number: i64,
-        name: String,
-        source: Arc<sqlx::Error>,
-    },
+    Migration { target: Target, number: i64, name: String, source: Arc<sqlx::Error> },
 
     // Acting.
     #[error(
         "cannot {doing}: {target} is locked by another program; end that program, or raise db.busy_timeout"
     )]
-    Locked {
-        doing: &'static str,
-        target: Target,
-        source: Arc<sqlx::Error>,
-    },
+    Locked { doing: &'static str, target: Target, source: Arc<sqlx::Error> },
     #[error("cannot {doing}: the disk of {target} is full; free some space there and try again")]
-    Full {
-        doing: &'static str,
-        target: Target,
-        source: Arc<sqlx::Error>,
-    },
+    Full { doing: &'static str, target: Target, source: Arc<sqlx::Error> },
     #[error("cannot {doing}: {target} cannot be written; check the rights on the file and its folder")]
-    ReadOnly {
-        doing: &'static str,
-        target: Target,
-        source: Arc<sqlx::Error>,
-    },
+    ReadOnly { doing: &'static str, target: Target, source: Arc<sqlx::Error> },
     #[error("cannot {doing}: {target} answered with an error")]
-    Sql {
-        doing: &'static str,
-        target: Target,
-        source: Arc<sqlx::Error>,
-    },
+    Sql { doing: &'static str, target: Target, source: Arc<sqlx::Error> },
     #[error(
         "cannot tell whether it was possible to {doing}: the connection to {target} broke while committing"
     )]
-    Unsure {
-        doing: &'static str,
-        target: Target,
-        source: Arc<sqlx::Error>,
-    },
+    Unsure { doing: &'static str, target: Target, source: Arc<sqlx::Error> },
     #[error("cannot {doing}: {target} was closed")]
     Closed { doing: &'static str, target: Target },
     #[error("a stored row cannot be read: column {column}: {reason}")]
@@ -140,12 +93,7 @@ pub enum Error {
     #[error(
         "{what} was changed by {by} at {at} while you were editing it: load it again and repeat your change"
     )]
-    Stale {
-        what: String,
-        by: String,
-        at: Timestamp,
-        edition: i64,
-    },
+    Stale { what: String, by: String, at: Timestamp, edition: i64 },
     #[error("{name} is the last admin: make somebody else admin first")]
     LastAdmin { name: String },
     #[error("the lease on {what} was lost to somebody else: stop working on it")]
@@ -155,10 +103,7 @@ pub enum Error {
     #[error("{} exists: a backup never overwrites a file; choose another name", path.display())]
     BackupExists { path: PathBuf },
     #[error("cannot write the backup {}: check the folder and its free space", path.display())]
-    Backup {
-        path: PathBuf,
-        source: Arc<dyn std::error::Error + Send + Sync>,
-    },
+    Backup { path: PathBuf, source: Arc<dyn std::error::Error + Send + Sync> },
     #[error("{target} is backed up with PostgreSQL's own tools: use pg_dump")]
     BackupElsewhere { target: Target },
 }
@@ -229,57 +174,26 @@ impl Error {
                     Target::Postgres { .. } => Self::postgres(doing, target, &code, source),
                 }
             }
-            _ => Self::Sql {
-                doing,
-                target,
-                source,
-            },
+            _ => Self::Sql { doing, target, source },
         }
     }
 
     fn sqlite(doing: &'static str, target: Target, code: &str, source: Arc<sqlx::Error>) -> Self {
         // https://www.sqlite.org/rescode.html: the low byte of an extended code is the primary one.
         match code.parse::<i32>().unwrap_or_default() & 0xff {
-            5 | 6 => Self::Locked {
-                doing,
-                target,
-                source,
-            },
-            8 => Self::ReadOnly {
-                doing,
-                target,
-                source,
-            },
-            11 => Self::Damaged {
-                target,
-                source: Some(source),
-            },
-            13 => Self::Full {
-                doing,
-                target,
-                source,
-            },
+            5 | 6 => Self::Locked { doing, target, source },
+            8 => Self::ReadOnly { doing, target, source },
+            11 => Self::Damaged { target, source: Some(source) },
+            13 => Self::Full { doing, target, source },
             3 | 14 => match target {
-                Target::Sqlite { path } => Self::Unreadable { path, source },
-                Target::Postgres { .. } => Self::Sql {
-                    doing,
-                    target,
-                    source,
-                },
+                Target::Sqlite { path } => Self::Unreadable { path: path.to_path_buf(), source },
+                Target::Postgres { .. } => Self::Sql { doing, target, source },
             },
             26 => match target {
-                Target::Sqlite { path } => Self::NotADatabase { path },
-                Target::Postgres { .. } => Self::Sql {
-                    doing,
-                    target,
-                    source,
-                },
+                Target::Sqlite { path } => Self::NotADatabase { path: path.to_path_buf() },
+                Target::Postgres { .. } => Self::Sql { doing, target, source },
             },
-            _ => Self::Sql {
-                doing,
-                target,
-                source,
-            },
+            _ => Self::Sql { doing, target, source },
         }
     }
 
@@ -288,28 +202,13 @@ impl Error {
         match code {
             "28000" | "28P01" => Self::Denied { target, source },
             "3D000" => Self::NoDatabase { target, source },
-            "42501" | "25006" => Self::ReadOnly {
-                doing,
-                target,
-                source,
-            },
-            "53100" => Self::Full {
-                doing,
-                target,
-                source,
-            },
+            "42501" | "25006" => Self::ReadOnly { doing, target, source },
+            "53100" => Self::Full { doing, target, source },
             "53300" => Self::Crowded { target, source },
             // 08: connection; 57P: shutting down, crashed, starting up.
             _ if code.starts_with("08") || code.starts_with("57P") => Self::Unreachable { target, source },
-            "XX001" | "XX002" => Self::Damaged {
-                target,
-                source: Some(source),
-            },
-            _ => Self::Sql {
-                doing,
-                target,
-                source,
-            },
+            "XX001" | "XX002" => Self::Damaged { target, source: Some(source) },
+            _ => Self::Sql { doing, target, source },
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Invariants:
 //! - A store method is a whole act. After `Ok` it is on disk, after an error nothing of it is; no transaction leaves
 //!   this crate.
-//! - Both engines behave alike. SQL is written once; [`dialect`] holds the few differences, and the conformance suite
+//! - Both engines behave alike. SQL is written once; `dialect.rs` holds the few differences, and the conformance suite
 //!   runs every method on both.
 //! - Every change by a person writes its line of the audit log in the same transaction.
 //! - Mutable rows carry an edition; a save made from an older one is refused.
@@ -49,7 +49,7 @@ pub use adopt::Adopted;
 pub use audit::{Audit, AuditFilter, Record};
 pub use audit_page::{Page, Seen, Turned};
 pub use audits::{AUDIT_WORK, AuditRow, Audits, Found};
-pub use backup::{list_backups, prune_backups};
+pub use backup::{backup_due, list_backups, prune_backups};
 pub use ballots::Votes;
 pub use error::Error;
 pub use files::{FileFilter, FileStatus, Files, Holding, StoredFile, Trouble, deciding};

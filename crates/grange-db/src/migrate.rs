@@ -33,12 +33,8 @@ macro_rules! step {
 }
 
 /// Every step, in order. Add at the end; never change one that was released.
-pub(crate) const STEPS: &[Step] = &[
-    step!(1, "0001_nodes"),
-    step!(2, "0002_people"),
-    step!(3, "0003_work"),
-    step!(4, "0004_archive"),
-];
+pub(crate) const STEPS: &[Step] =
+    &[step!(1, "0001_nodes"), step!(2, "0002_people"), step!(3, "0003_work"), step!(4, "0004_archive")];
 
 impl Step {
     pub(crate) fn sql(&self, dialect: Dialect) -> &'static str {
@@ -50,12 +46,10 @@ impl Step {
 
     fn checksum(&self, dialect: Dialect) -> String {
         use std::fmt::Write as _;
-        Sha256::digest(self.sql(dialect))
-            .iter()
-            .fold(String::new(), |mut hex, byte| {
-                let _ = write!(hex, "{byte:02x}");
-                hex
-            })
+        Sha256::digest(self.sql(dialect)).iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
     }
 }
 
@@ -80,22 +74,15 @@ pub(crate) async fn look(conn: &mut AnyConnection, target: &Target, steps: &[Ste
     let dialect = target.dialect();
     let sql = |error| Error::sql("look at the tables", target, error);
     let tables: Vec<String> = {
-        let rows = sqlx::query(tables_of(dialect))
-            .fetch_all(&mut *conn)
-            .await
-            .map_err(sql)?;
+        let rows = sqlx::query(tables_of(dialect)).fetch_all(&mut *conn).await.map_err(sql)?;
         let names = rows.iter().map(|row| row.text("name"));
-        names
-            .collect::<Result<_, _>>()
-            .map_err(|fail| fail.tell("look at the tables", target))?
+        names.collect::<Result<_, _>>().map_err(|fail| fail.tell("look at the tables", target))?
     };
     if tables.is_empty() {
         return Ok(Found::Empty);
     }
     if !tables.iter().any(|name| name == "grange_migrations") {
-        return Err(Error::Foreign {
-            target: target.clone(),
-        });
+        return Err(Error::Foreign { target: target.clone() });
     }
     let applied = sqlx::query("SELECT number, name, checksum FROM grange_migrations ORDER BY number")
         .fetch_all(&mut *conn)
@@ -111,26 +98,13 @@ pub(crate) async fn look(conn: &mut AnyConnection, target: &Target, steps: &[Ste
         match steps.iter().find(|step| step.number == number) {
             Some(step) if step.checksum(dialect) == checksum => {}
             Some(_) => {
-                return Err(Error::Changed {
-                    target: target.clone(),
-                    number,
-                    name,
-                });
+                return Err(Error::Changed { target: target.clone(), number, name });
             }
             None => {
                 // Told by the newest step it has, which is what its maker's version is known by.
                 let row = sqlx::query("SELECT max(number) AS number FROM grange_migrations");
-                let newest = row
-                    .fetch_one(&mut *conn)
-                    .await
-                    .map_err(sql)?
-                    .int("number")
-                    .unwrap_or(number);
-                return Err(Error::Newer {
-                    target: target.clone(),
-                    found: newest,
-                    known,
-                });
+                let newest = row.fetch_one(&mut *conn).await.map_err(sql)?.int("number").unwrap_or(number);
+                return Err(Error::Newer { target: target.clone(), found: newest, known });
             }
         }
     }
@@ -167,10 +141,7 @@ pub(crate) async fn apply(
             other => other,
         };
         let mut transaction = conn.begin().await.map_err(failed)?;
-        sqlx::raw_sql(step.sql(dialect))
-            .execute(&mut *transaction)
-            .await
-            .map_err(failed)?;
+        sqlx::raw_sql(step.sql(dialect)).execute(&mut *transaction).await.map_err(failed)?;
         sqlx::query(
             "INSERT INTO grange_migrations (number, name, checksum, applied_at) VALUES ($1, $2, $3, $4)",
         )

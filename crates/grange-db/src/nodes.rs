@@ -39,9 +39,7 @@ impl Db {
 impl Nodes<'_> {
     /// Enters the node as started now, anew or in place of what was known of it.
     pub async fn register(&self, new: NewNode) -> Result<NodeRecord, Error> {
-        self.0
-            .write_one("register the node", new, |tx, new| Box::pin(register(tx, new)))
-            .await
+        self.0.write_one("register the node", new, |tx, new| Box::pin(register(tx, new))).await
     }
 
     /// Says that the node lives. [`Error::NotFound`] if it was forgotten: it must register again.
@@ -49,10 +47,8 @@ impl Nodes<'_> {
         self.0
             .write_one("send the heartbeat", (id, free_bytes), |tx, (id, free_bytes)| {
                 Box::pin(async move {
-                    let query = tx
-                        .timed(&HEARTBEAT)
-                        .bind(id.to_string())
-                        .bind(free_bytes.map(|bytes| bytes as i64));
+                    let query =
+                        tx.timed(&HEARTBEAT).bind(id.to_string()).bind(free_bytes.map(|bytes| bytes as i64));
                     touched(tx.run(query).await?, *id)
                 })
             })
@@ -134,19 +130,12 @@ static HEARTBEAT: Sql = Sql::new(
 static STOPPED: Sql =
     Sql::new("UPDATE nodes SET seen_at = {now}, stopped_at = {now}, edition = edition + 1 WHERE id = $2");
 static GET: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM nodes WHERE id = $1"));
-static LIST: Sql = Sql::new(concat!(
-    "SELECT ",
-    columns!(),
-    ", {now} AS now FROM nodes ORDER BY name, id"
-));
+static LIST: Sql = Sql::new(concat!("SELECT ", columns!(), ", {now} AS now FROM nodes ORDER BY name, id"));
 static FORGET: Sql = Sql::new("DELETE FROM nodes WHERE seen_at < {now} - $2 RETURNING id");
 
 async fn register(tx: &mut Tx<'_>, new: &NewNode) -> Result<NodeRecord, Fail> {
     let json = |text: serde_json::Result<String>| {
-        text.map_err(|error| Error::Row {
-            column: "nodes",
-            reason: error.to_string(),
-        })
+        text.map_err(|error| Error::Row { column: "nodes", reason: error.to_string() })
     };
     let query = tx
         .timed(&REGISTER)
@@ -166,9 +155,7 @@ fn touched(rows: u64, id: NodeId) -> Result<(), Fail> {
 }
 
 fn gone(id: NodeId) -> Error {
-    Error::NotFound {
-        what: format!("node {id}"),
-    }
+    Error::NotFound { what: format!("node {id}") }
 }
 
 fn node(row: &AnyRow) -> Result<NodeRecord, Fail> {
@@ -177,11 +164,7 @@ fn node(row: &AnyRow) -> Result<NodeRecord, Fail> {
         name: row.text("name")?,
         host: row.text("host")?,
         // A newer node in the same archive may have roles that this program does not know.
-        roles: row
-            .json::<Vec<String>>("roles")?
-            .iter()
-            .filter_map(|role| role.parse().ok())
-            .collect(),
+        roles: row.json::<Vec<String>>("roles")?.iter().filter_map(|role| role.parse().ok()).collect(),
         version: row.text("version")?,
         addresses: row.json("addresses")?,
         free_bytes: row.int_or_none("free_bytes")?.map(|bytes| bytes as u64),

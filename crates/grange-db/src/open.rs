@@ -29,11 +29,7 @@ pub(crate) struct Inner {
 }
 
 pub(crate) enum Engine {
-    Sqlite {
-        queue: mpsc::Sender<Job>,
-        path: PathBuf,
-        busy_timeout: Duration,
-    },
+    Sqlite { queue: mpsc::Sender<Job>, path: PathBuf, busy_timeout: Duration },
     Postgres,
 }
 
@@ -73,30 +69,14 @@ impl Db {
                 let pool = sqlite::readers(&target, settings)?;
                 let (queue, jobs) = mpsc::channel(QUEUE_MAX);
                 let busy_timeout = settings.busy_timeout.0;
-                let writer = Writer {
-                    target: target.clone(),
-                    busy_timeout,
-                    clock: clock.clone(),
-                    conn: Some(conn),
-                };
+                let writer =
+                    Writer { target: target.clone(), busy_timeout, clock: clock.clone(), conn: Some(conn) };
                 tokio::spawn(writer.run(jobs));
-                (
-                    pool,
-                    Engine::Sqlite {
-                        queue,
-                        path: path.clone(),
-                        busy_timeout,
-                    },
-                )
+                (pool, Engine::Sqlite { queue, path: path.to_path_buf(), busy_timeout })
             }
             Target::Postgres { .. } => (postgres::open(&target, settings, steps).await?, Engine::Postgres),
         };
-        Ok(Self(Arc::new(Inner {
-            target,
-            clock,
-            pool,
-            engine,
-        })))
+        Ok(Self(Arc::new(Inner { target, clock, pool, engine })))
     }
 
     /// Takes the missing steps and gives their names, none if the database is up to date.
@@ -148,10 +128,7 @@ impl Db {
             Found::Empty => 0,
             Found::At(number) => number,
         };
-        let pending = STEPS
-            .iter()
-            .filter(|known| known.number > step)
-            .map(|known| known.name.to_owned());
+        let pending = STEPS.iter().filter(|known| known.number > step).map(|known| known.name.to_owned());
         Ok(Status {
             engine: target.dialect().name().to_owned(),
             place: target.to_string(),

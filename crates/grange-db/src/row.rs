@@ -22,15 +22,11 @@ pub(crate) trait Columns {
     }
 
     fn time_or_none(&self, column: &'static str) -> Result<Option<Timestamp>, Fail> {
-        self.int_or_none(column)?
-            .map(|micros| from_micros(column, micros))
-            .transpose()
+        self.int_or_none(column)?.map(|micros| from_micros(column, micros)).transpose()
     }
 
     fn parsed<T: FromStr<Err: Display>>(&self, column: &'static str) -> Result<T, Fail> {
-        self.text(column)?
-            .parse()
-            .map_err(|error| unreadable(column, &error))
+        self.text(column)?.parse().map_err(|error| unreadable(column, &error))
     }
 
     fn json<T: serde::de::DeserializeOwned>(&self, column: &'static str) -> Result<T, Fail> {
@@ -39,8 +35,7 @@ pub(crate) trait Columns {
 
     fn json_or_none(&self, column: &'static str) -> Result<Option<Value>, Fail> {
         let text = self.text_or_none(column)?;
-        text.map(|text| serde_json::from_str(&text).map_err(|error| unreadable(column, &error)))
-            .transpose()
+        text.map(|text| serde_json::from_str(&text).map_err(|error| unreadable(column, &error))).transpose()
     }
 }
 
@@ -74,9 +69,7 @@ pub(crate) fn micros_or_none(time: Option<Timestamp>) -> Option<i64> {
 /// A length of time in the same unit; one too long to count ends with the calendar.
 pub(crate) fn length(period: std::time::Duration) -> i64 {
     // Half the range, so that adding it to any time the calendar knows does not overflow.
-    i64::try_from(period.as_micros())
-        .unwrap_or(i64::MAX)
-        .min(LENGTH_MAX)
+    i64::try_from(period.as_micros()).unwrap_or(i64::MAX).min(LENGTH_MAX)
 }
 
 /// About 7,900 years: together with today it stays within the calendar.
@@ -87,9 +80,5 @@ fn from_micros(column: &'static str, micros: i64) -> Result<Timestamp, Fail> {
 }
 
 fn unreadable(column: &'static str, reason: &dyn Display) -> Fail {
-    Error::Row {
-        column,
-        reason: reason.to_string(),
-    }
-    .into()
+    Error::Row { column, reason: reason.to_string() }.into()
 }

@@ -79,9 +79,7 @@ impl Sessions<'_> {
     /// Ends a session; false if it was over already.
     pub async fn end(&self, id: SessionId, actor: &Actor) -> Result<bool, Error> {
         self.0
-            .write("end the session", (id, actor.clone()), |tx, (id, actor)| {
-                Box::pin(end(tx, *id, actor))
-            })
+            .write("end the session", (id, actor.clone()), |tx, (id, actor)| Box::pin(end(tx, *id, actor)))
             .await
     }
 
@@ -155,20 +153,12 @@ async fn create(tx: &mut Tx<'_>, new: &NewSession, actor: &Actor) -> Result<Sess
         .bind(micros(session.expires_at));
     match tx.run(query).await {
         Err(Fail::Sql(error)) if unique(&error) => {
-            return Err(Error::Exists {
-                what: "session with this cookie".to_owned(),
-            }
-            .into());
+            return Err(Error::Exists { what: "session with this cookie".to_owned() }.into());
         }
         other => other?,
     };
     let after = Some(json!({ "id": session.id, "expires_at": session.expires_at }));
-    let record = Record {
-        act: "session.start",
-        subject: subject(&owner.name),
-        before: None,
-        after,
-    };
+    let record = Record { act: "session.start", subject: subject(&owner.name), before: None, after };
     audit::append(tx, actor, record).await?;
     Ok(session)
 }
@@ -180,12 +170,7 @@ async fn end(tx: &mut Tx<'_>, id: SessionId, actor: &Actor) -> Result<bool, Fail
     };
     let owner = owner(tx, row.parsed("user_id")?).await?;
     let before = Some(json!({ "id": id }));
-    let record = Record {
-        act: "session.end",
-        subject: subject(&owner.name),
-        before,
-        after: None,
-    };
+    let record = Record { act: "session.end", subject: subject(&owner.name), before, after: None };
     audit::append(tx, actor, record).await?;
     Ok(true)
 }

@@ -38,10 +38,8 @@ pub(crate) fn look(path: &Path) -> Result<Seen, Error> {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             // The folder must be there: a typing error in the path shall not start a second archive.
-            let folder = path
-                .parent()
-                .filter(|folder| !folder.as_os_str().is_empty())
-                .unwrap_or(Path::new("."));
+            let folder =
+                path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
             return match std::fs::metadata(folder) {
                 Ok(_) => Ok(Seen::Nothing),
                 Err(error) => Err(unreadable(error)),
@@ -55,17 +53,8 @@ pub(crate) fn look(path: &Path) -> Result<Seen, Error> {
         return Ok(Seen::Nothing);
     }
     let mut start = Vec::new();
-    file.by_ref()
-        .take(MAGIC.len() as u64)
-        .read_to_end(&mut start)
-        .map_err(unreadable)?;
-    if start == MAGIC {
-        Ok(Seen::File(size))
-    } else {
-        Err(Error::NotADatabase {
-            path: path.to_owned(),
-        })
-    }
+    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut start).map_err(unreadable)?;
+    if start == MAGIC { Ok(Seen::File(size)) } else { Err(Error::NotADatabase { path: path.to_owned() }) }
 }
 
 /// Checks the file, brings it to the newest step after a backup copy, and gives the write connection.
@@ -77,6 +66,13 @@ pub(crate) async fn open(
     steps: &[Step],
 ) -> Result<(AnyConnection, Vec<&'static str>), Error> {
     let seen = look(path)?;
+    if matches!(seen, Seen::Nothing) && !path.exists() {
+        // The files SQLite puts beside it take over its rights.
+        backup::create_private(path).map_err(|source| Error::Unreadable {
+            path: path.to_owned(),
+            source: std::sync::Arc::new(source),
+        })?;
+    }
     let mut conn = connect_writer(target, settings.busy_timeout.0)
         .await
         .map_err(|error| Error::sql("open it", target, error))?;
@@ -137,37 +133,23 @@ pub(crate) async fn connect_reader(target: &Target, busy_timeout: Duration) -> R
     let sql = |error| Error::sql("open it", target, error);
     let options = options(target, "ro").map_err(sql)?;
     let mut conn = AnyConnection::connect_with(&options).await.map_err(sql)?;
-    sqlx::raw_sql(AssertSqlSafe(busy_pragma(busy_timeout)))
-        .execute(&mut conn)
-        .await
-        .map_err(sql)?;
+    sqlx::raw_sql(AssertSqlSafe(busy_pragma(busy_timeout))).execute(&mut conn).await.map_err(sql)?;
     Ok(conn)
 }
 
 async fn check(conn: &mut AnyConnection, target: &Target) -> Result<(), Error> {
     let sql = |error| Error::sql("check it", target, error);
-    let row = sqlx::query("PRAGMA quick_check(1)")
-        .fetch_one(conn)
-        .await
-        .map_err(sql)?;
-    let verdict = row
-        .text("quick_check")
-        .map_err(|fail| fail.tell("check it", target))?;
+    let row = sqlx::query("PRAGMA quick_check(1)").fetch_one(conn).await.map_err(sql)?;
+    let verdict = row.text("quick_check").map_err(|fail| fail.tell("check it", target))?;
     if verdict == "ok" {
         return Ok(());
     }
     tracing::error!(%verdict, "the check of {target} failed");
-    Err(Error::Damaged {
-        target: target.clone(),
-        source: None,
-    })
+    Err(Error::Damaged { target: target.clone(), source: None })
 }
 
 fn busy_pragma(timeout: Duration) -> String {
-    format!(
-        "PRAGMA busy_timeout = {}",
-        timeout.as_millis().min(i32::MAX as u128)
-    )
+    format!("PRAGMA busy_timeout = {}", timeout.as_millis().min(i32::MAX as u128))
 }
 
 fn options(target: &Target, mode: &str) -> Result<AnyConnectOptions, sqlx::Error> {

@@ -1,7 +1,8 @@
 //! Which database is meant: the URL of the settings, read once, and shown without its password.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
@@ -10,20 +11,17 @@ use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::settings::Settings;
 
-/// The database that the settings name. Its `Display` is for people and holds no secret.
+/// The database that the settings name. Small, because errors carry it. Its `Display` is for people and holds no secret.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Target {
-    Sqlite { path: PathBuf },
-    Postgres { url: Url },
+    Sqlite { path: Arc<Path> },
+    Postgres { url: Arc<Url> },
 }
 
 impl Target {
     /// Reads the URL; a relative SQLite path is below `base_dir`. Reads `password_file` for PostgreSQL.
     pub fn read(settings: &Settings, base_dir: &Path) -> Result<Self, Error> {
-        let bad = |reason: &str| Error::BadUrl {
-            url: masked(&settings.url),
-            reason: reason.to_owned(),
-        };
+        let bad = |reason: &str| Error::BadUrl { url: masked(&settings.url), reason: reason.to_owned() };
         let (scheme, rest) = settings
             .url
             .split_once(':')
@@ -38,7 +36,7 @@ impl Target {
                 if path.to_str().is_none() {
                     return Err(bad("the path is not UTF-8"));
                 }
-                Ok(Self::Sqlite { path })
+                Ok(Self::Sqlite { path: path.into() })
             }
             "postgres" | "postgresql" => {
                 let mut url = Url::parse(&settings.url).map_err(|error| bad(&error.to_string()))?;
@@ -47,13 +45,12 @@ impl Target {
                 }
                 if let Some(file) = &settings.password_file {
                     let password = password(&base_dir.join(file))?;
-                    url.set_password(Some(&password))
-                        .map_err(|()| bad("it names no host"))?;
+                    url.set_password(Some(&password)).map_err(|()| bad("it names no host"))?;
                 }
                 if !url.query_pairs().any(|(key, _)| key == "application_name") {
                     url.query_pairs_mut().append_pair("application_name", "grange");
                 }
-                Ok(Self::Postgres { url })
+                Ok(Self::Postgres { url: url.into() })
             }
             _ => Err(bad("it starts with neither sqlite: nor postgres:")),
         }
@@ -69,7 +66,7 @@ impl Target {
     /// The URL for the driver, with the secret. `mode` is SQLite's: `rwc` or `ro`.
     pub(crate) fn driver_url(&self, mode: &str) -> Url {
         match self {
-            Self::Postgres { url } => url.clone(),
+            Self::Postgres { url } => Url::clone(url),
             Self::Sqlite { path } => {
                 // Nothing of the path is left that could be read as part of a URL.
                 let path = utf8_percent_encode(path.to_str().unwrap_or_default(), NON_ALPHANUMERIC);
@@ -84,7 +81,7 @@ impl fmt::Display for Target {
         match self {
             Self::Sqlite { path } => write!(f, "the database file {}", path.display()),
             Self::Postgres { url } => {
-                let mut shown = url.clone();
+                let mut shown = Url::clone(url);
                 let _ = shown.set_password(None);
                 shown.set_query(None);
                 write!(f, "PostgreSQL at {shown}")
@@ -114,9 +111,7 @@ fn masked(url: &str) -> String {
 }
 
 fn password(path: &Path) -> Result<String, Error> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Secret {
-        path: path.to_owned(),
-        source: source.into(),
-    })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| Error::Secret { path: path.to_owned(), source: source.into() })?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }

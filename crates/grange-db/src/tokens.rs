@@ -117,16 +117,8 @@ static BY_HASH: Sql = Sql::new(concat!(
     columns!(),
     " FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.hash = $1"
 ));
-static LOCKED: Sql = Sql::new(concat!(
-    "SELECT ",
-    columns!(),
-    " FROM tokens t WHERE t.id = $1 {for_update}"
-));
-static LIST: Sql = Sql::new(concat!(
-    "SELECT ",
-    columns!(),
-    " FROM tokens t ORDER BY t.created_at, t.id"
-));
+static LOCKED: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM tokens t WHERE t.id = $1 {for_update}"));
+static LIST: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM tokens t ORDER BY t.created_at, t.id"));
 static LIST_OF: Sql = Sql::new(concat!(
     "SELECT ",
     columns!(),
@@ -156,29 +148,19 @@ async fn create(tx: &mut Tx<'_>, new: &NewToken, actor: &Actor) -> Result<Token,
         .bind(micros_or_none(token.expires_at));
     match tx.run(query).await {
         Err(Fail::Sql(error)) if unique(&error) => {
-            return Err(Error::Exists {
-                what: "token with this key".to_owned(),
-            }
-            .into());
+            return Err(Error::Exists { what: "token with this key".to_owned() }.into());
         }
         other => other?,
     };
     let after = Some(json!({ "id": token.id, "name": token.name, "expires_at": token.expires_at }));
-    let record = Record {
-        act: "token.create",
-        subject: subject(&owner.name),
-        before: None,
-        after,
-    };
+    let record = Record { act: "token.create", subject: subject(&owner.name), before: None, after };
     audit::append(tx, actor, record).await?;
     Ok(token)
 }
 
 async fn revoke(tx: &mut Tx<'_>, id: TokenId, actor: &Actor) -> Result<Token, Fail> {
     let query = tx.sql(&LOCKED).bind(id.to_string());
-    let row = tx.row(query).await?.ok_or_else(|| Error::NotFound {
-        what: format!("token {id}"),
-    })?;
+    let row = tx.row(query).await?.ok_or_else(|| Error::NotFound { what: format!("token {id}") })?;
     let mut token = token(&row)?;
     if token.revoked_at.is_some() {
         return Ok(token);
@@ -188,21 +170,14 @@ async fn revoke(tx: &mut Tx<'_>, id: TokenId, actor: &Actor) -> Result<Token, Fa
     tx.run(query).await?;
     let owner = owner(tx, token.user_id).await?;
     let before = Some(json!({ "id": token.id, "name": token.name }));
-    let record = Record {
-        act: "token.revoke",
-        subject: subject(&owner.name),
-        before,
-        after: None,
-    };
+    let record = Record { act: "token.revoke", subject: subject(&owner.name), before, after: None };
     audit::append(tx, actor, record).await?;
     Ok(token)
 }
 
 pub(crate) async fn owner(tx: &mut Tx<'_>, id: UserId) -> Result<User, Fail> {
     let query = tx.sql(&OWNER).bind(id.to_string());
-    let row = tx.row(query).await?.ok_or_else(|| Error::NotFound {
-        what: format!("user {id}"),
-    })?;
+    let row = tx.row(query).await?.ok_or_else(|| Error::NotFound { what: format!("user {id}") })?;
     user(&row)
 }
 

@@ -49,18 +49,14 @@ impl Users<'_> {
     pub async fn create_first(&self, new: NewUser, actor: &Actor) -> Result<Option<User>, Error> {
         let created = self
             .0
-            .write(
-                "create the first user",
-                (new, actor.clone()),
-                |tx, (new, actor)| {
-                    Box::pin(async move {
-                        if count(tx).await? > 0 {
-                            return Ok(None);
-                        }
-                        create(tx, new, actor).await.map(Some)
-                    })
-                },
-            )
+            .write("create the first user", (new, actor.clone()), |tx, (new, actor)| {
+                Box::pin(async move {
+                    if count(tx).await? > 0 {
+                        return Ok(None);
+                    }
+                    create(tx, new, actor).await.map(Some)
+                })
+            })
             .await;
         match created {
             // Another node was quicker by a moment.
@@ -91,8 +87,7 @@ impl Users<'_> {
                 Box::pin(async move {
                     let query = tx.sql(&BY_NAME).bind(name.as_str());
                     let row = tx.row(query).await?;
-                    row.map(|row| Ok((user(&row)?, row.text_or_none("password_hash")?)))
-                        .transpose()
+                    row.map(|row| Ok((user(&row)?, row.text_or_none("password_hash")?))).transpose()
                 })
             })
             .await
@@ -111,9 +106,7 @@ impl Users<'_> {
     }
 
     pub async fn count(&self) -> Result<u64, Error> {
-        self.0
-            .read("count the users", (), |tx, ()| Box::pin(count(tx)))
-            .await
+        self.0.read("count the users", (), |tx, ()| Box::pin(count(tx))).await
     }
 
     /// Sets the password's hash and ends the user's sessions. Takes no edition: the latest password wins.
@@ -156,7 +149,7 @@ impl Users<'_> {
                 |tx, (name, role, edition, actor)| {
                     Box::pin(async move {
                         save(tx, actor, "user.set-role", name, *edition, |user| {
-                            user.role = *role
+                            user.role = *role;
                         })
                         .await
                     })
@@ -183,11 +176,7 @@ impl Users<'_> {
                         let now = tx.now;
                         let act = if *enabled { "user.enable" } else { "user.disable" };
                         save(tx, actor, act, name, *edition, |user| {
-                            user.disabled_at = if *enabled {
-                                None
-                            } else {
-                                user.disabled_at.or(Some(now))
-                            };
+                            user.disabled_at = if *enabled { None } else { user.disabled_at.or(Some(now)) };
                         })
                         .await
                     })
@@ -209,11 +198,7 @@ static CREATE: Sql = Sql::new(
 );
 static BY_ID: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM users WHERE id = $1"));
 static BY_NAME: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM users WHERE name = $1"));
-static LOCKED: Sql = Sql::new(concat!(
-    "SELECT ",
-    columns!(),
-    " FROM users WHERE name = $1 {for_update}"
-));
+static LOCKED: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM users WHERE name = $1 {for_update}"));
 static LIST: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM users ORDER BY name"));
 static COUNT: Sql = Sql::new("SELECT count(*) AS count FROM users");
 static SET_PASSWORD: Sql = Sql::new(
@@ -240,10 +225,7 @@ async fn create(tx: &mut Tx<'_>, new: &NewUser, actor: &Actor) -> Result<User, F
         .bind(actor.who.as_str());
     match tx.run(query).await {
         Err(Fail::Sql(error)) if unique(&error) => {
-            return Err(Error::Exists {
-                what: format!("user {}", new.name),
-            }
-            .into());
+            return Err(Error::Exists { what: format!("user {}", new.name) }.into());
         }
         other => other?,
     };
@@ -256,12 +238,8 @@ async fn create(tx: &mut Tx<'_>, new: &NewUser, actor: &Actor) -> Result<User, F
         changed_at: tx.now,
         edition: 1,
     };
-    let record = Record {
-        act: "user.create",
-        subject: subject(&user.name),
-        before: None,
-        after: Some(state(&user)),
-    };
+    let record =
+        Record { act: "user.create", subject: subject(&user.name), before: None, after: Some(state(&user)) };
     audit::append(tx, actor, record).await?;
     Ok(user)
 }
@@ -275,9 +253,7 @@ async fn count(tx: &mut Tx<'_>) -> Result<u64, Fail> {
 /// The user, held until the transaction ends.
 async fn locked(tx: &mut Tx<'_>, name: &UserName) -> Result<User, Fail> {
     let query = tx.sql(&LOCKED).bind(name.as_str());
-    let row = tx.row(query).await?.ok_or_else(|| Error::NotFound {
-        what: format!("user {name}"),
-    })?;
+    let row = tx.row(query).await?.ok_or_else(|| Error::NotFound { what: format!("user {name}") })?;
     user(&row)
 }
 
@@ -294,28 +270,17 @@ async fn save(
     let query = tx.sql(&ADMINS);
     let admins = tx.rows(query).await?.len();
     let query = tx.sql(&LOCKED).bind(name.as_str());
-    let row = tx.row(query).await?.ok_or_else(|| Error::NotFound {
-        what: format!("user {name}"),
-    })?;
+    let row = tx.row(query).await?.ok_or_else(|| Error::NotFound { what: format!("user {name}") })?;
     let before = user(&row)?;
     if before.edition != edition {
         let (by, at) = (row.text("changed_by")?, before.changed_at);
-        return Err(Error::Stale {
-            what: format!("user {name}"),
-            by,
-            at,
-            edition: before.edition,
-        }
-        .into());
+        return Err(Error::Stale { what: format!("user {name}"), by, at, edition: before.edition }.into());
     }
     let mut after = before.clone();
     change(&mut after);
     let was_admin = before.role == Role::Admin && before.enabled();
     if was_admin && !(after.role == Role::Admin && after.enabled()) && admins <= 1 {
-        return Err(Error::LastAdmin {
-            name: name.to_string(),
-        }
-        .into());
+        return Err(Error::LastAdmin { name: name.to_string() }.into());
     }
     after.changed_at = tx.now;
     after.edition += 1;
@@ -346,12 +311,7 @@ async fn changed(
     after: &User,
 ) -> Result<User, Fail> {
     let (before, after_state) = (Some(state(before)), Some(state(after)));
-    let record = Record {
-        act,
-        subject: subject(&after.name),
-        before,
-        after: after_state,
-    };
+    let record = Record { act, subject: subject(&after.name), before, after: after_state };
     audit::append(tx, actor, record).await?;
     Ok(after.clone())
 }

@@ -1,7 +1,7 @@
 //! SQLite's one writer, with group commit.
 //!
 //! Acts that arrive while a commit is under way wait in the queue and are then run in one transaction, each in a
-//! savepoint of its own, with one commit for all. So the cost of reaching the disk is shared by whoever waits for it,
+//! savepoint of its own where it needs one, with one commit for all. So the cost of reaching the disk is shared by whoever waits for it,
 //! and a lone act does not wait for company. An answer is given only after the commit.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use grange_base::Clock;
 use sqlx::{AnyConnection, Connection};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::act::{Queued, Tx};
+use crate::act::{Queued, Shape, Tx};
 use crate::dialect::Dialect;
 use crate::sqlite;
 use crate::target::Target;
@@ -70,9 +70,7 @@ impl Writer {
             match self.together(&mut acts).await {
                 Together::Committed => return acts.into_iter().for_each(|act| act.answer(Ok(()))),
                 Together::Failed(error) => {
-                    return acts
-                        .into_iter()
-                        .for_each(|act| act.answer(Err(Arc::clone(&error))));
+                    return acts.into_iter().for_each(|act| act.answer(Err(Arc::clone(&error))));
                 }
                 // One act took the whole transaction with it, as a full disk does. The others shall not suffer.
                 Together::Broken => {}
@@ -92,17 +90,7 @@ impl Writer {
             Err(error) => return Together::Failed(Arc::new(error)),
         };
         for act in acts {
-            if execute(conn, "SAVEPOINT act").await.is_err() {
-                self.roll_back().await;
-                return Together::Broken;
-            }
-            let kept = act.run(&mut Tx::new(conn, Dialect::Sqlite, clock.now())).await;
-            let undone = if kept {
-                Ok(())
-            } else {
-                execute(conn, "ROLLBACK TO act").await
-            };
-            if undone.is_err() || execute(conn, "RELEASE act").await.is_err() {
+            if apart(conn, &mut **act, &clock).await.is_err() {
                 self.roll_back().await;
                 return Together::Broken;
             }
@@ -121,11 +109,7 @@ impl Writer {
         let clock = self.clock.clone();
         let conn = self.begin().await?;
         let kept = act.run(&mut Tx::new(conn, Dialect::Sqlite, clock.now())).await;
-        let ended = if kept {
-            execute(conn, "COMMIT").await
-        } else {
-            Ok(())
-        };
+        let ended = if kept { execute(conn, "COMMIT").await } else { Ok(()) };
         if !kept || ended.is_err() {
             self.roll_back().await;
         }
@@ -154,6 +138,30 @@ impl Writer {
             self.conn = None;
         }
     }
+}
+
+/// Runs one act so that its failure takes nothing with it. An error: the transaction is over, for all of them.
+async fn apart(conn: &mut AnyConnection, act: &mut dyn Queued, clock: &Clock) -> Result<(), sqlx::Error> {
+    let whole = act.shape() == Shape::Transaction;
+    if whole {
+        execute(conn, "SAVEPOINT act").await?;
+    }
+    let kept = act.run(&mut Tx::new(conn, Dialect::Sqlite, clock.now())).await;
+    if whole && !kept {
+        execute(conn, "ROLLBACK TO act").await?;
+    }
+    if whole {
+        execute(conn, "RELEASE act").await?;
+    }
+    if !whole && !kept {
+        // A statement that fails undoes itself; but a full disk may have ended the transaction as well. It has not
+        // if a second one is refused.
+        return match execute(conn, "BEGIN").await {
+            Err(_) => Ok(()),
+            Ok(()) => Err(sqlx::Error::BeginFailed),
+        };
+    }
+    Ok(())
 }
 
 /// How a transaction of several acts ended.

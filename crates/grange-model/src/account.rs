@@ -44,10 +44,7 @@ impl Role {
         match self {
             Self::Admin => true,
             Self::Curator => matches!(permission, P::EditHarvests | P::ReadSystem | P::View),
-            Self::Operator => matches!(
-                permission,
-                P::ManageSystem | P::ReadSystem | P::ReadAudit | P::View
-            ),
+            Self::Operator => matches!(permission, P::ManageSystem | P::ReadSystem | P::ReadAudit | P::View),
             Self::Viewer => matches!(permission, P::View),
         }
     }
@@ -84,9 +81,7 @@ impl FromStr for UserName {
             Ok(Self(lower))
         } else {
             // An error line is no place for a pasted novel.
-            Err(UserNameError(
-                text.chars().take(USER_NAME_CHARS_MAX + 1).collect(),
-            ))
+            Err(UserNameError(text.chars().take(USER_NAME_CHARS_MAX + 1).collect()))
         }
     }
 }
@@ -197,10 +192,7 @@ mod tests {
     #[test]
     fn the_table_of_permissions_reads_as_intended() {
         let allowed = |role: Role| {
-            let names = Permission::ALL
-                .iter()
-                .filter(|p| role.may(**p))
-                .map(|p| p.as_str());
+            let names = Permission::ALL.iter().filter(|p| role.may(**p)).map(|p| p.as_str());
             names.collect::<Vec<_>>().join(" ")
         };
         assert_eq!(
@@ -208,10 +200,7 @@ mod tests {
             "manage-users read-audit read-system manage-system edit-harvests view"
         );
         assert_eq!(allowed(Role::Curator), "read-system edit-harvests view");
-        assert_eq!(
-            allowed(Role::Operator),
-            "read-audit read-system manage-system view"
-        );
+        assert_eq!(allowed(Role::Operator), "read-audit read-system manage-system view");
         assert_eq!(allowed(Role::Viewer), "view");
     }
 
@@ -242,11 +231,7 @@ mod tests {
             (&"x".repeat(64), Some(&"x".repeat(64))),
             (&"x".repeat(65), None),
         ] {
-            assert_eq!(
-                text.parse::<UserName>().ok().as_ref().map(UserName::as_str),
-                expected,
-                "{text:?}"
-            );
+            assert_eq!(text.parse::<UserName>().ok().as_ref().map(UserName::as_str), expected, "{text:?}");
         }
         assert_eq!(
             "new\nline".parse::<UserName>().unwrap_err().to_string(),

@@ -16,10 +16,7 @@ pub struct Actor {
 
 impl Actor {
     pub fn new(who: impl Into<String>, via: impl Into<String>) -> Self {
-        Self {
-            who: who.into(),
-            via: via.into(),
-        }
+        Self { who: who.into(), via: via.into() }
     }
 
     /// What Grange does by itself, such as making the first user.

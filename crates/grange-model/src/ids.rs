@@ -88,10 +88,7 @@ mod tests {
         let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
         assert!(texts.is_sorted(), "the text sorts as the id does");
         assert_eq!(texts[0].parse::<UserId>().unwrap(), ids[0]);
-        assert_eq!(
-            serde_json::to_string(&ids[0]).unwrap(),
-            format!("\"{}\"", texts[0])
-        );
+        assert_eq!(serde_json::to_string(&ids[0]).unwrap(), format!("\"{}\"", texts[0]));
     }
 
     #[test]

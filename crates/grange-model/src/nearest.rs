@@ -2,7 +2,7 @@
 
 /// A name that is not on its list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{given}\" is not a {noun}{}: choose from {}", hint(.nearest), .known.join(", "))]
+#[error("\"{given}\" is not a {noun}{}: choose from {}", hint(*.nearest), .known.join(", "))]
 pub struct UnknownName {
     pub given: String,
     pub noun: &'static str,
@@ -20,19 +20,12 @@ impl UnknownName {
             .filter(|(distance, name)| *distance <= (name.len() / 3).max(1))
             .min_by_key(|(distance, _)| *distance)
             .map(|(_, name)| name);
-        Self {
-            given: given.to_owned(),
-            noun,
-            nearest,
-            known,
-        }
+        Self { given: given.to_owned(), noun, nearest, known }
     }
 }
 
-fn hint(nearest: &Option<&'static str>) -> String {
-    nearest
-        .map(|name| format!(" (did you mean \"{name}\"?)"))
-        .unwrap_or_default()
+fn hint(nearest: Option<&'static str>) -> String {
+    nearest.map(|name| format!(" (did you mean \"{name}\"?)")).unwrap_or_default()
 }
 
 /// An enum whose values have fixed lower-case names: `ALL`, `as_str`, `Display`, `FromStr`, serde and JSON schema.

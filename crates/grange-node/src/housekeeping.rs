@@ -1,14 +1,13 @@
 //! What every node does on the side: say that it lives, give back the work of the dead, drop expired sessions,
 //! copy the embedded database.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use grange_base::worker::{Hint, Step};
 use grange_base::{Clock, Shutdown, Worker, WorkerError};
 use grange_db::{Db, Error};
 use grange_model::ids::NodeId;
-use jiff::Timestamp;
 
 /// How often expired leases and sessions are looked for. Claims take expired leases by themselves, so this is
 /// only for those that watch the counts.
@@ -54,13 +53,6 @@ pub async fn sweep(db: Db, clock: Clock, shutdown: Shutdown, wake: Hint) -> Resu
         .await
 }
 
-/// A copy is due when the newest one is older than the interval, or there is none.
-fn backup_due(newest: Option<&Path>, every: Duration, now: Timestamp) -> bool {
-    let made = newest.and_then(|path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok());
-    let made = made.and_then(|made| Timestamp::try_from(made).ok());
-    made.is_none_or(|made| now.duration_since(made).unsigned_abs() >= every)
-}
-
 /// Copies the SQLite database at its interval and keeps the newest few copies.
 pub async fn back_up(
     db: Db,
@@ -81,8 +73,7 @@ pub async fn back_up(
     let (db, folder, clock) = (&db, &folder, &clock);
     worker
         .run(|| async move {
-            let newest = grange_db::list_backups(folder)?.pop();
-            if backup_due(newest.as_deref(), every, clock.now()) {
+            if grange_db::backup_due(folder, every, clock.now())? {
                 let path = db.backup_into(folder).await?;
                 tracing::info!(path = %path.display(), "database copied");
                 grange_db::prune_backups(folder, keep)?;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use grange_app::App;
 use grange_base::worker::Hint;
 use grange_base::{Clock, Shutdown, Trigger, telemetry};
+use grange_bus::{Announcer, Waker};
 use grange_db::{Db, NewNode};
 use grange_model::ids::NodeId;
 use grange_model::node::{NodeRecord, NodeRole};
@@ -50,6 +51,8 @@ pub struct Node {
     db: Db,
     data: DataFolder,
     parts: Parts,
+    /// Carries hints from the bus to the workers.
+    _waker: Waker,
     /// Ends what lives as long as the node itself, such as the bus connection.
     end: Trigger,
     settings: Settings,
@@ -103,9 +106,16 @@ impl Node {
         };
         let record = db.nodes().register(new).await?;
 
+        // Hints from other nodes wake this one's workers; without any of them they wake by themselves.
+        let channels = settings.bus.channels()?;
+        let wake = Hint::new();
+        let waker = grange_bus::wake(&*bus, &channels.all_nodes(), &wake).await?;
+        let from = format!("{}/node", record.name);
+        let announcer = Announcer::new(Arc::clone(&bus), channels, clock.clone(), &from);
+        announcer.hint(&announcer.channels().all_nodes(), "node-started", &id.to_string()).await;
+
         let health = Health { db: db.clone(), bus, started: Arc::new(AtomicBool::new(false)) };
         let mut parts = Parts::default();
-        let wake = Hint::new();
         keep_house(&mut parts, &settings, &data, id, &db, &clock, &wake);
 
         let local = secret::random();
@@ -133,7 +143,7 @@ impl Node {
         data.announce(&here)?;
         health.started.store(true, Ordering::Release);
         tracing::info!(node.id = %id, version = VERSION, roles = ?chosen, data = %data.path().display(), "node started");
-        Ok(Self { id, db, data, parts, end, settings, record, first_password })
+        Ok(Self { id, db, data, parts, _waker: waker, end, settings, record, first_password })
     }
 
     /// How the node stands in the register: its name, roles and addresses.

@@ -6,12 +6,14 @@
 
 pub mod nats;
 pub mod postgres;
+pub mod s3;
 pub mod sqlite;
 pub mod tcp_fault;
 pub mod wait;
 
 pub use nats::NatsServer;
 pub use postgres::TestDatabase;
+pub use s3::TestBucket;
 pub use tcp_fault::TcpFault;
 pub use wait::until;
 

@@ -32,6 +32,10 @@ People:
   users        Users, passwords and API tokens
   changes      The record of changes: who did what, and what it was before
 
+Files on disk (no server needed):
+  warc         List, check, extract, recompress and convert WARC and ARC files
+  cdx          Make, sort, merge and search CDX and CDXJ indexes
+
 Set it up:
   settings     Show, check and explain settings
   completions  Completions for your shell
@@ -108,6 +112,12 @@ pub(crate) enum Command {
         #[arg(long, default_value_t = 50)]
         limit: u32,
     },
+    /// List, check, extract, recompress and convert WARC and ARC files
+    #[command(subcommand)]
+    Warc(crate::cmd::warc::WarcCommand),
+    /// Make, sort, merge and search CDX and CDXJ indexes
+    #[command(subcommand)]
+    Cdx(crate::cmd::cdx::CdxCommand),
     /// Show, check and explain settings
     #[command(subcommand)]
     Settings(SettingsCommand),

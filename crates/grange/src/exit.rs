@@ -20,7 +20,6 @@ pub(crate) enum Exit {
     /// Understood and not allowed.
     Refused = 4,
     /// Done, but with problems that were listed.
-    #[allow(dead_code, reason = "the first command that can end so reads WARC files")]
     Partial = 5,
 }
 

@@ -8,7 +8,7 @@ use crate::buffers::{BUFFER_BYTES, Buffers};
 use crate::digest::Proving;
 
 pub(super) async fn what_was_put_is_got_back_at_every_size(bench: &Bench) {
-    for size in [0, 1, 4095, BUFFER_BYTES - 1, BUFFER_BYTES, BUFFER_BYTES + 1, 3_000_000] {
+    for size in [0, 1, 4095, BUFFER_BYTES - 1, BUFFER_BYTES, BUFFER_BYTES + 1, 3_000_000, 20_000_000] {
         let (name, bytes) = (format!("{size}.warc"), noise(size, size as u64));
         // Once with the size and checksum told, once as a plain stream.
         for (name, source, expected) in [

@@ -1,5 +1,6 @@
 //! One suite for every backend. A case is a sentence about the port; the macro below runs each on all of them.
 
+use std::future::{Ready, ready};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,25 +16,55 @@ use crate::memory::Memory;
 
 mod contents;
 mod listing;
+mod peer_node;
+mod peer_wire;
 mod refusals;
 
 /// A store of its own for one case.
 struct Bench {
     blob: Arc<dyn Blob>,
+    /// The node behind a peer.
+    _node: Option<peer_node::Node>,
     /// Where plain files for `put_file` can lie; on the same disk as a disk store.
     folder: tempfile::TempDir,
 }
 
 impl Bench {
-    async fn memory() -> Option<Self> {
+    fn memory() -> Ready<Option<Self>> {
         let blob = Arc::new(Memory::new(Clock::system()));
-        Some(Self { blob, folder: tempfile::tempdir().unwrap() })
+        ready(Some(Self { blob, _node: None, folder: tempfile::tempdir().unwrap() }))
     }
 
-    async fn disk() -> Option<Self> {
+    fn disk() -> Ready<Option<Self>> {
         let folder = tempfile::tempdir().unwrap();
         let blob = Arc::new(disk(&folder, &["one", "two"]));
-        Some(Self { blob, folder })
+        ready(Some(Self { blob, _node: None, folder }))
+    }
+
+    async fn peer() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let node = peer_node::Node::start(Arc::new(disk(&folder, &["one", "two"]))).await;
+        Some(Self { blob: Arc::new(node.peer()), _node: Some(node), folder })
+    }
+
+    #[cfg(feature = "s3")]
+    async fn s3() -> Option<Self> {
+        let lent = grange_testkit::TestBucket::lend()?;
+        let folder = tempfile::tempdir().unwrap();
+        let secret = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, format!("{text}\n")).unwrap();
+            Some(path)
+        };
+        let settings = crate::Settings {
+            url: format!("s3://{}/{}?endpoint={}", lent.bucket, lent.prefix, lent.endpoint),
+            access_key_file: secret("access.key", &lent.access_key),
+            secret_key_file: secret("secret.key", &lent.secret_key),
+            ..crate::Settings::default()
+        };
+        let context =
+            crate::Context { data_folder: folder.path().to_owned(), clock: Clock::system(), auth: None };
+        Some(Self { blob: crate::open(&settings, &context).await.unwrap(), _node: None, folder })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -108,6 +139,9 @@ macro_rules! on_every_backend {
     ($($file:ident { $($case:ident)* })*) => {
         on_every_backend! { @ memory $($file { $($case)* })* }
         on_every_backend! { @ disk $($file { $($case)* })* }
+        on_every_backend! { @ peer $($file { $($case)* })* }
+        #[cfg(feature = "s3")]
+        on_every_backend! { @ s3 $($file { $($case)* })* }
     };
     (@ $backend:ident $($file:ident { $($case:ident)* })*) => {
         mod $backend {

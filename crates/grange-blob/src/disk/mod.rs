@@ -13,6 +13,8 @@ mod listing;
 mod place;
 mod take;
 mod temp;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use std::fs::File;

@@ -10,7 +10,7 @@ use super::base::sync_folder;
 use super::temp::Temp;
 use super::{Disk, Inner};
 use crate::blob::{Source, Stored};
-use crate::check;
+use crate::check::{self, Announced};
 use crate::digest::{By, Summing, union};
 use crate::error::Error;
 
@@ -31,11 +31,8 @@ pub(super) async fn put(
     expected: Option<&Checksums>,
 ) -> Result<Stored, Error> {
     let (sender, receiver) = mpsc::channel(UNDER_WAY);
-    let (owned, expected, size) = (name.clone(), expected.copied(), source.size);
-    let writing = disk.run(move |inner| {
-        let expected = expected.as_ref().filter(|sums| !sums.is_empty());
-        inner.take_stream(&owned, size, expected, receiver)
-    });
+    let (owned, announced) = (name.clone(), Announced::of(&source, expected));
+    let writing = disk.run(move |inner| inner.take_stream(&owned, &announced, receiver));
     let buffers = &disk.0.buffers;
     let reading = async {
         loop {
@@ -63,8 +60,7 @@ impl Inner {
     fn take_stream(
         &self,
         name: &FileName,
-        size: Option<u64>,
-        expected: Option<&Checksums>,
+        announced: &Announced,
         mut pieces: mpsc::Receiver<Piece>,
     ) -> Result<Stored, Error> {
         self.writable()?;
@@ -77,16 +73,16 @@ impl Inner {
                 source: io::Error::new(io::ErrorKind::Interrupted, "the sender gave up"),
             }),
         };
-        if let Some(expected) = expected
+        if let Some(expected) = &announced.expected
             && let Some(stored) = self.known(name, expected)?
         {
             return Ok(stored);
         }
-        let mut summing = Summing::new(By::First, &union(&self.checksums, expected));
+        let mut summing = Summing::new(By::First, &announced.algorithms(&self.checksums));
         // Of a name that is known only the sums are wanted; nothing is written.
         let mut temp = match self.find(name)? {
             Some(_) => None,
-            None => Some(Temp::new(self, name, size)?),
+            None => Some(Temp::new(self, name, announced.size)?),
         };
         while let Some(bytes) = next()? {
             if let Some(temp) = &mut temp {
@@ -94,13 +90,13 @@ impl Inner {
             }
             summing.update(&bytes);
             // A sender of more than it announced must not fill the disk.
-            if size.is_some_and(|size| summing.bytes() > size) {
+            if announced.size.is_some_and(|size| summing.bytes() > size) {
                 break;
             }
         }
         let bytes = summing.bytes();
         let sums = summing.finish();
-        check::received(name, size, bytes, expected, &sums)?;
+        announced.check(name, bytes, &sums)?;
         match temp {
             Some(temp) => temp.publish(bytes, sums),
             None => self.known(name, &sums)?.ok_or_else(|| {

@@ -20,9 +20,7 @@ on_both_engines! {
 }
 
 async fn offer(bed: &Bed, count: usize) {
-    let offers = (0..count)
-        .map(|n| Offer::new("job", format!("{n}"), json!(n)))
-        .collect();
+    let offers = (0..count).map(|n| Offer::new("job", format!("{n}"), json!(n))).collect();
     bed.db.work().offer_many(offers).await.unwrap();
 }
 
@@ -39,11 +37,7 @@ async fn two_hundred_claimers_never_get_the_same_row(bed: &Bed) {
             // Every other one takes several at a time, and every third leaves its claims open.
             let many = if n % 2 == 0 { 1 } else { 3 };
             loop {
-                let claims = db
-                    .work()
-                    .claim_many("job", &format!("c{n}"), LONG, many)
-                    .await
-                    .unwrap();
+                let claims = db.work().claim_many("job", &format!("c{n}"), LONG, many).await.unwrap();
                 if claims.is_empty() {
                     return;
                 }
@@ -61,10 +55,7 @@ async fn two_hundred_claimers_never_get_the_same_row(bed: &Bed) {
     }
     let claimed = claimed.lock().await;
     assert_eq!(claimed.len(), ROWS, "every row was claimed");
-    assert!(
-        claimed.values().all(|times| *times == 1),
-        "none was claimed twice"
-    );
+    assert!(claimed.values().all(|times| *times == 1), "none was claimed twice");
     let counts = bed.db.work().counts("job").await.unwrap();
     assert_eq!((counts.ready, counts.claimed + counts.done), (0, ROWS as u64));
 }
@@ -96,10 +87,7 @@ async fn a_late_claimer_cannot_undo_the_next_ones_work(bed: &Bed) {
         assert_eq!(error.code(), "lease-lost");
     }
     let item = work.get(next.id).await.unwrap().unwrap();
-    assert_eq!(
-        (item.lease_owner.as_deref(), item.lease_until),
-        (Some("next"), Some(next.lease_until))
-    );
+    assert_eq!((item.lease_owner.as_deref(), item.lease_until), (Some("next"), Some(next.lease_until)));
     work.finish(&next).await.unwrap();
 }
 
@@ -127,35 +115,21 @@ async fn dead_leases_are_ended_and_counted(bed: &Bed) {
     bed.pass(dead[2].lease_until).await;
     assert_eq!(work.expire().await.unwrap(), 3);
     assert_eq!(work.expire().await.unwrap(), 0);
-    assert_eq!(
-        work.counts("job").await.unwrap(),
-        Counts {
-            ready: 4,
-            claimed: 1,
-            ..Counts::default()
-        }
-    );
+    assert_eq!(work.counts("job").await.unwrap(), Counts { ready: 4, claimed: 1, ..Counts::default() });
     assert_eq!(work.finish(&dead[0]).await.unwrap_err().code(), "lease-lost");
     work.finish(&alive).await.unwrap();
 }
 
 async fn the_last_attempt_of_a_dead_claimer_is_a_failure(bed: &Bed) {
     let work = bed.db.work();
-    let id = work
-        .offer(Offer::new("job", "a", json!(1)).attempts_max(1))
-        .await
-        .unwrap()
-        .id;
+    let id = work.offer(Offer::new("job", "a", json!(1)).attempts_max(1)).await.unwrap().id;
     let dead = work.claim("job", "dead", SHORT).await.unwrap().unwrap();
     bed.pass(dead.lease_until).await;
     // Not handed out once more, even before anybody ended the lease.
     assert_eq!(work.claim("job", "next", LONG).await.unwrap(), None);
     assert_eq!(work.expire().await.unwrap(), 1);
     let item = work.get(id).await.unwrap().unwrap();
-    assert_eq!(
-        (item.state, item.last_error.as_deref()),
-        (State::Failed, Some("the lease of dead ran out"))
-    );
+    assert_eq!((item.state, item.last_error.as_deref()), (State::Failed, Some("the lease of dead ran out")));
 }
 
 async fn offers_and_claims_from_many_handles_lose_nothing(bed: &Bed) {
@@ -166,10 +140,7 @@ async fn offers_and_claims_from_many_handles_lose_nothing(bed: &Bed) {
         tokio::spawn(async move {
             for n in 0..EACH {
                 // Two of three offer the same keys.
-                db.work()
-                    .offer(Offer::new("job", format!("{}-{n}", h % 2), json!(n)))
-                    .await
-                    .unwrap();
+                db.work().offer(Offer::new("job", format!("{}-{n}", h % 2), json!(n))).await.unwrap();
             }
         })
     });

@@ -40,47 +40,28 @@ impl Bed {
     /// `None` when there is no server; the testkit has said so.
     pub(crate) async fn postgres() -> Option<Self> {
         let server = TestDatabase::create().await?;
-        let settings = Settings {
-            url: server.url.clone(),
-            ..Settings::default()
-        };
+        let settings = Settings { url: server.url.clone(), ..Settings::default() };
         Some(Self::new(settings, Some(server)).await)
     }
 
     async fn new(settings: Settings, server: Option<TestDatabase>) -> Self {
         // Two hundred claimers on a loaded machine wait their turn for a connection.
-        let settings = Settings {
-            connect_timeout: Period::from_secs(60),
-            ..settings
-        };
+        let settings = Settings { connect_timeout: Period::from_secs(60), ..settings };
         let dir = TempDir::new().unwrap();
         let (clock, hand) = Clock::test("2026-01-01T00:00:00.123456789Z".parse().unwrap());
         Db::migrate(&settings, dir.path(), &clock).await.unwrap();
         let db = Db::open(&settings, dir.path(), clock.clone()).await.unwrap();
-        Self {
-            db,
-            settings,
-            dir,
-            clock,
-            hand,
-            server,
-        }
+        Self { db, settings, dir, clock, hand, server }
     }
 
     /// Another handle to the same database, as another process would have.
     pub(crate) async fn again(&self) -> Db {
-        Db::open(&self.settings, self.dir.path(), self.clock.clone())
-            .await
-            .unwrap()
+        Db::open(&self.settings, self.dir.path(), self.clock.clone()).await.unwrap()
     }
 
     /// Now, by the clock that leases are judged by.
     pub(crate) fn lease_now(&self) -> Timestamp {
-        if self.server.is_some() {
-            Timestamp::now()
-        } else {
-            self.clock.now()
-        }
+        if self.server.is_some() { Timestamp::now() } else { self.clock.now() }
     }
 
     /// Lets that clock pass `time`: moved by hand on SQLite, waited for on PostgreSQL.
@@ -88,17 +69,12 @@ impl Bed {
         if self.server.is_some() {
             until("the lease to end", async || Timestamp::now() > time).await;
         } else {
-            self.hand
-                .set(time.max(self.clock.now()) + Duration::from_millis(1));
+            self.hand.set(time.max(self.clock.now()) + Duration::from_millis(1));
         }
     }
 
     pub(crate) async fn user(&self, name: &str, role: Role) -> User {
-        let new = NewUser {
-            name: named(name),
-            role,
-            password_hash: Some(format!("$argon2id$of-{name}")),
-        };
+        let new = NewUser { name: named(name), role, password_hash: Some(format!("$argon2id$of-{name}")) };
         self.db.users().create(new, &anna()).await.unwrap()
     }
 }
@@ -113,7 +89,7 @@ pub(crate) fn anna() -> Actor {
 }
 
 /// Long enough that no test outlives it.
-pub(crate) const LONG: Duration = Duration::from_secs(3600);
+pub(crate) const LONG: Duration = Duration::from_hours(1);
 /// Short enough to wait for.
 pub(crate) const SHORT: Duration = Duration::from_millis(40);
 

@@ -41,12 +41,7 @@ async fn a_node_registers_anew_in_its_own_place(bed: &Bed) {
     assert!(nodes.get(a.id).await.unwrap().unwrap().stopped_at.is_some());
     bed.pass(first.started_at).await;
     let second = nodes
-        .register(NewNode {
-            version: "0.2.0".into(),
-            roles: vec![NodeRole::Admin],
-            free_bytes: None,
-            ..a
-        })
+        .register(NewNode { version: "0.2.0".into(), roles: vec![NodeRole::Admin], free_bytes: None, ..a })
         .await
         .unwrap();
     assert!(second.started_at > first.started_at && second.stopped_at.is_none());
@@ -56,18 +51,12 @@ async fn a_node_registers_anew_in_its_own_place(bed: &Bed) {
 
 async fn a_silent_node_is_lost_and_a_heartbeat_brings_it_back(bed: &Bed) {
     let nodes = bed.db.nodes();
-    let (a, b) = (
-        nodes.register(new("a")).await.unwrap(),
-        nodes.register(new("b")).await.unwrap(),
-    );
+    let (a, b) = (nodes.register(new("a")).await.unwrap(), nodes.register(new("b")).await.unwrap());
     nodes.mark_stopped(b.id).await.unwrap();
     bed.pass(b.seen_at + 2 * SHORT).await;
     let seen = async |after| {
         let nodes = nodes.list(after).await.unwrap();
-        nodes
-            .into_iter()
-            .map(|(node, liveness)| format!("{} {liveness}", node.name))
-            .collect::<Vec<_>>()
+        nodes.into_iter().map(|(node, liveness)| format!("{} {liveness}", node.name)).collect::<Vec<_>>()
     };
     assert_eq!(seen(SHORT).await, ["a lost", "b stopped"]);
     assert_eq!(seen(LONG).await, ["a alive", "b stopped"]);
@@ -82,10 +71,7 @@ async fn a_silent_node_is_lost_and_a_heartbeat_brings_it_back(bed: &Bed) {
 
 async fn long_dead_nodes_are_forgotten_and_must_register_again(bed: &Bed) {
     let nodes = bed.db.nodes();
-    let (a, b) = (
-        nodes.register(new("a")).await.unwrap(),
-        nodes.register(new("b")).await.unwrap(),
-    );
+    let (a, b) = (nodes.register(new("a")).await.unwrap(), nodes.register(new("b")).await.unwrap());
     // Wide enough that a slow machine does not make the heartbeat below look old.
     let gap = 25 * SHORT;
     bed.pass(b.seen_at + gap).await;
@@ -103,16 +89,10 @@ async fn a_role_from_the_future_is_passed_over(bed: &Bed) {
     bed.db
         .write("pretend to be newer", (), |tx, ()| {
             Box::pin(async move {
-                tx.run(sqlx::query(
-                    r#"UPDATE nodes SET roles = '["harvester", "teleporter"]'"#,
-                ))
-                .await
+                tx.run(sqlx::query(r#"UPDATE nodes SET roles = '["harvester", "teleporter"]'"#)).await
             })
         })
         .await
         .unwrap();
-    assert_eq!(
-        bed.db.nodes().get(node.id).await.unwrap().unwrap().roles,
-        [NodeRole::Harvester]
-    );
+    assert_eq!(bed.db.nodes().get(node.id).await.unwrap().unwrap().roles, [NodeRole::Harvester]);
 }

@@ -9,16 +9,11 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::conformance::Bed;
-use crate::{Counts, Db, Offer, Settings, list_backups, prune_backups};
+use crate::{Counts, Db, Offer, Settings, backup_due, list_backups, prune_backups};
 
 async fn open(path: &Path) -> Db {
-    let settings = Settings {
-        url: format!("sqlite:{}", path.display()),
-        ..Settings::default()
-    };
-    Db::open(&settings, Path::new("/"), grange_base::Clock::system())
-        .await
-        .unwrap()
+    let settings = Settings { url: format!("sqlite:{}", path.display()), ..Settings::default() };
+    Db::open(&settings, Path::new("/"), grange_base::Clock::system()).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -54,10 +49,8 @@ async fn a_backup_made_while_others_write_holds_one_moment() {
     }
     for (before, path) in copies {
         let copy = open(&path).await;
-        let (left, right) = (
-            copy.work().counts("left").await.unwrap(),
-            copy.work().counts("right").await.unwrap(),
-        );
+        let (left, right) =
+            (copy.work().counts("left").await.unwrap(), copy.work().counts("right").await.unwrap());
         assert_eq!(left, right);
         assert!(left.ready >= before, "what was acknowledged before is in it");
         copy.close().await;
@@ -72,11 +65,7 @@ async fn a_backup_never_overwrites() {
     let error = bed.db.backup_to(&path).await.unwrap_err();
     assert_eq!(error.code(), "backup-exists");
     assert_eq!(fs::read_to_string(&path).unwrap(), "dear");
-    let error = bed
-        .db
-        .backup_to(&bed.dir.path().join("no/such/folder.db"))
-        .await
-        .unwrap_err();
+    let error = bed.db.backup_to(&bed.dir.path().join("no/such/folder.db")).await.unwrap_err();
     assert_eq!(error.code(), "backup-failed");
     assert!(error.to_string().contains("no/such/folder.db"), "{error}");
     // What a crash left aside is in nobody's way.
@@ -84,10 +73,7 @@ async fn a_backup_never_overwrites() {
     fs::write(bed.dir.path().join("copy.db.part"), "half a backup").unwrap();
     bed.db.backup_to(&path).await.unwrap();
     assert!(path.is_file() && !bed.dir.path().join("copy.db.part").exists());
-    assert_eq!(
-        open(&path).await.work().counts("x").await.unwrap(),
-        Counts::default()
-    );
+    assert_eq!(open(&path).await.work().counts("x").await.unwrap(), Counts::default());
 }
 
 #[tokio::test]
@@ -100,20 +86,42 @@ async fn the_newest_are_kept_and_other_files_left_alone() {
         made.push(bed.db.backup_into(&folder).await.unwrap());
         bed.hand.advance(Duration::from_millis(1));
     }
-    for name in [
-        "grange.db",
-        "grange-notes.db",
-        "grange-20260101T000000.123Z.db.part",
-        "letter.txt",
-    ] {
+    for name in ["grange.db", "grange-notes.db", "grange-20260101T000000.123Z.db.part", "letter.txt"] {
         fs::write(folder.join(name), "mine").unwrap();
     }
     assert_eq!(list_backups(&folder).unwrap(), made);
-    assert_eq!(
-        prune_backups(&folder, 9).unwrap(),
-        Vec::<std::path::PathBuf>::new()
-    );
+    assert_eq!(prune_backups(&folder, 9).unwrap(), Vec::<std::path::PathBuf>::new());
     assert_eq!(prune_backups(&folder, 1).unwrap(), made[..3]);
     assert_eq!(list_backups(&folder).unwrap(), made[3..]);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 5);
+}
+
+#[tokio::test]
+async fn a_backup_is_due_when_the_newest_is_old_enough() {
+    let bed = Bed::sqlite().await;
+    let folder = bed.dir.path().join("backups");
+    let day = Duration::from_hours(24);
+    assert!(backup_due(&folder, day, bed.clock.now()).unwrap());
+    assert!(!backup_due(&folder, Duration::ZERO, bed.clock.now()).unwrap());
+    bed.db.backup_into(&folder).await.unwrap();
+    assert!(!backup_due(&folder, day, bed.clock.now()).unwrap());
+    bed.hand.advance(Duration::from_millis(24 * 60 * 60 * 1000 - 1));
+    assert!(!backup_due(&folder, day, bed.clock.now()).unwrap());
+    bed.hand.advance(Duration::from_millis(1));
+    assert!(backup_due(&folder, day, bed.clock.now()).unwrap());
+    assert!(!backup_due(&folder, Duration::MAX, bed.clock.now()).unwrap());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_the_owner_can_read_the_files() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bed = Bed::sqlite().await;
+    bed.user("berta", grange_model::Role::Viewer).await;
+    bed.db.backup_to(&bed.dir.path().join("copy.db")).await.unwrap();
+    for entry in fs::read_dir(bed.dir.path()).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{}", entry.path().display());
+    }
 }

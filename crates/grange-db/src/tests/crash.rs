@@ -25,22 +25,14 @@ const ROUNDS: usize = 6;
 async fn child_that_writes_until_killed() {
     let Ok(told) = std::env::var(CHILD) else { return };
     let [dir, url, round] = told.split('|').collect::<Vec<_>>().try_into().unwrap();
-    let settings = Settings {
-        url: url.to_owned(),
-        ..Settings::default()
-    };
-    let db = Db::open(&settings, Path::new(dir), Clock::system())
-        .await
-        .unwrap();
+    let settings = Settings { url: url.to_owned(), ..Settings::default() };
+    let db = Db::open(&settings, Path::new(dir), Clock::system()).await.unwrap();
     let writers = (0..8).map(|w| {
         let (db, round) = (db.clone(), round.to_owned());
         tokio::spawn(async move {
             for n in 0.. {
                 let key = format!("{round}-{w}-{n}");
-                db.work()
-                    .offer(Offer::new("job", &key, json!("x".repeat(300))))
-                    .await
-                    .unwrap();
+                db.work().offer(Offer::new("job", &key, json!("x".repeat(300)))).await.unwrap();
                 // One write per line, so that a line is whole or absent.
                 let line = format!("\nacknowledged {key}\n");
                 std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
@@ -53,11 +45,7 @@ async fn child_that_writes_until_killed() {
 /// Starts the child, kills it after `lines` acknowledgements, and gives all that it said, the last ones too.
 fn killed_after(lines: usize, dir: &Path, url: &str, round: usize) -> HashSet<String> {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "tests::crash::child_that_writes_until_killed",
-            "--nocapture",
-        ])
+        .args(["--exact", "tests::crash::child_that_writes_until_killed", "--nocapture"])
         .env(CHILD, format!("{}|{url}|{round}", dir.display()))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -81,15 +69,10 @@ fn killed_after(lines: usize, dir: &Path, url: &str, round: usize) -> HashSet<St
 }
 
 async fn lose_nothing(dir: &Path, url: &str) {
-    let settings = Settings {
-        url: url.to_owned(),
-        ..Settings::default()
-    };
+    let settings = Settings { url: url.to_owned(), ..Settings::default() };
     Db::migrate(&settings, dir, &Clock::system()).await.unwrap();
-    let seed: u64 = std::env::var("CRASH_SEED")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .unwrap_or_else(rand::random);
+    let seed: u64 =
+        std::env::var("CRASH_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or_else(rand::random);
     println!("CRASH_SEED={seed}");
     let mut random: rand::rngs::StdRng = rand::SeedableRng::seed_from_u64(seed);
     let mut acknowledged = HashSet::new();
@@ -100,25 +83,11 @@ async fn lose_nothing(dir: &Path, url: &str) {
         acknowledged.extend(said.await.unwrap());
         // The next start finds all of it.
         let db = Db::open(&settings, dir, Clock::system()).await.unwrap();
-        let all = WorkFilter {
-            limit: u32::MAX,
-            ..WorkFilter::default()
-        };
-        let present: HashSet<_> = db
-            .work()
-            .list(&all)
-            .await
-            .unwrap()
-            .into_iter()
-            .map(|item| item.key)
-            .collect();
+        let all = WorkFilter { limit: u32::MAX, ..WorkFilter::default() };
+        let present: HashSet<_> =
+            db.work().list(&all).await.unwrap().into_iter().map(|item| item.key).collect();
         let lost: Vec<_> = acknowledged.difference(&present).collect();
-        assert!(
-            lost.is_empty(),
-            "round {round}: {} of {} lost: {lost:?}",
-            lost.len(),
-            acknowledged.len()
-        );
+        assert!(lost.is_empty(), "round {round}: {} of {} lost: {lost:?}", lost.len(), acknowledged.len());
         db.close().await;
     }
     println!("{} acknowledged, none lost in {ROUNDS} kills", acknowledged.len());

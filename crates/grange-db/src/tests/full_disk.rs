@@ -15,10 +15,7 @@ async fn limit(db: &Db, pages: Option<i64>) {
                 "page_count",
             )?;
             let most = pages.map_or(1 << 30, |pages| size + pages);
-            tx.run(sqlx::query(sqlx::AssertSqlSafe(format!(
-                "PRAGMA max_page_count = {most}"
-            ))))
-            .await
+            tx.run(sqlx::query(sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {most}")))).await
         })
     })
     .await
@@ -31,19 +28,10 @@ async fn a_full_disk_is_told_and_leaves_nothing_half_written() {
     limit(&bed.db, Some(0)).await;
     // Too long for the pages there are: the user's row may still fit, its line in the log does not.
     let long = grange_model::Actor::new("x".repeat(200_000), "cli");
-    let new = NewUser {
-        name: named("berta"),
-        role: grange_model::Role::Viewer,
-        password_hash: None,
-    };
+    let new = NewUser { name: named("berta"), role: grange_model::Role::Viewer, password_hash: None };
     let error = bed.db.users().create(new.clone(), &long).await.unwrap_err();
     assert_eq!((error.code(), error.retry()), ("db-disk-full", Retry::Soon));
-    assert!(
-        error
-            .to_string()
-            .contains("is full; free some space there and try again"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("is full; free some space there and try again"), "{error}");
     assert_eq!(bed.db.users().count().await.unwrap(), 0);
     assert_eq!(bed.db.audit().list(&AuditFilter::default()).await.unwrap(), []);
     // With space again, the same handle goes on.
@@ -60,15 +48,8 @@ async fn one_act_too_large_does_not_spoil_those_beside_it() {
         .map(|n| {
             let db = bed.db.clone();
             tokio::spawn(async move {
-                let body = if n % 8 == 3 {
-                    "x".repeat(2_000_000)
-                } else {
-                    String::new()
-                };
-                let offered = db
-                    .work()
-                    .offer(Offer::new("job", n.to_string(), json!(body)))
-                    .await;
+                let body = if n % 8 == 3 { "x".repeat(2_000_000) } else { String::new() };
+                let offered = db.work().offer(Offer::new("job", n.to_string(), json!(body))).await;
                 (n, offered)
             })
         })

@@ -15,16 +15,7 @@ async fn a_refused_act_takes_nothing_with_it() {
             let db = bed.db.clone();
             tokio::spawn(async move {
                 let name = named(&format!("user-{}", n / 4));
-                db.users()
-                    .create(
-                        NewUser {
-                            name,
-                            role: Role::Viewer,
-                            password_hash: None,
-                        },
-                        &anna(),
-                    )
-                    .await
+                db.users().create(NewUser { name, role: Role::Viewer, password_hash: None }, &anna()).await
             })
         })
         .collect();
@@ -40,10 +31,7 @@ async fn a_refused_act_takes_nothing_with_it() {
     }
     assert_eq!((made, refused), (50, 150));
     assert_eq!(bed.db.users().count().await.unwrap(), 50);
-    let log = AuditFilter {
-        limit: 1000,
-        ..AuditFilter::default()
-    };
+    let log = AuditFilter { limit: 1000, ..AuditFilter::default() };
     assert_eq!(bed.db.audit().list(&log).await.unwrap().len(), 50);
 }
 
@@ -55,16 +43,9 @@ async fn an_act_that_fails_half_way_is_undone() {
             let db = bed.db.clone();
             tokio::spawn(async move {
                 // The second of the pair cannot be stored, so the first must not be either.
-                let second = if n % 3 == 0 {
-                    "\0".to_owned()
-                } else {
-                    format!("{n}-b")
-                };
+                let second = if n % 3 == 0 { "\0".to_owned() } else { format!("{n}-b") };
                 let pair = [format!("{n}-a"), second];
-                db.work()
-                    .offer_many(pair.map(|key| Offer::new("job", key, json!(n))).into())
-                    .await
-                    .is_ok()
+                db.work().offer_many(pair.map(|key| Offer::new("job", key, json!(n))).into()).await.is_ok()
             })
         })
         .collect();

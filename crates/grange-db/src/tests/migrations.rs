@@ -22,9 +22,8 @@ fn next_release() -> Vec<Step> {
 }
 
 fn copies(dir: &TempDir) -> Vec<String> {
-    let names = fs::read_dir(dir.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names =
+        fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = names.filter(|name| name.contains("before")).collect();
     names.sort();
     names
@@ -34,79 +33,39 @@ fn copies(dir: &TempDir) -> Vec<String> {
 async fn an_older_file_is_migrated_after_a_copy() {
     let (dir, settings) = (TempDir::new().unwrap(), Settings::default());
     let clock = Clock::test("2026-03-04T05:06:07.089Z".parse().unwrap()).0;
-    let old = Db::open_with(&settings, dir.path(), clock.clone(), &STEPS[..2])
-        .await
-        .unwrap();
-    old.audit()
-        .append(crate::Record::default(), &grange_model::Actor::system())
-        .await
-        .unwrap();
+    let old = Db::open_with(&settings, dir.path(), clock.clone(), &STEPS[..2]).await.unwrap();
+    old.audit().append(crate::Record::default(), &grange_model::Actor::system()).await.unwrap();
     old.close().await;
     assert_eq!(copies(&dir), Vec::<String>::new(), "a new file needs no copy");
     let status = Db::status(&settings, dir.path()).await.unwrap();
-    assert_eq!(
-        (status.engine.as_str(), status.step, status.step_known),
-        ("sqlite", 2, 4)
-    );
+    assert_eq!((status.engine.as_str(), status.step, status.step_known), ("sqlite", 2, 4));
     assert_eq!(status.pending, ["0003_work", "0004_archive"]);
     let new = Db::open(&settings, dir.path(), clock.clone()).await.unwrap();
     assert_eq!(new.work().counts("x").await.unwrap().ready, 0);
-    assert_eq!(
-        new.audit()
-            .list(&crate::AuditFilter::default())
-            .await
-            .unwrap()
-            .len(),
-        1
-    );
+    assert_eq!(new.audit().list(&crate::AuditFilter::default()).await.unwrap().len(), 1);
     assert_eq!(copies(&dir), ["grange.db.before-0003-20260304T050607.089Z"]);
     new.close().await;
     // The copy is the older database, whole.
     let url = format!("sqlite:{}", copies(&dir)[0]);
-    let status = Db::status(
-        &Settings {
-            url,
-            ..Settings::default()
-        },
-        dir.path(),
-    )
-    .await
-    .unwrap();
+    let status = Db::status(&Settings { url, ..Settings::default() }, dir.path()).await.unwrap();
     assert_eq!(status.step, 2);
     // Opening again migrates and copies nothing.
-    Db::open(&settings, dir.path(), clock.clone())
-        .await
-        .unwrap()
-        .close()
-        .await;
+    Db::open(&settings, dir.path(), clock.clone()).await.unwrap().close().await;
     assert_eq!(copies(&dir).len(), 1);
-    assert_eq!(
-        Db::migrate(&settings, dir.path(), &clock).await.unwrap(),
-        Vec::<String>::new()
-    );
+    assert_eq!(Db::migrate(&settings, dir.path(), &clock).await.unwrap(), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn a_newer_file_is_refused_and_kept() {
     let (dir, settings) = (TempDir::new().unwrap(), Settings::default());
-    let newer = Db::open_with(&settings, dir.path(), Clock::system(), &next_release())
-        .await
-        .unwrap();
+    let newer = Db::open_with(&settings, dir.path(), Clock::system(), &next_release()).await.unwrap();
     newer.close().await;
     let before = fs::read(dir.path().join("grange.db")).unwrap();
-    let error = Db::open(&settings, dir.path(), Clock::system())
-        .await
-        .unwrap_err();
+    let error = Db::open(&settings, dir.path(), Clock::system()).await.unwrap_err();
     assert_eq!(error.code(), "db-newer");
     let text = error.to_string();
-    assert!(
-        text.contains("was made by a newer Grange (step 5, this program knows 4)"),
-        "{text}"
-    );
-    assert_eq!(
-        Db::status(&settings, dir.path()).await.unwrap_err().code(),
-        "db-newer"
-    );
+    assert!(text.contains("was made by a newer Grange (step 5, this program knows 4)"), "{text}");
+    assert_eq!(Db::status(&settings, dir.path()).await.unwrap_err().code(), "db-newer");
     assert_eq!(fs::read(dir.path().join("grange.db")).unwrap(), before);
     assert_eq!(copies(&dir), Vec::<String>::new());
 }
@@ -114,23 +73,12 @@ async fn a_newer_file_is_refused_and_kept() {
 #[tokio::test]
 async fn a_changed_step_is_refused() {
     let (dir, settings) = (TempDir::new().unwrap(), Settings::default());
-    Db::open(&settings, dir.path(), Clock::system())
-        .await
-        .unwrap()
-        .close()
-        .await;
+    Db::open(&settings, dir.path(), Clock::system()).await.unwrap().close().await;
     let mut edited = STEPS.to_vec();
     edited[1].sqlite = "CREATE TABLE users (id TEXT);";
-    let error = Db::open_with(&settings, dir.path(), Clock::system(), &edited)
-        .await
-        .unwrap_err();
+    let error = Db::open_with(&settings, dir.path(), Clock::system(), &edited).await.unwrap_err();
     assert_eq!(error.code(), "db-migration-changed");
-    assert!(
-        error
-            .to_string()
-            .starts_with("step 2 (0002_people) of the database file "),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("step 2 (0002_people) of the database file "), "{error}");
 }
 
 #[tokio::test]
@@ -138,14 +86,10 @@ async fn a_step_that_fails_leaves_the_one_before() {
     let (dir, settings) = (TempDir::new().unwrap(), Settings::default());
     let mut steps = next_release();
     steps[4].sqlite = "CREATE TABLE next (id TEXT); INSERT INTO nowhere VALUES (1);";
-    let error = Db::open_with(&settings, dir.path(), Clock::system(), &steps)
-        .await
-        .unwrap_err();
+    let error = Db::open_with(&settings, dir.path(), Clock::system(), &steps).await.unwrap_err();
     assert_eq!(error.code(), "db-migration-failed");
     assert_eq!(Db::status(&settings, dir.path()).await.unwrap().step, 4);
-    let db = Db::open_with(&settings, dir.path(), Clock::system(), &next_release())
-        .await
-        .unwrap();
+    let db = Db::open_with(&settings, dir.path(), Clock::system(), &next_release()).await.unwrap();
     db.ping().await.unwrap();
 }
 
@@ -155,33 +99,17 @@ async fn postgres_is_migrated_only_when_told() {
         return;
     };
     let (dir, clock) = (TempDir::new().unwrap(), Clock::system());
-    let settings = Settings {
-        url: server.url.clone(),
-        ..Settings::default()
-    };
+    let settings = Settings { url: server.url.clone(), ..Settings::default() };
     let error = Db::open(&settings, dir.path(), clock.clone()).await.unwrap_err();
     assert_eq!(error.code(), "db-unmigrated");
     assert!(
-        error
-            .to_string()
-            .ends_with("is at step 0 and this program needs 4: run `grange db migrate`"),
+        error.to_string().ends_with("is at step 0 and this program needs 4: run `grange db migrate`"),
         "{error}"
     );
     let status = Db::status(&settings, dir.path()).await.unwrap();
-    assert_eq!(
-        (status.engine.as_str(), status.step, status.pending.len()),
-        ("postgres", 0, 4)
-    );
-    Db::migrate_with(&settings, dir.path(), &clock, &STEPS[..1])
-        .await
-        .unwrap();
-    assert_eq!(
-        Db::open(&settings, dir.path(), clock.clone())
-            .await
-            .unwrap_err()
-            .code(),
-        "db-unmigrated"
-    );
+    assert_eq!((status.engine.as_str(), status.step, status.pending.len()), ("postgres", 0, 4));
+    Db::migrate_with(&settings, dir.path(), &clock, &STEPS[..1]).await.unwrap();
+    assert_eq!(Db::open(&settings, dir.path(), clock.clone()).await.unwrap_err().code(), "db-unmigrated");
     // Several at once: the steps are taken once.
     let (a, b, c) = tokio::join!(
         Db::migrate(&settings, dir.path(), &clock),
@@ -191,36 +119,15 @@ async fn postgres_is_migrated_only_when_told() {
     let mut taken = [a.unwrap(), b.unwrap(), c.unwrap()].concat();
     taken.sort();
     assert_eq!(taken, ["0002_people", "0003_work", "0004_archive"]);
-    Db::open(&settings, dir.path(), clock.clone())
-        .await
-        .unwrap()
-        .ping()
-        .await
-        .unwrap();
+    Db::open(&settings, dir.path(), clock.clone()).await.unwrap().ping().await.unwrap();
     // Newer, changed and foreign are refused as on SQLite.
     let newer = next_release();
-    Db::migrate_with(&settings, dir.path(), &clock, &newer)
-        .await
-        .unwrap();
-    assert_eq!(
-        Db::open(&settings, dir.path(), clock.clone())
-            .await
-            .unwrap_err()
-            .code(),
-        "db-newer"
-    );
-    assert_eq!(
-        Db::migrate(&settings, dir.path(), &clock)
-            .await
-            .unwrap_err()
-            .code(),
-        "db-newer"
-    );
+    Db::migrate_with(&settings, dir.path(), &clock, &newer).await.unwrap();
+    assert_eq!(Db::open(&settings, dir.path(), clock.clone()).await.unwrap_err().code(), "db-newer");
+    assert_eq!(Db::migrate(&settings, dir.path(), &clock).await.unwrap_err().code(), "db-newer");
     let mut edited = newer.clone();
     edited[2].postgres = "SELECT 1";
-    let error = Db::open_with(&settings, dir.path(), clock.clone(), &edited)
-        .await
-        .unwrap_err();
+    let error = Db::open_with(&settings, dir.path(), clock.clone(), &edited).await.unwrap_err();
     assert_eq!(error.code(), "db-migration-changed");
 }
 
@@ -229,19 +136,13 @@ fn the_folders_and_the_list_hold_the_same_steps() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
     for engine in ["sqlite", "postgres"] {
         let files = fs::read_dir(root.join(engine)).unwrap();
-        let mut names: Vec<_> = files
-            .map(|f| f.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let mut names: Vec<_> = files.map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         let listed: Vec<_> = STEPS.iter().map(|step| format!("{}.sql", step.name)).collect();
         assert_eq!(names, listed, "{engine}");
     }
     for (n, step) in STEPS.iter().enumerate() {
         assert_eq!(step.number, n as i64 + 1);
-        assert!(
-            step.name.starts_with(&format!("{:04}_", step.number)),
-            "{}",
-            step.name
-        );
+        assert!(step.name.starts_with(&format!("{:04}_", step.number)), "{}", step.name);
     }
 }

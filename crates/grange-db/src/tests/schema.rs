@@ -7,7 +7,6 @@ use std::path::Path;
 use sqlx::any::AnyRow;
 
 use crate::conformance::Bed;
-use crate::error::Fail;
 use crate::row::Columns;
 
 fn compare(engine: &str, drawn: &str) {
@@ -17,16 +16,13 @@ fn compare(engine: &str, drawn: &str) {
         std::fs::write(&path, drawn).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == drawn,
-        "schema/{engine}.sql is stale: run with UPDATE_SCHEMA=1\n{drawn}"
-    );
+    assert!(kept == drawn, "schema/{engine}.sql is stale: run with UPDATE_SCHEMA=1\n{drawn}");
 }
 
 async fn rows(bed: &Bed, sql: &'static str) -> Vec<AnyRow> {
-    let read = bed.db.read("read the schema", sql, |tx, sql| {
-        Box::pin(async move { Ok::<_, Fail>(tx.rows(sqlx::query(*sql)).await?) })
-    });
+    let read = bed
+        .db
+        .read("read the schema", sql, |tx, sql| Box::pin(async move { tx.rows(sqlx::query(*sql)).await }));
     read.await.unwrap()
 }
 

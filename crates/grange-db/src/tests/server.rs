@@ -11,31 +11,22 @@ use crate::conformance::Bed;
 use crate::{Db, Error, Offer, Settings};
 
 async fn refused(url: &str) -> Error {
-    let settings = Settings {
-        url: url.to_owned(),
-        connect_timeout: Period::from_millis(500),
-        ..Settings::default()
-    };
+    let settings =
+        Settings { url: url.to_owned(), connect_timeout: Period::from_millis(500), ..Settings::default() };
     let dir = TempDir::new().unwrap();
-    Db::open(&settings, dir.path(), Clock::system())
-        .await
-        .expect_err("must be refused")
+    Db::open(&settings, dir.path(), Clock::system()).await.expect_err("must be refused")
 }
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_told_without_the_password() {
     // A port that was free a moment ago.
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
     let error = refused(&format!("postgres://grange:hunter2@127.0.0.1:{port}/grange")).await;
     assert_eq!((error.code(), error.retry()), ("db-unreachable", Retry::Soon));
     let text = error.to_string();
-    assert!(text.starts_with(&format!(
-        "cannot reach PostgreSQL at postgres://grange@127.0.0.1:{port}/grange: "
-    )));
+    assert!(
+        text.starts_with(&format!("cannot reach PostgreSQL at postgres://grange@127.0.0.1:{port}/grange: "))
+    );
     assert!(!format!("{text} {error:?}").contains("hunter2"));
 }
 
@@ -66,13 +57,11 @@ async fn a_cut_connection_is_an_error_that_says_soon_and_heals() {
     let offer = |n: i32| Offer::new("job", n.to_string(), json!(n));
     bed.db.work().offer(offer(0)).await.unwrap();
     bed.server.as_ref().unwrap().cut_connections().await;
-    until("the database to answer again", async || {
-        match bed.db.work().offer(offer(1)).await {
-            Ok(_) => true,
-            Err(error) => {
-                assert_eq!(error.retry(), Retry::Soon, "{error}");
-                false
-            }
+    until("the database to answer again", async || match bed.db.work().offer(offer(1)).await {
+        Ok(_) => true,
+        Err(error) => {
+            assert_eq!(error.retry(), Retry::Soon, "{error}");
+            false
         }
     })
     .await;
@@ -81,11 +70,7 @@ async fn a_cut_connection_is_an_error_that_says_soon_and_heals() {
 #[tokio::test]
 async fn backups_are_the_servers_own_affair() {
     let Some(bed) = Bed::postgres().await else { return };
-    let error = bed
-        .db
-        .backup_to(&bed.dir.path().join("copy.db"))
-        .await
-        .unwrap_err();
+    let error = bed.db.backup_to(&bed.dir.path().join("copy.db")).await.unwrap_err();
     assert_eq!(error.code(), "backup-elsewhere");
     assert!(error.to_string().ends_with("use pg_dump"), "{error}");
     assert!(bed.db.is_shared() && bed.db.file().is_none());

@@ -5,13 +5,7 @@ use std::path::Path;
 use crate::{Error, Settings, Target};
 
 fn read(url: &str) -> Result<Target, Error> {
-    Target::read(
-        &Settings {
-            url: url.to_owned(),
-            ..Settings::default()
-        },
-        Path::new("/data"),
-    )
+    Target::read(&Settings { url: url.to_owned(), ..Settings::default() }, Path::new("/data"))
 }
 
 #[test]
@@ -21,10 +15,7 @@ fn urls_name_the_database_as_people_expect() {
         ("sqlite:sub/x.db", "the database file /data/sub/x.db"),
         ("sqlite:/var/x.db", "the database file /var/x.db"),
         ("sqlite:///var/x.db", "the database file /var/x.db"),
-        (
-            "postgres://u:p%40ss@db:5433/grange?sslmode=require",
-            "PostgreSQL at postgres://u@db:5433/grange",
-        ),
+        ("postgres://u:p%40ss@db:5433/grange?sslmode=require", "PostgreSQL at postgres://u@db:5433/grange"),
         ("postgresql://db/grange", "PostgreSQL at postgresql://db/grange"),
     ] {
         let target = read(url).unwrap();
@@ -37,17 +28,11 @@ fn urls_name_the_database_as_people_expect() {
 fn wrong_urls_are_refused_with_the_reason_and_without_the_password() {
     for (url, part) in [
         ("grange.db", "it starts with neither sqlite: nor postgres:"),
-        (
-            "mysql://u:secret@h/x",
-            "\"mysql://u:***@h/x\" cannot be used: it starts with neither",
-        ),
+        ("mysql://u:secret@h/x", "\"mysql://u:***@h/x\" cannot be used: it starts with neither"),
         ("sqlite:", "the path of a file must follow"),
         ("sqlite::memory:", "the path of a file must follow"),
         ("sqlite:x.db?mode=ro", "without options"),
-        (
-            "postgres://u:secret@h",
-            "the name of the database must follow the host",
-        ),
+        ("postgres://u:secret@h", "the name of the database must follow the host"),
         ("postgres://u:secret@h:port/x", "invalid port number"),
     ] {
         let error = read(url).unwrap_err();
@@ -68,20 +53,13 @@ fn the_password_comes_from_its_file() {
         ..Settings::default()
     };
     let target = Target::read(&settings, dir.path()).unwrap();
-    let Target::Postgres { url } = &target else {
-        panic!()
-    };
+    let Target::Postgres { url } = &target else { panic!() };
     assert_eq!(url.password(), Some("p%40ss%3Aw%2Frd"));
     assert_eq!(target.to_string(), "PostgreSQL at postgres://u@h/x");
     settings.password_file = Some("missing".into());
     let error = Target::read(&settings, dir.path()).unwrap_err();
     assert_eq!(error.code(), "db-secret-unreadable");
-    assert!(
-        error
-            .to_string()
-            .contains("/missing: make the file of db.password_file readable"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("/missing: make the file of db.password_file readable"), "{error}");
 }
 
 #[test]

@@ -32,12 +32,8 @@ impl Work<'_> {
                 (kind.to_owned(), owner.to_owned(), length(lease), i64::from(n)),
                 |tx, (kind, owner, lease, n)| {
                     Box::pin(async move {
-                        let query = tx
-                            .timed(&CLAIM)
-                            .bind(kind.as_str())
-                            .bind(owner.as_str())
-                            .bind(*lease)
-                            .bind(*n);
+                        let query =
+                            tx.timed(&CLAIM).bind(kind.as_str()).bind(owner.as_str()).bind(*lease).bind(*n);
                         claims(&tx.rows(query).await?)
                     })
                 },
@@ -48,27 +44,19 @@ impl Work<'_> {
     /// Prolongs the lease: it now ends `lease` from now. Gives the new end.
     pub async fn renew(&self, claim: &Claim, lease: Duration) -> Result<Timestamp, Error> {
         self.0
-            .write_one(
-                "renew the lease",
-                (claim.clone(), length(lease)),
-                |tx, (claim, lease)| {
-                    Box::pin(async move {
-                        let query = held(tx, &RENEW, claim).bind(*lease);
-                        let row = kept(tx, query, claim).await?;
-                        row.time("due_at")
-                    })
-                },
-            )
+            .write_one("renew the lease", (claim.clone(), length(lease)), |tx, (claim, lease)| {
+                Box::pin(async move {
+                    let query = held(tx, &RENEW, claim).bind(*lease);
+                    let row = kept(tx, query, claim).await?;
+                    row.time("due_at")
+                })
+            })
             .await
     }
 
     /// The work is done, for ever.
     pub async fn finish(&self, claim: &Claim) -> Result<(), Error> {
-        self.0
-            .write_one("finish the work", claim.clone(), |tx, claim| {
-                Box::pin(finish(tx, claim))
-            })
-            .await
+        self.0.write_one("finish the work", claim.clone(), |tx, claim| Box::pin(finish(tx, claim))).await
     }
 
     /// The attempt failed. The work comes back after `retry_after`, or is given up if this was the last attempt:
@@ -78,16 +66,12 @@ impl Work<'_> {
             .write_one(
                 "record the failure",
                 // The text may come from the web, and PostgreSQL keeps no NUL.
-                (
-                    claim.clone(),
-                    error.replace('\0', "\u{fffd}"),
-                    length(retry_after),
-                ),
+                (claim.clone(), error.replace('\0', "\u{fffd}"), length(retry_after)),
                 |tx, (claim, error, retry_after)| {
                     Box::pin(async move {
                         let query = held(tx, &FAIL, claim).bind(error.as_str()).bind(*retry_after);
                         let row = kept(tx, query, claim).await?;
-                        row.parsed("state")
+                        super::state(&row)
                     })
                 },
             )
@@ -125,13 +109,13 @@ impl Work<'_> {
 static CLAIM: Sql = Sql::new(concat!(
     "WITH picked AS MATERIALIZED (
          SELECT id AS picked_id FROM work
-         WHERE kind = $2 AND due_at <= {now} AND (attempts_max = 0 OR attempts < attempts_max)
-         ORDER BY priority DESC, created_at, id LIMIT $5 {skip_locked}
+         WHERE kind = $2 AND outcome IS NULL AND due_at <= {now} AND (attempts_max = 0 OR attempts < attempts_max)
+         ORDER BY priority DESC, id LIMIT $5 {skip_locked}
      )
      UPDATE work SET
-         last_error = CASE WHEN state = 'claimed' THEN 'the lease of ' || lease_owner || ' ran out'
-                           ELSE last_error END,
-         state = 'claimed', lease_owner = $3, lease_token = lease_token + 1, due_at = {now} + $4,
+         last_error = CASE WHEN lease_owner IS NULL THEN last_error
+                           ELSE 'the lease of ' || lease_owner || ' ran out' END,
+         lease_owner = $3, lease_token = lease_token + 1, due_at = {now} + $4,
          attempts = attempts + 1, updated_at = {now}, edition = edition + 1
      FROM picked WHERE id = picked_id
      RETURNING ",
@@ -139,32 +123,32 @@ static CLAIM: Sql = Sql::new(concat!(
 ));
 static RENEW: Sql = Sql::new(
     "UPDATE work SET due_at = {now} + $4, updated_at = {now}, edition = edition + 1
-     WHERE id = $2 AND lease_token = $3 AND state = 'claimed' RETURNING due_at",
+     WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL RETURNING due_at",
 );
 static FINISH: Sql = Sql::new(
-    "UPDATE work SET state = 'done', due_at = NULL, lease_owner = NULL, last_error = NULL,
+    "UPDATE work SET outcome = 'done', ended_at = {now}, lease_owner = NULL, last_error = NULL,
          updated_at = {now}, edition = edition + 1
-     WHERE id = $2 AND lease_token = $3 AND state = 'claimed' RETURNING id",
+     WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL RETURNING id",
 );
 static FAIL: Sql = Sql::new(
     "UPDATE work SET
-         state = CASE WHEN attempts_max > 0 AND attempts >= attempts_max THEN 'failed' ELSE 'ready' END,
-         due_at = CASE WHEN attempts_max > 0 AND attempts >= attempts_max THEN NULL ELSE {now} + $5 END,
-         lease_owner = NULL, last_error = $4, updated_at = {now}, edition = edition + 1
-     WHERE id = $2 AND lease_token = $3 AND state = 'claimed' RETURNING state",
+         outcome = CASE WHEN attempts_max > 0 AND attempts >= attempts_max THEN 'failed' END,
+         ended_at = CASE WHEN attempts_max > 0 AND attempts >= attempts_max THEN {now} END,
+         due_at = {now} + $5, lease_owner = NULL, last_error = $4, updated_at = {now}, edition = edition + 1
+     WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL RETURNING outcome, lease_owner",
 );
 static RELEASE: Sql = Sql::new(
-    "UPDATE work SET state = 'ready', due_at = {now}, lease_owner = NULL, attempts = attempts - 1,
+    "UPDATE work SET due_at = {now}, lease_owner = NULL, attempts = attempts - 1,
          updated_at = {now}, edition = edition + 1
-     WHERE id = $2 AND lease_token = $3 AND state = 'claimed' RETURNING id",
+     WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL RETURNING id",
 );
 static EXPIRE: Sql = Sql::new(
     "UPDATE work SET
-         state = CASE WHEN attempts_max > 0 AND attempts >= attempts_max THEN 'failed' ELSE 'ready' END,
-         due_at = CASE WHEN attempts_max > 0 AND attempts >= attempts_max THEN NULL ELSE {now} END,
-         last_error = 'the lease of ' || lease_owner || ' ran out', lease_owner = NULL,
+         outcome = CASE WHEN attempts_max > 0 AND attempts >= attempts_max THEN 'failed' END,
+         ended_at = CASE WHEN attempts_max > 0 AND attempts >= attempts_max THEN {now} END,
+         due_at = {now}, last_error = 'the lease of ' || lease_owner || ' ran out', lease_owner = NULL,
          updated_at = {now}, edition = edition + 1
-     WHERE state = 'claimed' AND due_at <= {now}",
+     WHERE outcome IS NULL AND lease_owner IS NOT NULL AND due_at <= {now}",
 );
 
 /// Finishing inside another act's transaction: the fact and the end of the work are one.
@@ -179,15 +163,13 @@ fn held<'q>(tx: &Tx<'_>, sql: &'static Sql, claim: &Claim) -> Query<'q> {
 }
 
 async fn kept(tx: &mut Tx<'_>, query: Query<'_>, claim: &Claim) -> Result<AnyRow, Fail> {
-    let lost = || Error::LeaseLost {
-        what: format!("{} {}", claim.kind, claim.key),
-    };
+    let lost = || Error::LeaseLost { what: format!("{} {}", claim.kind, claim.key) };
     Ok(tx.row(query).await?.ok_or_else(lost)?)
 }
 
 fn claims(rows: &[AnyRow]) -> Result<Vec<Claim>, Fail> {
     let read = |row: &AnyRow| {
-        let claim = Claim {
+        Ok(Claim {
             id: row.parsed("id")?,
             kind: row.text("kind")?,
             key: row.text("key")?,
@@ -197,11 +179,10 @@ fn claims(rows: &[AnyRow]) -> Result<Vec<Claim>, Fail> {
             last_error: row.text_or_none("last_error")?,
             lease_until: row.time("due_at")?,
             token: row.int("lease_token")?,
-        };
-        Ok((row.time("created_at")?, claim))
+        })
     };
     let mut claims = rows.iter().map(read).collect::<Result<Vec<_>, Fail>>()?;
     // Neither engine promises the order in which changed rows come back.
-    claims.sort_by_key(|(created_at, claim)| (-claim.priority, *created_at, claim.id));
-    Ok(claims.into_iter().map(|(_, claim)| claim).collect())
+    claims.sort_by_key(|claim| (std::cmp::Reverse(claim.priority), claim.id));
+    Ok(claims)
 }

@@ -60,14 +60,7 @@ pub struct Offer {
 impl Offer {
     pub fn new(kind: impl Into<String>, key: impl Into<String>, payload: Value) -> Self {
         let (kind, key) = (kind.into(), key.into());
-        Self {
-            kind,
-            key,
-            payload,
-            priority: 0,
-            not_before: None,
-            attempts_max: 5,
-        }
+        Self { kind, key, payload, priority: 0, not_before: None, attempts_max: 5 }
     }
 
     #[must_use]
@@ -77,10 +70,7 @@ impl Offer {
 
     #[must_use]
     pub fn not_before(self, time: Timestamp) -> Self {
-        Self {
-            not_before: Some(time),
-            ..self
-        }
+        Self { not_before: Some(time), ..self }
     }
 
     #[must_use]
@@ -163,12 +153,7 @@ pub struct WorkFilter {
 
 impl Default for WorkFilter {
     fn default() -> Self {
-        Self {
-            kind: None,
-            state: None,
-            after: None,
-            limit: 100,
-        }
+        Self { kind: None, state: None, after: None, limit: 100 }
     }
 }
 
@@ -210,14 +195,14 @@ impl FromStr for State {
 
 macro_rules! columns {
     () => {
-        "id, kind, key, payload, state, priority, due_at, attempts, attempts_max, lease_owner, lease_token, \
-         last_error, created_at, updated_at, edition"
+        "id, kind, key, payload, priority, due_at, lease_owner, lease_token, attempts, attempts_max, last_error, \
+         outcome, created_at, updated_at, edition"
     };
 }
 pub(crate) use columns;
 
 fn item(row: &AnyRow) -> Result<Item, Fail> {
-    let (state, due_at) = (row.parsed("state")?, row.time_or_none("due_at")?);
+    let (state, due_at) = (state(row)?, row.time("due_at")?);
     Ok(Item {
         id: row.parsed("id")?,
         kind: row.text("kind")?,
@@ -225,9 +210,9 @@ fn item(row: &AnyRow) -> Result<Item, Fail> {
         payload: row.json("payload")?,
         state,
         priority: row.int("priority")?,
-        not_before: due_at.filter(|_| state == State::Ready),
+        not_before: (state == State::Ready).then_some(due_at),
         lease_owner: row.text_or_none("lease_owner")?,
-        lease_until: due_at.filter(|_| state == State::Claimed),
+        lease_until: (state == State::Claimed).then_some(due_at),
         attempts: row.int("attempts")? as u32,
         attempts_max: row.int("attempts_max")? as u32,
         last_error: row.text_or_none("last_error")?,
@@ -235,4 +220,13 @@ fn item(row: &AnyRow) -> Result<Item, Fail> {
         updated_at: row.time("updated_at")?,
         edition: row.int("edition")?,
     })
+}
+
+/// The state is not a column of its own: a claim would have to change it in an index.
+fn state(row: &AnyRow) -> Result<State, Fail> {
+    match (row.text_or_none("outcome")?, row.text_or_none("lease_owner")?) {
+        (Some(_), _) => row.parsed("outcome"),
+        (None, Some(_)) => Ok(State::Claimed),
+        (None, None) => Ok(State::Ready),
+    }
 }

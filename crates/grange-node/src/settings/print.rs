@@ -9,9 +9,31 @@ use super::known::{Key, Known};
 use super::load::Loaded;
 use super::source::Origin;
 
+/// All effective values, as they may be shown: a password that somebody wrote into a URL is hidden.
+pub fn shown_values(settings: &impl Serialize) -> Value {
+    let mut whole = serde_json::to_value(settings).unwrap_or(Value::Null);
+    hide_passwords(&mut whole);
+    whole
+}
+
+fn hide_passwords(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            let login =
+                text.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')).map(|(login, _)| login);
+            if let Some((_, password)) = login.and_then(|login| login.split_once(':')) {
+                *text = text.replacen(&format!(":{password}@"), ":…@", 1);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(hide_passwords),
+        Value::Object(fields) => fields.values_mut().for_each(hide_passwords),
+        _ => {}
+    }
+}
+
 /// The effective value at a path (`web.listen`), `Null` where unset.
 pub fn value_at(settings: &impl Serialize, path: &str) -> Value {
-    let whole = serde_json::to_value(settings).unwrap_or(Value::Null);
+    let whole = shown_values(settings);
     path.split('.').fold(whole, |value, part| value.get(part).cloned().unwrap_or(Value::Null))
 }
 

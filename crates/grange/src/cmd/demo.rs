@@ -94,5 +94,5 @@ async fn tell(story: &mut Story, node: &Node, folder: &Path) -> anyhow::Result<(
     story.told("database copied", format!("{} while running", Size(backup.bytes)));
     let changes: Changes = local.get("/changes?limit=1000").await?;
     story.told("changes on record", changes.changes.len());
-    Ok(())
+    tokio::task::block_in_place(|| super::demo_files::tell(story, folder))
 }

@@ -1,13 +1,16 @@
 //! One file per noun; each function is one command.
 
+pub(crate) mod cdx;
 mod changes;
 mod db;
 mod demo;
+mod demo_files;
 mod nodes;
 mod papers;
 mod settings;
 mod up;
 mod users;
+pub(crate) mod warc;
 
 use crate::cli::{Cli, Command};
 use crate::exit::Exit;
@@ -23,6 +26,8 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Changes { who, subject, before, limit } => {
             changes::run(common, who, subject, before, limit).await
         }
+        Command::Warc(command) => warc::run(common, command),
+        Command::Cdx(command) => cdx::run(common, command),
         Command::Settings(command) => settings::run(common, &command),
         Command::Completions { shell } => Ok(papers::completions(shell)),
         Command::Man => papers::man(),

@@ -18,7 +18,7 @@ pub(super) fn run(common: &Common, command: &SettingsCommand) -> anyhow::Result<
             let loaded = context::load(common)?;
             drop(out);
             if common.json {
-                output::json(&loaded.settings)?;
+                output::json(&print::shown_values(&loaded.settings))?;
             } else {
                 print!("{}", print::show(&loaded, &known));
             }

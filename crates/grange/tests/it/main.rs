@@ -1,6 +1,7 @@
 //! The whole product, tested through its command line and its ports. One binary, so that it links once.
 
 mod cluster;
+mod formats;
 mod generated;
 mod harness;
 mod health;

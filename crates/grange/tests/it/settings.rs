@@ -46,6 +46,17 @@ fn the_data_folder_may_hold_the_settings_and_flags_win() {
 }
 
 #[test]
+fn a_password_in_a_url_is_not_shown() {
+    let grange = Grange::with(&["bus.url=nats://me:sesame@example.org:4222"]);
+    for args in
+        [&["settings", "show"][..], &["settings", "show", "--json"], &["settings", "explain", "bus.url"]]
+    {
+        let shown = grange.run(args).ok().stdout;
+        assert!(shown.contains("nats://me:…@example.org:4222") && !shown.contains("sesame"), "{shown}");
+    }
+}
+
+#[test]
 fn explain_knows_every_key_and_helps_with_typos() {
     let grange = Grange::new();
     let text = grange.run(&["settings", "explain", "db.url"]).ok().stdout;

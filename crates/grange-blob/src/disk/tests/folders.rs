@@ -1,0 +1,117 @@
+//! Folders and what people do to them.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use grange_base::{Clock, Size};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::blob::{Blob, Taking};
+use crate::conformance::{disk, file, noise, sums};
+use crate::disk::{Disk, DiskSettings};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_only_store_gives_and_never_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = |name: &str, read_only| {
+        let mut settings = DiskSettings::new([folder.path().join(name)]);
+        (settings.min_space_left, settings.read_only) = (Size(0), read_only);
+        settings
+    };
+    let missing = Disk::open(settings("missing", true), Clock::system()).unwrap_err();
+    assert_eq!(missing.code(), "blob-io");
+    assert!(!folder.path().join("missing").exists());
+
+    let writer = Disk::open(settings("one", false), Clock::system()).unwrap();
+    writer.put(&file("a"), b"bytes"[..].into(), None).await.unwrap();
+    let reader = Disk::open(settings("one", true), Clock::system()).unwrap();
+    assert_eq!(reader.read_at(&file("a"), 0, 9).await.unwrap(), b"bytes"[..]);
+    assert_eq!(reader.put(&file("b"), b"x"[..].into(), None).await.unwrap_err().code(), "blob-read-only");
+    let path = folder.path().join("source");
+    std::fs::write(&path, b"x").unwrap();
+    let put = reader.put_file(&file("b"), &path, Taking::Move, None).await;
+    assert_eq!(put.unwrap_err().code(), "blob-read-only");
+    let removed = reader.remove_to_attic(&file("a"), &sums(b"bytes")).await;
+    assert_eq!(removed.unwrap_err().code(), "blob-read-only");
+    assert_eq!(reader.free().await.unwrap().largest_bytes, 0);
+    assert!(path.exists());
+}
+
+#[test]
+fn what_a_crash_left_is_cleared_but_not_what_another_process_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    disk(&folder, &["one"]);
+    let [dead, alive] = ["dead", "alive"].map(|name| folder.path().join("one/tempdir").join(name));
+    std::fs::write(&dead, b"half").unwrap();
+    std::fs::write(&alive, b"half").unwrap();
+    let writer = std::fs::File::open(&alive).unwrap();
+    flock(&writer, FlockOperation::LockExclusive).unwrap();
+    disk(&folder, &["one"]);
+    assert!(!dead.exists() && alive.exists());
+    drop(writer);
+    disk(&folder, &["one"]);
+    assert!(!alive.exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_moved_file_on_the_same_disk_is_taken_over_and_a_copied_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one"]);
+    let bytes = noise(2_000_000, 1);
+    let inode = |path: &std::path::Path| std::fs::metadata(path).unwrap().ino();
+    for (name, taking) in [("moved", Taking::Move), ("copied", Taking::Copy)] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, &bytes).unwrap();
+        let before = inode(&path);
+        disk.put_file(&file(name), &path, taking, Some(&sums(&bytes))).await.unwrap();
+        let stored = disk.path(&file(name)).await.unwrap().unwrap();
+        assert_eq!(inode(&stored) == before, taking == Taking::Move);
+        let data = std::fs::metadata(&stored).unwrap();
+        assert_eq!((data.nlink(), data.permissions().mode() & 0o777), (1, 0o444));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_file_of_the_archive_is_not_given_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one"]);
+    let files = folder.path().join("one/filedir");
+    std::fs::write(folder.path().join("secret"), b"secret").unwrap();
+    std::os::unix::fs::symlink(folder.path().join("secret"), files.join("link")).unwrap();
+    std::fs::create_dir(files.join("folder")).unwrap();
+    std::fs::write(files.join(".hidden"), b"x").unwrap();
+    std::fs::write(files.join("A\u{30a}"), b"x").unwrap();
+    disk.put(&file("a"), b"x"[..].into(), None).await.unwrap();
+    let listed = disk.list(None, 10).await.unwrap();
+    assert_eq!(listed.iter().map(|listed| listed.name.as_str()).collect::<Vec<_>>(), ["a"]);
+    for name in ["link", "folder"] {
+        assert_eq!(disk.get(&file(name)).await.unwrap_err().code(), "blob-not-found");
+        assert_eq!(disk.stat(&file(name)).await.unwrap(), None);
+    }
+    // Nor is it overwritten.
+    assert!(disk.put(&file("link"), b"other"[..].into(), None).await.is_err());
+    assert_eq!(std::fs::read(folder.path().join("secret")).unwrap(), b"secret");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_come_and_go_by_hand_show_in_the_next_listing() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one", "two"]);
+    let names = async || {
+        let listed = disk.list(None, 10).await.unwrap();
+        listed.iter().map(|listed| listed.name.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    for (base, name) in [("one", "a"), ("two", "b"), ("one", "c")] {
+        std::fs::write(folder.path().join(base).join("filedir").join(name), b"x").unwrap();
+    }
+    // Long unchanged, so that the names are kept.
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
+    for base in ["one", "two"] {
+        let dir = std::fs::File::open(folder.path().join(base).join("filedir")).unwrap();
+        dir.set_modified(long_ago).unwrap();
+    }
+    assert_eq!(names().await, "a b c");
+    std::fs::remove_file(folder.path().join("two/filedir/b")).unwrap();
+    assert_eq!(names().await, "a c");
+    std::fs::write(folder.path().join("two/filedir/d"), b"x").unwrap();
+    assert_eq!(names().await, "a c d");
+}

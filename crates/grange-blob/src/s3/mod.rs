@@ -1,0 +1,291 @@
+//! Bytes in a bucket of an S3-compatible store.
+//!
+//! ```text
+//! PREFIX/files/NAME           the files, each one object
+//! PREFIX/temp/ID              large files on their way; older ones than a week are cleared at start
+//! PREFIX/attic/TIME-ID/NAME   removed, kept for people
+//! ```
+//!
+//! A name is given with the condition that it is free (`If-None-Match: *`), so that two writers cannot both be told
+//! that theirs is stored. The store must know that condition, on single and multipart uploads; a lifecycle rule
+//! for abandoned multipart uploads keeps the bucket clean. Copies on the server's side end at 5 GiB (the limit of
+//! one part in S3), and so do files here.
+
+mod write;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt};
+use grange_base::Clock;
+use grange_model::{Algorithm, Checksums, FileName, Sha512};
+use jiff::Timestamp;
+use object_store::aws::{AmazonS3Builder, S3ConditionalPut, S3CopyIfNotExists};
+use object_store::path::Path;
+use object_store::{BackoffConfig, Error as S3Error, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
+use tokio_util::io::StreamReader;
+
+use crate::blob::{Blob, Listed, Opened, Source, Space, Stat, Stored};
+use crate::check;
+use crate::digest::{By, Proving, Summing};
+use crate::error::Error;
+
+/// Temporary objects this old belong to nobody any more: no upload takes a week.
+const TEMP_AGE_MAX_S: i64 = 7 * 24 * 60 * 60;
+
+/// Where the bucket is and how to get in.
+#[derive(Clone)]
+pub struct S3Settings {
+    pub bucket: String,
+    /// Key prefix, without slashes at its ends; may be empty.
+    pub prefix: String,
+    /// `http://HOST:PORT` of a store of one's own; absent for Amazon's.
+    pub endpoint: Option<String>,
+    pub region: String,
+    pub access_key: String,
+    pub secret_key: String,
+    pub checksums: Vec<Algorithm>,
+    pub read_only: bool,
+}
+
+impl std::fmt::Debug for S3Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("S3Settings")
+            .field("bucket", &self.bucket)
+            .field("prefix", &self.prefix)
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A prefix of a bucket.
+#[derive(Debug)]
+pub struct S3 {
+    store: Arc<dyn ObjectStore>,
+    prefix: String,
+    place: String,
+    checksums: Vec<Algorithm>,
+    read_only: bool,
+    clock: Clock,
+}
+
+impl S3 {
+    /// Opens the bucket, which must exist, and clears away old temporary objects.
+    pub async fn open(settings: S3Settings, clock: Clock) -> Result<Self, Error> {
+        let place = format!("s3://{}/{}", settings.bucket, settings.prefix);
+        let mut builder = AmazonS3Builder::new()
+            .with_bucket_name(&settings.bucket)
+            .with_region(&settings.region)
+            .with_access_key_id(&settings.access_key)
+            .with_secret_access_key(&settings.secret_key)
+            .with_conditional_put(S3ConditionalPut::ETagMatch)
+            .with_copy_if_not_exists(S3CopyIfNotExists::Multipart)
+            // Enough for a hiccup; whoever wants the file stored tries again later, and can say so meanwhile.
+            .with_retry(RetryConfig {
+                backoff: BackoffConfig::default(),
+                max_retries: 4,
+                retry_timeout: Duration::from_secs(30),
+            });
+        if let Some(endpoint) = &settings.endpoint {
+            builder = builder.with_endpoint(endpoint).with_allow_http(endpoint.starts_with("http://"));
+        }
+        let store = builder.build().map_err(|source| Error::Remote {
+            doing: "open the bucket".to_owned(),
+            place: place.clone(),
+            source: source.into(),
+        })?;
+        let S3Settings { prefix, checksums, read_only, .. } = settings;
+        let s3 = Self { store: Arc::new(store), prefix, place, checksums, read_only, clock };
+        s3.clear_temp().await?;
+        Ok(s3)
+    }
+
+    /// Also finds out at start whether the bucket can be reached.
+    async fn clear_temp(&self) -> Result<(), Error> {
+        let failed = |error| self.error("list the bucket", error);
+        let mut listed = self.store.list(Some(&self.key(&["temp"])));
+        while let Some(object) = listed.try_next().await.map_err(failed)? {
+            let age = self.clock.now().as_second() - object.last_modified.timestamp();
+            if age > TEMP_AGE_MAX_S && !self.read_only {
+                self.store.delete(&object.location).await.map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The key itself: nothing is escaped, for names hold nothing that a key may not hold.
+    fn key(&self, parts: &[&str]) -> Path {
+        let mut key = self.prefix.clone();
+        for part in parts {
+            if !key.is_empty() {
+                key.push('/');
+            }
+            key.push_str(part);
+        }
+        // The rules of names are stricter than those of keys.
+        Path::parse(&key).unwrap_or_else(|_| Path::from(key))
+    }
+
+    fn file(&self, name: &FileName) -> Path {
+        self.key(&["files", name.as_str()])
+    }
+
+    fn writable(&self) -> Result<(), Error> {
+        if self.read_only { Err(Error::ReadOnly { place: self.place.clone() }) } else { Ok(()) }
+    }
+
+    fn error(&self, doing: impl Into<String>, error: S3Error) -> Error {
+        let (place, doing) = (self.place.clone(), doing.into());
+        match error {
+            S3Error::PermissionDenied { source, .. } => {
+                Error::Refused { place, doing, status: 403, reason: source.to_string() }
+            }
+            S3Error::Unauthenticated { source, .. } => {
+                Error::Refused { place, doing, status: 401, reason: source.to_string() }
+            }
+            error => Error::Remote { doing, place, source: error.into() },
+        }
+    }
+
+    /// The same about one file, whose absence is an answer.
+    fn file_error(&self, doing: &str, name: &FileName, error: S3Error) -> Error {
+        match error {
+            S3Error::NotFound { .. } => Error::NotFound { name: name.clone(), place: self.place.clone() },
+            error => self.error(format!("{doing} {name}"), error),
+        }
+    }
+
+    async fn head(&self, name: &FileName) -> Result<Option<ObjectMeta>, Error> {
+        match self.store.head(&self.file(name)).await {
+            Ok(meta) => Ok(Some(meta)),
+            Err(S3Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.error(format!("look at {name}"), error)),
+        }
+    }
+
+    /// Reads a stored file to its end.
+    async fn each(&self, name: &FileName, mut act: impl FnMut(&Bytes) + Send) -> Result<Option<u64>, Error> {
+        let failed = |error| self.file_error("read", name, error);
+        let got = match self.store.get(&self.file(name)).await {
+            Ok(got) => got,
+            Err(S3Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut size = 0;
+        let mut pieces = got.into_stream();
+        while let Some(bytes) = pieces.try_next().await.map_err(failed)? {
+            size += bytes.len() as u64;
+            act(&bytes);
+        }
+        Ok(Some(size))
+    }
+
+    /// Sums up what lies there, by the second implementation.
+    async fn sum(
+        &self,
+        name: &FileName,
+        algorithms: &[Algorithm],
+    ) -> Result<Option<(u64, Checksums)>, Error> {
+        let mut summing = Summing::inline(By::Second, algorithms);
+        let size = self.each(name, |bytes| summing.update(bytes)).await?;
+        Ok(size.map(|size| (size, summing.finish())))
+    }
+}
+
+fn timestamp(meta: &ObjectMeta) -> Timestamp {
+    Timestamp::from_millisecond(meta.last_modified.timestamp_millis()).unwrap_or_default()
+}
+
+#[async_trait]
+impl Blob for S3 {
+    async fn put(
+        &self,
+        name: &FileName,
+        source: Source<'_>,
+        expected: Option<&Checksums>,
+    ) -> Result<Stored, Error> {
+        self.writable()?;
+        write::put(self, name, source, expected).await
+    }
+
+    async fn get(&self, name: &FileName) -> Result<Opened, Error> {
+        let got = self.store.get(&self.file(name)).await;
+        let got = got.map_err(|error| self.file_error("read", name, error))?;
+        let size = got.meta.size;
+        let pieces = got.into_stream().map_err(std::io::Error::other);
+        Ok(Opened::new(size, StreamReader::new(pieces)))
+    }
+
+    async fn read_at(&self, name: &FileName, offset: u64, len: usize) -> Result<Bytes, Error> {
+        let not_found = || Error::NotFound { name: name.clone(), place: self.place.clone() };
+        // A range must not start behind the end, so the end must be known.
+        let size = self.head(name).await?.ok_or_else(not_found)?.size;
+        let end = offset.saturating_add(len as u64).min(size);
+        if offset >= end {
+            return Ok(Bytes::new());
+        }
+        let read = self.store.get_range(&self.file(name), offset..end).await;
+        read.map_err(|error| self.file_error("read", name, error))
+    }
+
+    async fn list(&self, after: Option<&FileName>, limit: usize) -> Result<Vec<Listed>, Error> {
+        let folder = self.key(&["files"]);
+        let listing = match after {
+            Some(after) => self.store.list_with_offset(Some(&folder), &self.file(after)),
+            None => self.store.list(Some(&folder)),
+        };
+        let objects: Vec<ObjectMeta> =
+            listing.take(limit).try_collect().await.map_err(|error| self.error("list the bucket", error))?;
+        let listed = objects.iter().filter_map(|object| {
+            let name = object.location.as_ref().strip_prefix(folder.as_ref())?.trim_start_matches('/');
+            let name = name.parse().ok()?;
+            Some(Listed { name, size: object.size, modified: timestamp(object) })
+        });
+        Ok(listed.collect())
+    }
+
+    async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error> {
+        let meta = self.head(name).await?;
+        Ok(meta.map(|meta| Stat { size: meta.size, modified: timestamp(&meta) }))
+    }
+
+    async fn checksum(&self, name: &FileName, algorithms: &[Algorithm]) -> Result<Option<Checksums>, Error> {
+        Ok(self.sum(name, algorithms).await?.map(|(_, sums)| sums))
+    }
+
+    async fn challenge(&self, name: &FileName, salt: &[u8]) -> Result<Option<Sha512>, Error> {
+        let mut proving = Proving::new(salt);
+        let size = self.each(name, |bytes| proving.update(bytes)).await?;
+        Ok(size.map(|_| proving.finish()))
+    }
+
+    async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error> {
+        self.writable()?;
+        let deciding = check::deciding(name, expected);
+        let summed = self.sum(name, deciding.as_deref().unwrap_or_default()).await?;
+        let (_, found) =
+            summed.ok_or_else(|| Error::NotFound { name: name.clone(), place: self.place.clone() })?;
+        deciding?;
+        check::removable(name, &self.place, expected, found)?;
+        let now = self.clock.now().strftime("%Y%m%dT%H%M%SZ");
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        let attic = self.key(&["attic", &format!("{now}-{}", &id[..8]), name.as_str()]);
+        let moved = async {
+            self.store.copy(&self.file(name), &attic).await?;
+            self.store.head(&attic).await?;
+            self.store.delete(&self.file(name)).await
+        };
+        moved.await.map_err(|error| self.file_error("move to the attic", name, error))
+    }
+
+    async fn free(&self) -> Result<Space, Error> {
+        let largest_bytes = if self.read_only { 0 } else { u64::MAX };
+        Ok(Space { free_bytes: None, total_bytes: None, largest_bytes })
+    }
+
+    fn place(&self) -> &str {
+        &self.place
+    }
+}

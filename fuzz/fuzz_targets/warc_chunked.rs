@@ -1,0 +1,8 @@
+//! Any bytes as a chunked body.
+#![no_main]
+
+#[allow(dead_code)]
+#[path = "../../libs/warc/tests/common/entry.rs"]
+mod entry;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| entry::chunked(bytes));
