@@ -1,12 +1,12 @@
 //! The handle, and how it is opened.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use grange_base::worker::Hint;
 use grange_base::{Clock, Throttle};
-use grange_blob::{Blob, Disk, DiskSettings};
+use grange_blob::{Blob, Context};
 use grange_bus::Announcer;
 use grange_db::{Db, Declared, FileFilter, FileStatus, ReplicaOverview};
 use grange_model::{FileName, LogEvent, LogRecord, ReplicaKind, ReplicaName};
@@ -56,11 +56,10 @@ pub(crate) struct Inner {
     pub(crate) hint: Hint,
 }
 
-/// Opens the places of bitarchive replicas that are folders of this machine. Other places are opened by the node.
-pub fn open_places(
+/// Opens the places of all bitarchive replicas.
+pub async fn open_places(
     settings: &Settings,
-    data_dir: &Path,
-    clock: &Clock,
+    context: &Context,
 ) -> Result<BTreeMap<ReplicaName, Vec<Arc<dyn Blob>>>, Error> {
     let mut places: BTreeMap<ReplicaName, Vec<Arc<dyn Blob>>> = BTreeMap::new();
     for (name, replica) in &settings.replicas {
@@ -68,18 +67,22 @@ pub fn open_places(
             continue;
         }
         for place in at(name, &replica.at) {
-            let Some(bases) = folders(&place, data_dir) else { continue };
             // The other checksums are computed once, when the file comes in.
-            let disk = DiskSettings { checksums: vec![settings.strongest()], ..DiskSettings::new(bases) };
-            places.entry(name.clone()).or_default().push(Arc::new(Disk::open(disk, clock.clone())?));
+            let place = grange_blob::Settings { checksums: vec![settings.strongest()], ..place };
+            let opened = grange_blob::open(&place, context).await?;
+            places.entry(name.clone()).or_default().push(opened);
         }
     }
     Ok(places)
 }
 
 /// The places of a replica, the default one if none is named.
-fn at(name: &ReplicaName, at: &[String]) -> Vec<String> {
-    if at.is_empty() { vec![format!("file:replicas/{name}")] } else { at.to_vec() }
+fn at(name: &ReplicaName, at: &[grange_blob::Settings]) -> Vec<grange_blob::Settings> {
+    if at.is_empty() {
+        let url = format!("file:replicas/{name}");
+        return vec![grange_blob::Settings { url, ..grange_blob::Settings::default() }];
+    }
+    at.to_vec()
 }
 
 impl Archive {
@@ -107,7 +110,7 @@ impl Archive {
                     Keeps::Bytes(nodes.ok_or_else(missing)?)
                 }
                 ReplicaKind::Checksum => {
-                    let place = at(&row.name, &settings.replicas[&row.name].at).remove(0);
+                    let place = at(&row.name, &settings.replicas[&row.name].at).remove(0).url;
                     let folder = folders(&place, &data_dir)
                         .and_then(|mut folders| folders.pop())
                         .ok_or_else(|| Error::Settings {
@@ -209,9 +212,10 @@ impl Archive {
 
     /// Tells people what they must look at.
     pub(crate) async fn notify(&self, what: &str, reason: &str) {
-        match &self.0.announcer {
-            Some(announcer) => announcer.report_error(what, reason).await,
-            None => tracing::error!(what, reason, "somebody must look"),
+        if let Some(announcer) = &self.0.announcer {
+            announcer.report_error(what, reason).await;
+        } else {
+            tracing::error!(what, reason, "somebody must look");
         }
     }
 }

@@ -50,7 +50,7 @@ impl Archive {
                 }
                 Err(Fetch::Local(error)) => {
                     let _ = tokio::fs::remove_file(&aside).await;
-                    return Err(error);
+                    return Err(*error);
                 }
                 Err(Fetch::Copy(reason)) => passed_over.push(self.pass_over(&status, replica, &reason).await),
             }
@@ -147,13 +147,13 @@ impl Archive {
         let sums = Sums::new(algorithm.as_slice());
         let mut dest = tokio::fs::File::create(aside)
             .await
-            .map_err(|error| Fetch::Local(Error::io("write", aside)(error)))?;
+            .map_err(|error| Fetch::Local(Box::new(Error::io("write", aside)(error))))?;
         let (size, found) =
             copy_summed(opened, &mut dest, sums).await.map_err(|error| copy(error.to_string()))?;
         if size != file.size || !found.same_as(&file.checksums) {
             return Err(copy(format!("its checksum is {found} ({size} bytes)")));
         }
-        dest.sync_all().await.map_err(|error| Fetch::Local(Error::io("sync", aside)(error)))
+        dest.sync_all().await.map_err(|error| Fetch::Local(Box::new(Error::io("sync", aside)(error))))
     }
 
     /// Writes down that a copy was not served, and gives the text.
@@ -172,7 +172,7 @@ impl Archive {
 /// Why a fetch ended early.
 enum Fetch {
     /// Ours to mend: the destination.
-    Local(Error),
+    Local(Box<Error>),
     /// The copy's fault.
     Copy(String),
 }

@@ -136,7 +136,7 @@ impl Archive {
             match answer {
                 Answer::Sums(sums) => replica.remove(name, &sums).await?,
                 Answer::Unreadable if !replica.keeps_bytes() => {
-                    replica.remove(name, &Checksums::default()).await?
+                    replica.remove(name, &Checksums::default()).await?;
                 }
                 Answer::Unreadable => {
                     let reason =

@@ -69,10 +69,10 @@ pub struct ReplicaSettings {
     /// `bitarchive` keeps bytes, `checksum` names and checksums only.
     pub kind: ReplicaKind,
 
-    /// Where: for a bitarchive the places of its nodes, each `file:FOLDER[,FOLDER…]`, `peer://…` or `s3://…`; for a
-    /// checksum replica one `file:FOLDER`. Relative folders are below the data folder. Empty means
+    /// Where: for a bitarchive the stores of its nodes, one or many, as `{ url = "file:FOLDER" }` with the options of
+    /// a store; for a checksum replica one `file:` folder. Relative folders are below the data folder. Empty means
     /// `file:replicas/NAME`.
-    pub at: Vec<String>,
+    pub at: Vec<grange_blob::Settings>,
 
     /// A file whose first line must be given to take a copy out of this replica without a second person's word.
     /// Without it only a second person can.

@@ -318,7 +318,7 @@ impl Archive {
                             (presence, verdict, checksum) = (Presence::Ok, Verdict::Unknown, Some(answer));
                         }
                         Event::Missing => {
-                            (presence, verdict, checksum) = (Presence::Missing, Verdict::Unknown, None)
+                            (presence, verdict, checksum) = (Presence::Missing, Verdict::Unknown, None);
                         }
                         _ => {}
                     }

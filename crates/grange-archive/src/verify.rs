@@ -201,7 +201,8 @@ impl Archive {
                                 found.push((replica.name().to_owned(), name, witness.checkpoint));
                             }
                             Err(_) => {
-                                report.problem(format!("{name} on {} is no witness any more", replica.name()))
+                                report
+                                    .problem(format!("{name} on {} is no witness any more", replica.name()));
                             }
                         }
                     }

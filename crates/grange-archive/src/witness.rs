@@ -15,6 +15,9 @@ use crate::error::Error;
 /// What the names of witnesses begin with; no file of the archive may.
 pub const PREFIX: &str = "grange-witness-";
 
+/// What the name of one that is being written ends with.
+const PART: &str = ".part";
+
 /// More than any witness has; what is longer is none.
 pub(crate) const BYTES_MAX: u64 = 64 << 10;
 
@@ -63,7 +66,7 @@ pub(crate) fn write(folder: &Path, name: &FileName, text: &[u8]) -> Result<(), E
     if path.exists() {
         return Ok(());
     }
-    let aside = folder.join(format!("{name}.part"));
+    let aside = folder.join(format!("{name}{PART}"));
     let written = std::fs::File::create(&aside).and_then(|mut file| {
         std::io::Write::write_all(&mut file, text)?;
         file.sync_all()
@@ -78,7 +81,7 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<(FileName, Bytes)>, Error> {
         let entry = entry.map_err(Error::io("list", folder))?;
         let name = entry.file_name();
         let Some(name) = name.to_str().and_then(|name| name.parse::<FileName>().ok()) else { continue };
-        if reserved(&name) && name.as_str().ends_with(".json") {
+        if reserved(&name) && !name.as_str().ends_with(PART) {
             let text = std::fs::read(entry.path()).map_err(Error::io("read", &entry.path()))?;
             found.push((name, text.into()));
         }

@@ -1,7 +1,7 @@
 //! One stretch of a check: what a replica listed between two names, compared with what is known of it, in one act.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use grange_model::{AuditId, AuditKind, FileName, LogEvent, LogRecord, Presence, Verdict};
 use jiff::Timestamp;
@@ -97,6 +97,13 @@ static EQUAL: Bulk = of_ids!(
     "$3",
     ")"
 );
+static SUMMED: Bulk = of_ids!(
+    "UPDATE replica_files SET presence = 'ok', checksum = (SELECT f.checksum FROM files f WHERE f.id = file_id),
+         listed_at = $2, checked_at = $2, edition = edition + 1
+     WHERE replica_id = $1 AND file_id IN (",
+    "$3",
+    ")"
+);
 static OTHER: Sql = Sql::new(
     "UPDATE replica_files SET presence = 'ok', checksum = $4, listed_at = $3, checked_at = $3,
          edition = edition + 1
@@ -111,8 +118,9 @@ static MISSING: Bulk = of_ids!(
 );
 static DISPUTED: Bulk = of_ids!(
     "SELECT DISTINCT h.file_id AS id FROM replica_files h JOIN files f ON f.id = h.file_id
-     WHERE h.presence = 'ok' AND h.checksum IS NOT NULL AND h.checksum <> f.checksum AND h.file_id IN (",
-    "$1",
+     WHERE h.presence = 'ok' AND h.checksum IS NOT NULL AND h.checksum <> f.checksum AND h.replica_id <> $1
+         AND h.file_id IN (",
+    "$2",
     ")"
 );
 static PROGRESS: Sql = Sql::new(
@@ -203,29 +211,22 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
     let (now, replica) = (micros(tx.now), page.replica_id);
     let ids_of = |rows: &[&Known]| rows.iter().map(|row| row.id).collect::<Vec<_>>();
     let fine = ids_of(&compared.fine);
-    if !fine.is_empty() {
-        let sql = if page.kind == AuditKind::Checksum { &EQUAL } else { &LISTED };
-        let query = sql.on(tx).bind(replica).bind(now).bind(bulk::ids(&fine));
-        tx.run(query).await?;
+    // Disputed before anything is written: the vote tells what is news by the verdicts of before.
+    let mut disputed: Vec<i64> = compared.other.iter().map(|(row, _)| row.id).collect();
+    if page.kind == AuditKind::List {
+        run(tx, &LISTED, replica, &fine).await?;
+    } else {
+        let elsewhere = elsewhere(tx, replica, &fine).await?;
+        let (doubted, agreed): (Vec<i64>, Vec<i64>) = fine.iter().partition(|id| elsewhere.contains(id));
+        run(tx, &EQUAL, replica, &agreed).await?;
+        run(tx, &SUMMED, replica, &doubted).await?;
+        disputed.extend(doubted);
     }
     for (row, checksum) in &compared.other {
         let query = tx.sql(&OTHER).bind(replica).bind(row.id).bind(now).bind(checksum.clone());
         tx.run(query).await?;
     }
-    let missing = ids_of(&compared.missing);
-    if !missing.is_empty() {
-        let query = MISSING.on(tx).bind(replica).bind(now).bind(bulk::ids(&missing));
-        tx.run(query).await?;
-    }
-
-    let mut touched = fine;
-    touched.extend(compared.other.iter().map(|(row, _)| row.id));
-    let disputed = if touched.is_empty() {
-        Vec::new()
-    } else {
-        let query = DISPUTED.on(tx).bind(bulk::ids(&touched));
-        tx.rows(query).await?.iter().map(|row| row.int("id")).collect::<Result<Vec<_>, Fail>>()?
-    };
+    run(tx, &MISSING, replica, &ids_of(&compared.missing)).await?;
     let judged = judge(tx, &disputed, &page.by).await?;
     let found = counted(page, &compared, &judged.verdicts);
 
@@ -256,6 +257,23 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
     tx.run(query).await?;
     logbook::append(tx, &records).await?;
     Ok(Turned { position: upto, found })
+}
+
+async fn run(tx: &mut Tx<'_>, sql: &'static Bulk, replica: i64, files: &[i64]) -> Result<(), Fail> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let query = sql.on(tx).bind(replica).bind(micros(tx.now)).bind(bulk::ids(files));
+    tx.run(query).await.map(|_| ())
+}
+
+/// Those of the files on which some other replica answered otherwise.
+async fn elsewhere(tx: &mut Tx<'_>, replica: i64, files: &[i64]) -> Result<HashSet<i64>, Fail> {
+    if files.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let query = DISPUTED.on(tx).bind(replica).bind(bulk::ids(files));
+    tx.rows(query).await?.iter().map(|row| row.int("id")).collect()
 }
 
 fn counted(page: &Page, compared: &Compared<'_>, verdicts: &HashMap<(i64, i64), Verdict>) -> Found {

@@ -122,25 +122,26 @@ static FILL: Sql = Sql::new(
 );
 static SOURCE: Sql = Sql::new("UPDATE files SET source = $2, edition = edition + 1 WHERE id = $1");
 static TAKE: Sql = Sql::new(concat!(
-    "INSERT INTO work (id, kind, key, payload, state, priority, due_at, attempts, attempts_max, lease_owner,
-         lease_token, created_at, updated_at)
-     VALUES ($2, $3, $4, '{}', 'claimed', 0, {now} + $6, 1, 0, $5, 1, {now}, {now})
-     ON CONFLICT (kind, key) DO UPDATE SET state = 'claimed', lease_owner = excluded.lease_owner,
+    "INSERT INTO work (id, kind, key, payload, priority, due_at, lease_owner, lease_token, attempts, attempts_max,
+         created_at, updated_at)
+     VALUES ($2, $3, $4, '{}', 0, {now} + $6, $5, 1, 1, 0, {now}, {now})
+     ON CONFLICT (kind, key) DO UPDATE SET outcome = NULL, ended_at = NULL, lease_owner = excluded.lease_owner,
          lease_token = work.lease_token + 1, due_at = excluded.due_at, attempts = work.attempts + 1,
          updated_at = excluded.updated_at, edition = work.edition + 1
-     WHERE work.state <> 'claimed' OR work.due_at <= {now}
+     WHERE work.lease_owner IS NULL OR work.due_at <= {now}
      RETURNING ",
     work_columns!()
 ));
 static REQUEUE: Sql = Sql::new(
-    "INSERT INTO work (id, kind, key, payload, state, priority, due_at, attempts_max, created_at, updated_at)
-     VALUES ($2, $3, $4, '{}', 'ready', 0, {now}, 0, {now}, {now})
-     ON CONFLICT (kind, key) DO UPDATE SET state = 'ready', due_at = {now}, updated_at = {now},
+    "INSERT INTO work (id, kind, key, payload, priority, due_at, attempts_max, created_at, updated_at)
+     VALUES ($2, $3, $4, '{}', 0, {now}, 0, {now}, {now})
+     ON CONFLICT (kind, key) DO UPDATE SET outcome = NULL, ended_at = NULL, due_at = {now}, updated_at = {now},
          edition = work.edition + 1
-     WHERE work.state <> 'claimed'",
+     WHERE work.lease_owner IS NULL",
 );
-static FENCE: Sql =
-    Sql::new("SELECT id FROM work WHERE id = $1 AND lease_token = $2 AND state = 'claimed' {for_update}");
+static FENCE: Sql = Sql::new(
+    "SELECT id FROM work WHERE id = $1 AND lease_token = $2 AND lease_owner IS NOT NULL {for_update}",
+);
 static CHANGE: Sql = Sql::new(
     "UPDATE replica_files SET state = $3, presence = $4, verdict = $5, checksum = $6, attempts = $7,
          last_error = $8, listed_at = COALESCE($9, listed_at), checked_at = COALESCE($9, checked_at),

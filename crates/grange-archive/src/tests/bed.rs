@@ -35,13 +35,14 @@ pub(crate) async fn database(dir: &Path, clock: &Clock) -> Db {
     Db::open(&grange_db::Settings::default(), dir, clock.clone()).await.unwrap()
 }
 
-pub(crate) fn parts(dir: &Path, db: Db, clock: &Clock, settings: Settings) -> Parts {
+pub(crate) async fn parts(dir: &Path, db: Db, clock: &Clock, settings: Settings) -> Parts {
+    let context = grange_blob::Context { data_folder: dir.to_owned(), clock: clock.clone(), auth: None };
     Parts {
         db,
         clock: clock.clone(),
         data_dir: dir.to_owned(),
         node: "node1".to_owned(),
-        places: open_places(&settings, dir, clock).unwrap(),
+        places: open_places(&settings, &context).await.unwrap(),
         settings,
         announcer: None,
     }
@@ -60,7 +61,7 @@ impl Bed {
     pub(crate) async fn on(dir: TempDir, settings: Settings) -> Self {
         let clock = Clock::system();
         let db = database(dir.path(), &clock).await;
-        let mut parts = parts(dir.path(), db, &clock, settings);
+        let mut parts = parts(dir.path(), db, &clock, settings).await;
         let mut gates = BTreeMap::new();
         for (name, nodes) in &mut parts.places {
             let gate = Arc::new(Gate::new(Arc::clone(&nodes[0])));

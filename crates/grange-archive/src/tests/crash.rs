@@ -34,7 +34,7 @@ async fn child_that_stores_until_killed() {
     let (dir, round) = told.split_once('|').unwrap();
     let (dir, clock) = (Path::new(dir), Clock::system());
     let db = database(dir, &clock).await;
-    let archive = Archive::open(parts(dir, db, &clock, quick())).await.unwrap();
+    let archive = Archive::open(parts(dir, db, &clock, quick()).await).await.unwrap();
     let incoming = dir.join("incoming");
     std::fs::create_dir_all(&incoming).unwrap();
     let storers = (0..3).map(|storer| {

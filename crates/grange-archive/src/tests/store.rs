@@ -137,12 +137,12 @@ async fn a_replica_that_the_settings_forgot_stops_the_start_and_a_new_one_is_fil
     let db = database(bed.dir.path(), &clock).await;
     let mut fewer = Settings::default();
     fewer.replicas.remove(&"two".parse().unwrap());
-    let error = Archive::open(parts(bed.dir.path(), db.clone(), &clock, fewer)).await.unwrap_err();
+    let error = Archive::open(parts(bed.dir.path(), db.clone(), &clock, fewer).await).await.unwrap_err();
     assert_eq!(error.code(), "archive-undeclared-replica");
     assert!(error.to_string().contains("two (bitarchive)"), "{error}");
     let mut more = settings();
     more.replicas.insert("four".parse().unwrap(), crate::ReplicaSettings::default());
-    let archive = Archive::open(parts(bed.dir.path(), db, &clock, more)).await.unwrap();
+    let archive = Archive::open(parts(bed.dir.path(), db, &clock, more).await).await.unwrap();
     let overview = archive.overview().await.unwrap();
     assert_eq!(
         (overview[3].replica.name.as_str(), overview[3].completed, overview[3].started),

@@ -390,7 +390,7 @@ async fn a_repair_wants_a_second_person(bed: &Bed) {
     let row = repairs.end(row.id, None, vec![record(LogEvent::Repaired, "f0")]).await.unwrap();
     assert_eq!(row.state, RepairState::Done);
     assert_eq!(repairs.list(Some(RepairState::Waiting), 9).await.unwrap(), []);
-    assert_eq!(repairs.list(None, 9).await.unwrap(), [row.clone()]);
+    assert_eq!(repairs.list(None, 9).await.unwrap(), std::slice::from_ref(&row));
     let second =
         repairs.ask(NewRepair { confirmed_by: Some("key".to_owned()), ..new }, &anna()).await.unwrap();
     assert!(second.id != row.id && second.state == RepairState::Confirmed);

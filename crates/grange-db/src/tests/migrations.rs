@@ -38,10 +38,7 @@ async fn an_older_file_is_migrated_after_a_copy() {
     old.close().await;
     assert_eq!(copies(&dir), Vec::<String>::new(), "a new file needs no copy");
     let status = Db::status(&settings, dir.path()).await.unwrap();
-    assert_eq!(
-        (status.engine.as_str(), status.step, status.step_known),
-        ("sqlite", 2, 4)
-    );
+    assert_eq!((status.engine.as_str(), status.step, status.step_known), ("sqlite", 2, 4));
     assert_eq!(status.pending, ["0003_work", "0004_archive"]);
     let new = Db::open(&settings, dir.path(), clock.clone()).await.unwrap();
     assert_eq!(new.work().counts("x").await.unwrap().ready, 0);
@@ -67,14 +64,8 @@ async fn a_newer_file_is_refused_and_kept() {
     let error = Db::open(&settings, dir.path(), Clock::system()).await.unwrap_err();
     assert_eq!(error.code(), "db-newer");
     let text = error.to_string();
-    assert!(
-        text.contains("was made by a newer Grange (step 5, this program knows 4)"),
-        "{text}"
-    );
-    assert_eq!(
-        Db::status(&settings, dir.path()).await.unwrap_err().code(),
-        "db-newer"
-    );
+    assert!(text.contains("was made by a newer Grange (step 5, this program knows 4)"), "{text}");
+    assert_eq!(Db::status(&settings, dir.path()).await.unwrap_err().code(), "db-newer");
     assert_eq!(fs::read(dir.path().join("grange.db")).unwrap(), before);
     assert_eq!(copies(&dir), Vec::<String>::new());
 }
@@ -95,14 +86,10 @@ async fn a_step_that_fails_leaves_the_one_before() {
     let (dir, settings) = (TempDir::new().unwrap(), Settings::default());
     let mut steps = next_release();
     steps[4].sqlite = "CREATE TABLE next (id TEXT); INSERT INTO nowhere VALUES (1);";
-    let error = Db::open_with(&settings, dir.path(), Clock::system(), &steps)
-        .await
-        .unwrap_err();
+    let error = Db::open_with(&settings, dir.path(), Clock::system(), &steps).await.unwrap_err();
     assert_eq!(error.code(), "db-migration-failed");
     assert_eq!(Db::status(&settings, dir.path()).await.unwrap().step, 4);
-    let db = Db::open_with(&settings, dir.path(), Clock::system(), &next_release())
-        .await
-        .unwrap();
+    let db = Db::open_with(&settings, dir.path(), Clock::system(), &next_release()).await.unwrap();
     db.ping().await.unwrap();
 }
 
@@ -116,26 +103,13 @@ async fn postgres_is_migrated_only_when_told() {
     let error = Db::open(&settings, dir.path(), clock.clone()).await.unwrap_err();
     assert_eq!(error.code(), "db-unmigrated");
     assert!(
-        error
-            .to_string()
-            .ends_with("is at step 0 and this program needs 4: run `grange db migrate`"),
+        error.to_string().ends_with("is at step 0 and this program needs 4: run `grange db migrate`"),
         "{error}"
     );
     let status = Db::status(&settings, dir.path()).await.unwrap();
-    assert_eq!(
-        (status.engine.as_str(), status.step, status.pending.len()),
-        ("postgres", 0, 4)
-    );
-    Db::migrate_with(&settings, dir.path(), &clock, &STEPS[..1])
-        .await
-        .unwrap();
-    assert_eq!(
-        Db::open(&settings, dir.path(), clock.clone())
-            .await
-            .unwrap_err()
-            .code(),
-        "db-unmigrated"
-    );
+    assert_eq!((status.engine.as_str(), status.step, status.pending.len()), ("postgres", 0, 4));
+    Db::migrate_with(&settings, dir.path(), &clock, &STEPS[..1]).await.unwrap();
+    assert_eq!(Db::open(&settings, dir.path(), clock.clone()).await.unwrap_err().code(), "db-unmigrated");
     // Several at once: the steps are taken once.
     let (a, b, c) = tokio::join!(
         Db::migrate(&settings, dir.path(), &clock),
@@ -145,12 +119,7 @@ async fn postgres_is_migrated_only_when_told() {
     let mut taken = [a.unwrap(), b.unwrap(), c.unwrap()].concat();
     taken.sort();
     assert_eq!(taken, ["0002_people", "0003_work", "0004_archive"]);
-    Db::open(&settings, dir.path(), clock.clone())
-        .await
-        .unwrap()
-        .ping()
-        .await
-        .unwrap();
+    Db::open(&settings, dir.path(), clock.clone()).await.unwrap().ping().await.unwrap();
     // Newer, changed and foreign are refused as on SQLite.
     let newer = next_release();
     Db::migrate_with(&settings, dir.path(), &clock, &newer).await.unwrap();
