@@ -44,7 +44,7 @@ async fn main() {
     settings.min_space_left = Size(0);
     let disk: Arc<dyn Blob> = Arc::new(Disk::open(settings, Clock::system()).expect("a store"));
     let name: FileName = "a.warc".parse().expect("a name");
-    let bytes: Vec<u8> = (0..FILE_BYTES).map(|n| (n * 31 >> 3) as u8).collect();
+    let bytes: Vec<u8> = (0..FILE_BYTES).map(|n| ((n * 31) >> 3) as u8).collect();
     disk.put(&name, Source::from(&bytes[..]), None).await.expect("put");
 
     measure("from the disk store", disk.as_ref(), &name, reads).await;

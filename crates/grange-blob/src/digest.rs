@@ -65,10 +65,10 @@ impl Hasher {
             Self::FirstSha256(hasher) => sums.sha256 = Some(Sha256(hasher.finalize().into())),
             Self::FirstSha512(hasher) => sums.sha512 = Some(Sha512(hasher.finalize().into())),
             Self::SecondSha256(context) => {
-                sums.sha256 = context.finish().as_ref().try_into().ok().map(Sha256)
+                sums.sha256 = context.finish().as_ref().try_into().ok().map(Sha256);
             }
             Self::SecondSha512(context) => {
-                sums.sha512 = context.finish().as_ref().try_into().ok().map(Sha512)
+                sums.sha512 = context.finish().as_ref().try_into().ok().map(Sha512);
             }
         }
     }

@@ -153,9 +153,13 @@ async fn open_bucket(settings: &Settings, bucket: Bucket, context: &Context) -> 
 }
 
 #[cfg(not(feature = "s3"))]
-async fn open_bucket(settings: &Settings, _: Bucket, _: &Context) -> Result<Arc<dyn Blob>, Error> {
+fn open_bucket(
+    settings: &Settings,
+    _: Bucket,
+    _: &Context,
+) -> std::future::Ready<Result<Arc<dyn Blob>, Error>> {
     let reason = "this program was built without S3".to_owned();
-    Err(Error::Url { given: settings.url.clone(), reason })
+    std::future::ready(Err(Error::Url { given: settings.url.clone(), reason }))
 }
 
 #[cfg(test)]

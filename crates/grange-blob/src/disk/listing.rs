@@ -39,7 +39,7 @@ impl Listing {
             match name {
                 Some(name) if entry.file_type().is_ok_and(|kind| kind.is_file()) => names.push(name),
                 _ => {
-                    tracing::warn!(path = %entry.path().display(), "this is no file of the archive; remove it")
+                    tracing::warn!(path = %entry.path().display(), "this is no file of the archive; remove it");
                 }
             }
         }

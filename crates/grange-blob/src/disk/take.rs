@@ -41,15 +41,14 @@ pub(super) fn put_file(
         inner.known(name, &sums)?.ok_or_else(gone)?
     } else {
         let linked = (taking == Taking::Move).then(|| Temp::link(inner, name, path)).flatten();
-        match linked {
-            Some(temp) => whole(inner, name, temp, size, expected)?,
-            None => {
-                let temp = Temp::new(inner, name, Some(size))?;
-                if temp.clone_from(&file) {
-                    whole(inner, name, temp, size, expected)?
-                } else {
-                    copied(inner, name, temp, &mut file, size, expected)?
-                }
+        if let Some(temp) = linked {
+            whole(inner, name, temp, size, expected)?
+        } else {
+            let temp = Temp::new(inner, name, Some(size))?;
+            if temp.clone_from(&file) {
+                whole(inner, name, temp, size, expected)?
+            } else {
+                copied(inner, name, temp, &mut file, size, expected)?
             }
         }
     };

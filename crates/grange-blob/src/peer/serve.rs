@@ -53,17 +53,17 @@ where
 }
 
 /// A status with what the asking side is told.
-struct Refusal(StatusCode, Fault);
+struct Refusal(StatusCode, Box<Fault>);
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let (status, fault) = Fault::of(&error);
-        Self(status, fault)
+        Self(status, Box::new(fault))
     }
 }
 
 fn bad(text: impl Into<String>) -> Refusal {
-    Refusal(StatusCode::BAD_REQUEST, Fault::plain("blob-bad-request", text))
+    Refusal(StatusCode::BAD_REQUEST, Box::new(Fault::plain("blob-bad-request", text)))
 }
 
 async fn handle<B>(blob: &Arc<dyn Blob>, path: &str, parts: &Parts, body: B) -> Result<Answer, Refusal>
@@ -115,10 +115,8 @@ where
         }
         (&Method::GET, "free") => ok(&blob.free().await?),
         _ => {
-            return Err(Refusal(
-                StatusCode::NOT_FOUND,
-                Fault::plain("blob-no-route", "there is no such route"),
-            ));
+            let fault = Fault::plain("blob-no-route", "there is no such route");
+            return Err(Refusal(StatusCode::NOT_FOUND, Box::new(fault)));
         }
     })
 }

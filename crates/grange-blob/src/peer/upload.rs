@@ -64,11 +64,11 @@ pub(super) async fn put(
         let sent = summing.bytes();
         let sums = summing.finish();
         // Somebody else's word about bytes that only pass through here.
-        if let Some(announced) = trailers.and_then(|trailers| trailers.get().copied()) {
-            if let Err(error) = check::received(name, size, sent, Some(&announced), &sums) {
-                sender.abort(io::ErrorKind::InvalidData.into());
-                return Err(error);
-            }
+        if let Some(announced) = trailers.and_then(|trailers| trailers.get().copied())
+            && let Err(error) = check::received(name, size, sent, Some(&announced), &sums)
+        {
+            sender.abort(io::ErrorKind::InvalidData.into());
+            return Err(error);
         }
         let _ = sender.send_trailers(trailer(&sums)).await;
         Ok(sent)
