@@ -66,8 +66,16 @@ impl Client {
         self.call(Method::DELETE, path, None::<&()>).await
     }
 
-    /// Sends a file's bytes.
-    pub async fn put_file<T: DeserializeOwned>(&self, path: &str, file: tokio::fs::File) -> Result<T, ApiError> {
+    /// Sends a file's bytes, after asking whether they would be taken: a server that refuses does not read them all,
+    /// and its reason would be lost in the broken connection.
+    pub async fn put_file<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        file: tokio::fs::File,
+    ) -> Result<T, ApiError> {
+        let kind = "application/octet-stream";
+        let asked = self.request(Method::PUT, &format!("{path}?ask=true"), kind, whole("")).await?;
+        self.read::<()>(asked).await?;
         let response = self.request(Method::PUT, path, "application/octet-stream", from_file(file)).await?;
         self.read(response).await
     }
@@ -97,7 +105,13 @@ impl Client {
         self.read(response).await
     }
 
-    async fn request(&self, method: Method, path: &str, kind: &str, body: Body) -> Result<Response<Body>, ApiError> {
+    async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        kind: &str,
+        body: Body,
+    ) -> Result<Response<Body>, ApiError> {
         let request = Request::builder()
             .method(method)
             .uri(format!("{BASE}{path}"))

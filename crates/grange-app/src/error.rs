@@ -30,9 +30,16 @@ pub enum Error {
     #[error(transparent)]
     FileName(#[from] grange_model::file::FileNameError),
     #[error(transparent)]
-    Archive(#[from] grange_archive::Error),
+    Archive(Box<grange_archive::Error>),
     #[error(transparent)]
     Db(#[from] grange_db::Error),
+}
+
+impl From<grange_archive::Error> for Error {
+    /// Boxed: it carries two sets of checksums, and few acts meet it.
+    fn from(error: grange_archive::Error) -> Self {
+        Self::Archive(Box::new(error))
+    }
 }
 
 impl Error {

@@ -23,8 +23,8 @@ use grange_base::Clock;
 use grange_db::Db;
 
 pub use archive::OpenArchive;
-pub use grange_archive::Error as ArchiveError;
 pub use error::Error;
+pub use grange_archive::Error as ArchiveError;
 pub use sessions::{LoggedIn, SessionOf};
 pub use who::{Via, Who};
 

@@ -228,7 +228,7 @@ impl Archive {
             filter.after = Some(last.file.name.clone());
             for status in page.iter().filter(|status| status.file.stored_at.is_some()) {
                 report.files += 1;
-                if !said.of(status.file.name.as_str(), &deciding(&status.file.checksums)) {
+                if !said.of(status.file.name.as_str(), &deciding(&status.file.checksums), status.file.size) {
                     report.problem(format!("the row of {} does not say what the log says", status.file.name));
                 }
             }
@@ -249,7 +249,8 @@ fn holds(tree: &Tree, mark: &Checkpoint) -> bool {
 #[derive(Default)]
 struct Said {
     state: RandomState,
-    checksums: HashMap<u64, u64>,
+    /// Name to checksum and size.
+    bytes: HashMap<u64, u64>,
     /// Roots of logs that were lost before a rebuild.
     lost_roots: Vec<String>,
 }
@@ -262,9 +263,8 @@ impl Said {
         };
         match (record.event, &record.name, &record.checksum) {
             (LogEvent::Stored | LogEvent::Rebuilt | LogEvent::Amended, Some(name), Some(checksum)) => {
-                let (name, checksum) =
-                    (self.state.hash_one(name.as_str()), self.state.hash_one(checksum.as_str()));
-                self.checksums.insert(name, checksum);
+                let bytes = self.state.hash_one((checksum.as_str(), record.size));
+                self.bytes.insert(self.state.hash_one(name.as_str()), bytes);
             }
             (LogEvent::Rebuilt, None, _) => {
                 let lost = record.detail["lost_roots"].as_array().into_iter().flatten();
@@ -274,7 +274,7 @@ impl Said {
         }
     }
 
-    fn of(&self, name: &str, checksum: &str) -> bool {
-        self.checksums.get(&self.state.hash_one(name)) == Some(&self.state.hash_one(checksum))
+    fn of(&self, name: &str, checksum: &str, size: u64) -> bool {
+        self.bytes.get(&self.state.hash_one(name)) == Some(&self.state.hash_one((checksum, Some(size))))
     }
 }

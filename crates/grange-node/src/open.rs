@@ -57,7 +57,9 @@ pub async fn held(settings: &Settings, data: &Path, clock: &Clock) -> Result<Hel
             && (!replica.at.is_empty() || settings.archive.replicas[name].at.is_empty())
     });
     let places = grange_archive::open_places(&own, &blobs(data, clock, None)).await?;
-    let first = |(name, stores): (ReplicaName, Vec<Arc<dyn Blob>>)| Some((name.to_string(), stores.into_iter().next()?));
+    let first = |(name, stores): (ReplicaName, Vec<Arc<dyn Blob>>)| {
+        Some((name.to_string(), stores.into_iter().next()?))
+    };
     Ok(Arc::new(places.into_iter().filter_map(first).collect()))
 }
 
@@ -72,7 +74,8 @@ pub async fn archive(
     announcer: Option<Announcer>,
 ) -> Result<Archive, grange_archive::Error> {
     let places = grange_archive::open_places(&settings.archive, &blobs(&data, &clock, auth)).await?;
-    Archive::open(Parts { db, clock, data_dir: data, node, settings: settings.archive, places, announcer }).await
+    Archive::open(Parts { db, clock, data_dir: data, node, settings: settings.archive, places, announcer })
+        .await
 }
 
 pub async fn app(

@@ -31,10 +31,12 @@ impl From<Exit> for ExitCode {
 
 /// Prints an error as one sentence and gives its exit code.
 pub(crate) fn report(error: &anyhow::Error) -> Exit {
-    // A reader such as `head` that has seen enough is no failure.
-    if error.chain().any(|cause| {
+    // A reader such as `head` that has seen enough is no failure; a server that hangs up is.
+    let piped = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
-    }) {
+    };
+    let from_server = error.chain().any(<dyn std::error::Error>::is::<ApiError>);
+    if !from_server && error.chain().any(piped) {
         return Exit::Ok;
     }
     let cause: &(dyn std::error::Error + 'static) = error.as_ref();

@@ -14,7 +14,12 @@ use crate::{App, Error, Who};
 impl App {
     /// Stores a file of the node's machine from where it lies. Only for people of that machine: others would learn
     /// what lies there.
-    pub async fn store_path(&self, who: &Who, path: &Path, name: Option<&str>) -> Result<StoreOutcome, Error> {
+    pub async fn store_path(
+        &self,
+        who: &Who,
+        path: &Path,
+        name: Option<&str>,
+    ) -> Result<StoreOutcome, Error> {
         who.needs(Permission::ManageSystem)?;
         if !who.is_local() {
             return Err(Error::NotLocal { what: "name a file of it" });
@@ -22,6 +27,13 @@ impl App {
         let own = path.file_name().unwrap_or_default().to_string_lossy();
         let store = Store::new(name.unwrap_or(&own).parse::<FileName>()?, who.name());
         Ok(self.archive.get().await?.store(path, &store).await?)
+    }
+
+    /// Whether somebody may store a file of that name, before its bytes are sent.
+    pub fn may_store(&self, who: &Who, name: &str) -> Result<(), Error> {
+        who.needs(Permission::ManageSystem)?;
+        name.parse::<FileName>()?;
+        Ok(())
     }
 
     /// Stores what is sent.
@@ -39,25 +51,25 @@ impl App {
     /// The bytes of a file, from a proven copy.
     pub async fn open_file(&self, who: &Who, name: &str) -> Result<(Opened, Got), Error> {
         who.needs(Permission::ReadSystem)?;
-        Ok(self.archive.get().await?.open_file(&self.file_name(name)?).await?)
+        Ok(self.archive.get().await?.open_file(&file_name(name)?).await?)
     }
 
     /// Files in the order of their names, after one of them.
     pub async fn files(&self, who: &Who, after: Option<&str>, limit: u32) -> Result<Vec<FileStatus>, Error> {
         who.needs(Permission::ReadSystem)?;
-        let after = after.map(|after| self.file_name(after)).transpose()?;
+        let after = after.map(file_name).transpose()?;
         let filter = FileFilter { after, limit, ..FileFilter::default() };
         Ok(self.archive.get().await?.list(&filter).await?)
     }
 
     pub async fn file(&self, who: &Who, name: &str) -> Result<FileStatus, Error> {
         who.needs(Permission::ReadSystem)?;
-        let status = self.archive.get().await?.status(&self.file_name(name)?).await?;
+        let status = self.archive.get().await?.status(&file_name(name)?).await?;
         status.ok_or_else(|| Error::NotFound { noun: "file", name: name.to_owned() })
     }
+}
 
-    /// A name that cannot be one is not there either.
-    pub(super) fn file_name(&self, name: &str) -> Result<FileName, Error> {
-        name.parse().map_err(|_| Error::NotFound { noun: "file", name: name.to_owned() })
-    }
+/// A name that cannot be one is not there either.
+pub(super) fn file_name(name: &str) -> Result<FileName, Error> {
+    name.parse().map_err(|_| Error::NotFound { noun: "file", name: name.to_owned() })
 }

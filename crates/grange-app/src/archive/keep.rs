@@ -5,6 +5,7 @@ use grange_db::{AuditRow, RepairRow, ReplicaOverview};
 use grange_model::AuditKind;
 use grange_model::account::Permission;
 
+use super::files::file_name;
 use crate::{App, Error, Who};
 
 /// Repairs listed at once.
@@ -17,12 +18,18 @@ impl App {
     }
 
     /// Asks for checks of one replica or of all. They run in the background; see [`App::audits`].
-    pub async fn start_audits(&self, who: &Who, kind: AuditKind, replica: Option<&str>) -> Result<Vec<AuditRow>, Error> {
+    pub async fn start_audits(
+        &self,
+        who: &Who,
+        kind: AuditKind,
+        replica: Option<&str>,
+    ) -> Result<Vec<AuditRow>, Error> {
         who.needs(Permission::ManageSystem)?;
         let archive = self.archive.get().await?;
         let mut started = Vec::new();
         for one in archive.replicas() {
-            let wanted = replica.map_or(kind != AuditKind::Challenge || one.keeps_bytes(), |name| name == one.name());
+            let wanted =
+                replica.map_or(kind != AuditKind::Challenge || one.keeps_bytes(), |name| name == one.name());
             if wanted {
                 started.push(archive.start_audit(one.name(), kind, &who.actor()).await?);
             }
@@ -41,7 +48,12 @@ impl App {
 
     /// Repairs whatever is missing or corrupt. Corrupt copies are only replaced with a second person's word, or with
     /// the replica's credential, which people of the node's machine can use.
-    pub async fn repair_all(&self, who: &Who, dry_run: bool, credentials: bool) -> Result<RepairReport, Error> {
+    pub async fn repair_all(
+        &self,
+        who: &Who,
+        dry_run: bool,
+        credentials: bool,
+    ) -> Result<RepairReport, Error> {
         who.needs(Permission::ManageSystem)?;
         if credentials && !who.is_local() {
             return Err(Error::NotLocal { what: "use the credentials that lie there" });
@@ -78,7 +90,7 @@ impl App {
     /// A proof about a file that a third party can check.
     pub async fn prove(&self, who: &Who, name: &str) -> Result<Proof, Error> {
         who.needs(Permission::ReadAudit)?;
-        Ok(self.archive.get().await?.prove(&self.file_name(name)?).await?)
+        Ok(self.archive.get().await?.prove(&file_name(name)?).await?)
     }
 
     /// Enters every file that lies on the replicas and has no row.

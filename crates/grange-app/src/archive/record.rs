@@ -5,6 +5,7 @@ use std::io::Read;
 use grange_model::account::Permission;
 use warc::Reader;
 
+use super::files::file_name;
 use crate::{App, Error, Who};
 
 /// Packed bytes read for one record at most. Larger records are rare; get the file for them.
@@ -16,11 +17,12 @@ impl App {
     /// The record at an offset, unpacked: its header and its block.
     pub async fn record(&self, who: &Who, name: &str, offset: u64) -> Result<Vec<u8>, Error> {
         who.needs(Permission::ReadSystem)?;
-        let file = self.file_name(name)?;
+        let file = file_name(name)?;
         let packed = self.archive.get().await?.read_at(&file, offset, PACKED_BYTES_MAX).await?;
         let no_record =
             |reason: &str| Error::NoRecord { name: name.to_owned(), offset, reason: reason.to_owned() };
-        let mut reader = Reader::from_bytes(packed.to_vec()).map_err(|error| no_record(&error.to_string()))?;
+        let mut reader =
+            Reader::from_bytes(packed.to_vec()).map_err(|error| no_record(&error.to_string()))?;
         let mut record = match reader.next() {
             Ok(Some(record)) => record,
             Ok(None) => return Err(no_record("the file ends there or holds no record")),

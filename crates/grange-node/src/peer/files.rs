@@ -19,7 +19,11 @@ pub fn routes(held: Held) -> Router {
     Router::new().route("/peer/v1/blob/{store}/{*path}", any(answer)).with_state(held)
 }
 
-async fn answer(State(held): State<Held>, Path((store, _)): Path<(String, String)>, request: Request) -> Response {
+async fn answer(
+    State(held): State<Held>,
+    Path((store, _)): Path<(String, String)>,
+    request: Request,
+) -> Response {
     let Some(blob) = held.get(&store) else {
         return (StatusCode::NOT_FOUND, format!("this node holds no replica {store}\n")).into_response();
     };

@@ -17,14 +17,17 @@ use crate::error::Refusal;
 /// Answers are the archive's own types, which say what they hold.
 type Shown = Result<Response, Refusal>;
 
-fn shown(value: impl serde::Serialize) -> Shown {
-    Ok(Json(value).into_response())
-}
-
 #[derive(Debug, Deserialize)]
 pub(super) struct Page {
     after: Option<String>,
     limit: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Ask {
+    /// Only say whether the bytes would be taken.
+    #[serde(default)]
+    ask: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -37,25 +40,34 @@ const PAGE_MAX: u32 = 10_000;
 
 pub(super) async fn list(State(web): State<Web>, Caller(who): Caller, Query(page): Query<Page>) -> Shown {
     let limit = page.limit.unwrap_or(1000).clamp(1, PAGE_MAX);
-    shown(web.app.files(&who, page.after.as_deref(), limit).await?)
+    Ok(Json(web.app.files(&who, page.after.as_deref(), limit).await?).into_response())
 }
 
 pub(super) async fn show(State(web): State<Web>, Caller(who): Caller, Path(name): Path<String>) -> Shown {
-    shown(web.app.file(&who, &name).await?)
+    Ok(Json(web.app.file(&who, &name).await?).into_response())
 }
 
-pub(super) async fn store_path(State(web): State<Web>, Caller(who): Caller, Json(file): Json<StoreFile>) -> Shown {
-    shown(web.app.store_path(&who, file.path.as_ref(), file.name.as_deref()).await?)
+pub(super) async fn store_path(
+    State(web): State<Web>,
+    Caller(who): Caller,
+    Json(file): Json<StoreFile>,
+) -> Shown {
+    Ok(Json(web.app.store_path(&who, file.path.as_ref(), file.name.as_deref()).await?).into_response())
 }
 
 pub(super) async fn store_bytes(
     State(web): State<Web>,
     Caller(who): Caller,
     Path(name): Path<String>,
+    Query(ask): Query<Ask>,
     body: Body,
 ) -> Shown {
+    web.app.may_store(&who, &name)?;
+    if ask.ask {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
     let reader = StreamReader::new(body.into_data_stream().map_err(std::io::Error::other));
-    shown(web.app.store_bytes(&who, &name, reader).await?)
+    Ok(Json(web.app.store_bytes(&who, &name, reader).await?).into_response())
 }
 
 /// The bytes of a file, with its checksum: whoever takes them can see that they came whole.
@@ -80,38 +92,46 @@ pub(super) async fn record(
 }
 
 pub(super) async fn proof(State(web): State<Web>, Caller(who): Caller, Path(name): Path<String>) -> Shown {
-    shown(web.app.prove(&who, &name).await?)
+    Ok(Json(web.app.prove(&who, &name).await?).into_response())
 }
 
 pub(super) async fn replicas(State(web): State<Web>, Caller(who): Caller) -> Shown {
-    shown(web.app.replicas(&who).await?)
+    Ok(Json(web.app.replicas(&who).await?).into_response())
 }
 
 pub(super) async fn audits(State(web): State<Web>, Caller(who): Caller, Query(page): Query<Page>) -> Shown {
-    shown(web.app.audits(&who, page.limit.unwrap_or(100).clamp(1, PAGE_MAX)).await?)
+    Ok(Json(web.app.audits(&who, page.limit.unwrap_or(100).clamp(1, PAGE_MAX)).await?).into_response())
 }
 
-pub(super) async fn start_audits(State(web): State<Web>, Caller(who): Caller, Json(new): Json<NewAudit>) -> Shown {
+pub(super) async fn start_audits(
+    State(web): State<Web>,
+    Caller(who): Caller,
+    Json(new): Json<NewAudit>,
+) -> Shown {
     let started = web.app.start_audits(&who, new.kind, new.replica.as_deref()).await?;
     Ok((StatusCode::CREATED, Json(started)).into_response())
 }
 
 pub(super) async fn repairs(State(web): State<Web>, Caller(who): Caller) -> Shown {
-    shown(web.app.repairs(&who).await?)
+    Ok(Json(web.app.repairs(&who).await?).into_response())
 }
 
-pub(super) async fn repair_all(State(web): State<Web>, Caller(who): Caller, Json(asked): Json<RepairAll>) -> Shown {
-    shown(web.app.repair_all(&who, asked.dry_run, asked.credentials).await?)
+pub(super) async fn repair_all(
+    State(web): State<Web>,
+    Caller(who): Caller,
+    Json(asked): Json<RepairAll>,
+) -> Shown {
+    Ok(Json(web.app.repair_all(&who, asked.dry_run, asked.credentials).await?).into_response())
 }
 
 pub(super) async fn confirm(State(web): State<Web>, Caller(who): Caller, Path(id): Path<String>) -> Shown {
-    shown(web.app.confirm_repair(&who, &id).await?)
+    Ok(Json(web.app.confirm_repair(&who, &id).await?).into_response())
 }
 
 pub(super) async fn verify_log(State(web): State<Web>, Caller(who): Caller) -> Shown {
-    shown(web.app.verify_log(&who).await?)
+    Ok(Json(web.app.verify_log(&who).await?).into_response())
 }
 
 pub(super) async fn rebuild(State(web): State<Web>, Caller(who): Caller) -> Shown {
-    shown(web.app.rebuild(&who).await?)
+    Ok(Json(web.app.rebuild(&who).await?).into_response())
 }

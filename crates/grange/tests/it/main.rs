@@ -1,5 +1,6 @@
 //! The whole product, tested through its command line and its ports. One binary, so that it links once.
 
+mod archive;
 mod cluster;
 mod formats;
 mod generated;

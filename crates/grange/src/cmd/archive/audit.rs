@@ -44,7 +44,13 @@ pub(super) async fn run(
     }
     let failed = checks.iter().any(|check| check["state"] == "failed");
     let trouble = sum("missing") + sum("corrupt") + sum("undecided") > 0;
-    Ok(if failed { Exit::Failed } else if trouble { Exit::Partial } else { Exit::Ok })
+    Ok(if failed {
+        Exit::Failed
+    } else if trouble {
+        Exit::Partial
+    } else {
+        Exit::Ok
+    })
 }
 
 pub(super) async fn status(common: &Common) -> anyhow::Result<Exit> {
@@ -61,9 +67,13 @@ fn table(checks: &[Value]) -> std::io::Result<()> {
     let row = |check: &Value| {
         let size = Size(check["bytes"].as_u64().unwrap_or_default()).to_string();
         let [replica, kind, state, files, ok, missing, corrupt, undecided] =
-            ["replica", "kind", "state", "files", "ok", "missing", "corrupt", "undecided"].map(|field| text(&check[field]));
+            ["replica", "kind", "state", "files", "ok", "missing", "corrupt", "undecided"]
+                .map(|field| text(&check[field]));
         [replica, kind, state, files, size, ok, missing, corrupt, undecided]
     };
     let rows: Vec<_> = checks.iter().map(row).collect();
-    output::table(["REPLICA", "CHECK", "STATE", "FILES", "READ", "OK", "MISSING", "CORRUPT", "UNDECIDED"], &rows)
+    output::table(
+        ["REPLICA", "CHECK", "STATE", "FILES", "READ", "OK", "MISSING", "CORRUPT", "UNDECIDED"],
+        &rows,
+    )
 }

@@ -26,7 +26,9 @@ pub(super) async fn store(common: &Common, files: &[PathBuf]) -> anyhow::Result<
         let size = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
         let outcome: Value = if common.server.is_some() {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let file = tokio::fs::File::open(path).await.with_context(|| format!("cannot read {}", path.display()))?;
+            let file = tokio::fs::File::open(path)
+                .await
+                .with_context(|| format!("cannot read {}", path.display()))?;
             client.put_file(&format!("/files/{}", segment(&name)), file).await?
         } else {
             let path = std::path::absolute(path)?.display().to_string();
@@ -49,12 +51,17 @@ pub(super) async fn store(common: &Common, files: &[PathBuf]) -> anyhow::Result<
 fn told(outcome: &Value) {
     let name = text(&outcome["name"]);
     if outcome["stored"] == true {
-        let how = if outcome["already"] == true { "was proven on every replica before" } else { "proven on every replica" };
+        let how = if outcome["already"] == true {
+            "was proven on every replica before"
+        } else {
+            "proven on every replica"
+        };
         println!("{name}: {how}");
         return;
     }
     for replica in outcome["unproven"].as_array().into_iter().flatten() {
-        let (replica, state, reason) = (text(&replica["replica"]), text(&replica["state"]), text(&replica["reason"]));
+        let (replica, state, reason) =
+            (text(&replica["replica"]), text(&replica["state"]), text(&replica["reason"]));
         println!("{name}: not proven on {replica} ({state}): {reason}; it is tried again by itself");
     }
 }
@@ -111,7 +118,8 @@ pub(super) async fn list(common: &Common) -> anyhow::Result<Exit> {
     let client = context::client(common).await?;
     let mut files: Vec<Value> = Vec::new();
     loop {
-        let after = files.last().map(|file| format!("&after={}", segment(&text(&file["name"])))).unwrap_or_default();
+        let after =
+            files.last().map(|file| format!("&after={}", segment(&text(&file["name"])))).unwrap_or_default();
         let page: Vec<Value> = client.get(&format!("/files?limit=10000{after}")).await?;
         if page.is_empty() {
             break;
@@ -124,7 +132,8 @@ pub(super) async fn list(common: &Common) -> anyhow::Result<Exit> {
     }
     let row = |file: &Value| {
         let states = file["holdings"].as_array().into_iter().flatten();
-        let states: Vec<_> = states.map(|one| format!("{}={}", text(&one["replica"]), text(&one["state"]))).collect();
+        let states: Vec<_> =
+            states.map(|one| format!("{}={}", text(&one["replica"]), text(&one["state"]))).collect();
         let size = Size(file["size"].as_u64().unwrap_or_default()).to_string();
         [text(&file["name"]), size, states.join(" ")]
     };

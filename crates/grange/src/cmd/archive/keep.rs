@@ -19,7 +19,8 @@ pub(super) async fn replicas(common: &Common) -> anyhow::Result<Exit> {
     let row = |replica: &Value| {
         let size = Size(replica["bytes"].as_u64().unwrap_or_default()).to_string();
         let [name, kind, files, completed, failed, missing, corrupt] =
-            ["name", "kind", "files", "completed", "failed", "missing", "corrupt"].map(|field| text(&replica[field]));
+            ["name", "kind", "files", "completed", "failed", "missing", "corrupt"]
+                .map(|field| text(&replica[field]));
         [name, kind, files, size, completed, failed, missing, corrupt]
     };
     let rows: Vec<_> = replicas.iter().map(row).collect();
@@ -36,7 +37,8 @@ pub(super) async fn repair(common: &Common, yes: bool) -> anyhow::Result<Exit> {
         output::json(&report)?;
     } else {
         for copy in &copies {
-            let [name, replica, kind, state] = ["name", "replica", "kind", "state"].map(|field| text(&copy[field]));
+            let [name, replica, kind, state] =
+                ["name", "replica", "kind", "state"].map(|field| text(&copy[field]));
             let state = if yes { state } else { "would be repaired".to_owned() };
             let error = copy["error"].as_str().map(|error| format!(": {error}")).unwrap_or_default();
             println!("{name} on {replica} ({kind}): {state}{error}");
@@ -62,8 +64,11 @@ pub(super) async fn verify_log(common: &Common) -> anyhow::Result<Exit> {
             println!("{}", text(problem));
         }
         let witnesses = report["witnesses"].as_array().map_or(0, Vec::len);
-        let [leaves, checkpoints, files] = ["leaves", "checkpoints", "files"].map(|field| text(&report[field]));
-        println!("{leaves} events, {checkpoints} signed roots, {witnesses} witnesses, {files} files compared");
+        let [leaves, checkpoints, files] =
+            ["leaves", "checkpoints", "files"].map(|field| text(&report[field]));
+        println!(
+            "{leaves} events, {checkpoints} signed roots, {witnesses} witnesses, {files} files compared"
+        );
         println!("{}", if ok { "Nothing was rewritten." } else { "The log or the database was changed." });
     }
     Ok(if ok { Exit::Ok } else { Exit::Failed })
@@ -82,8 +87,11 @@ pub(super) async fn rebuild(common: &Common) -> anyhow::Result<Exit> {
     if common.json {
         output::json(&rebuilt)?;
     } else {
-        let [found, entered, incomplete] = ["found", "entered", "incomplete"].map(|field| text(&rebuilt[field]));
-        println!("{found} files found on the replicas, {entered} entered, {incomplete} copies missing or different");
+        let [found, entered, incomplete] =
+            ["found", "entered", "incomplete"].map(|field| text(&rebuilt[field]));
+        println!(
+            "{found} files found on the replicas, {entered} entered, {incomplete} copies missing or different"
+        );
         for conflict in &conflicts {
             println!("{}: {}", text(&conflict["name"]), conflict["answers"]);
         }

@@ -123,7 +123,10 @@ pub(super) async fn repair(common: &Common, args: RepairArgs) -> anyhow::Result<
     keep::repair(common, args.yes).await
 }
 
-pub(super) async fn archive(common: &Common, ArchiveCommand::Rebuild: ArchiveCommand) -> anyhow::Result<Exit> {
+pub(super) async fn archive(
+    common: &Common,
+    ArchiveCommand::Rebuild: ArchiveCommand,
+) -> anyhow::Result<Exit> {
     keep::rebuild(common).await
 }
 

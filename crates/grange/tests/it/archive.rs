@@ -1,0 +1,152 @@
+//! The archive through the command line: proven copies, damage found and repaired, a lost database rebuilt.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::harness::Grange;
+
+/// Files of several sizes beside the data folder; gives their names.
+fn files(grange: &Grange) -> Vec<&'static str> {
+    let pattern = |bytes: usize| (0..bytes).map(|at| (at * 31 % 251) as u8).collect::<Vec<_>>();
+    let sizes = [("zero.warc", 0), ("one.warc", 1), ("some.warc", 70_000), ("more.warc", 3_000_000)];
+    for (name, bytes) in sizes {
+        std::fs::write(grange.path(name), pattern(bytes)).unwrap();
+    }
+    sizes.map(|(name, _)| name).to_vec()
+}
+
+fn store(grange: &Grange, names: &[&str]) -> Value {
+    let paths: Vec<_> = names.iter().map(|name| grange.path(name).to_str().unwrap().to_owned()).collect();
+    let mut args = vec!["store", "--json"];
+    args.extend(paths.iter().map(String::as_str));
+    grange.run(&args).ok().json()
+}
+
+/// Counts of a check of every byte of every replica.
+fn audit(grange: &Grange, code: i32) -> [u64; 3] {
+    let ended = grange.run(&["audit", "run", "--wait", "--json"]);
+    assert_eq!(ended.code, code, "{ended:?}");
+    let counts = ended.json();
+    ["ok", "missing", "corrupt"].map(|field| counts[field].as_u64().unwrap())
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    std::fs::read(one).unwrap() == std::fs::read(other).unwrap()
+}
+
+#[test]
+fn what_is_stored_comes_back_and_other_bytes_under_its_name_are_refused() {
+    let grange = Grange::new();
+    let names = files(&grange);
+    let outcomes = store(&grange, &names);
+    assert!(outcomes.as_array().unwrap().iter().all(|outcome| outcome["stored"] == true), "{outcomes}");
+    assert_eq!(store(&grange, &names)[2]["already"], true, "storing the same again changes nothing");
+    for name in &names {
+        let dest = grange.path(&format!("{name}.back"));
+        grange.run(&["get", name, dest.to_str().unwrap()]).ok();
+        assert!(same(&grange.path(name), &dest), "{name}");
+        // With all Grange software gone, the copies lie there under their own names.
+        for replica in ["one", "two"] {
+            assert!(same(
+                &grange.path(name),
+                &grange.data().join(format!("replicas/{replica}/filedir/{name}"))
+            ));
+        }
+    }
+    std::fs::write(grange.path("some.warc"), "other bytes").unwrap();
+    grange
+        .run(&["store", grange.path("some.warc").to_str().unwrap()])
+        .fails(4, &["has other bytes as some.warc"]);
+    grange.run(&["get", "nowhere.warc", "x"]).fails(3, &["nowhere.warc"]);
+    grange.run(&["record", "one.warc", "0"]).fails(3, &["no record"]);
+    let listed = grange.run(&["files", "ls", "--json"]).ok().json();
+    assert_eq!(listed.as_array().unwrap().len(), names.len());
+    for field in ["name", "size", "checksums", "holdings"] {
+        assert!(listed[0].get(field).is_some(), "{field}: {listed}");
+    }
+}
+
+#[test]
+fn damage_is_found_blamed_and_repaired_and_the_log_holds() {
+    let grange = Grange::new();
+    let names = files(&grange);
+    let node = grange.up();
+    store(&grange, &names);
+    assert_eq!(audit(&grange, 0), [12, 0, 0]);
+
+    let at = |replica: &str, name: &str| grange.data().join(format!("replicas/{replica}/filedir/{name}"));
+    let mut flipped = std::fs::read(at("one", "more.warc")).unwrap();
+    flipped[1_000_000] ^= 1;
+    std::fs::write(at("one", "more.warc"), flipped).unwrap();
+    std::fs::remove_file(at("two", "some.warc")).unwrap();
+
+    let [_, missing, corrupt] = audit(&grange, 5);
+    assert_eq!((missing, corrupt), (1, 1));
+    // A wrong copy is never served.
+    let dest = grange.path("served");
+    grange.run(&["get", "more.warc", dest.to_str().unwrap()]).ok();
+    assert!(same(&grange.path("more.warc"), &dest));
+
+    let would = grange.run(&["repair", "--all", "--json"]).ok().json();
+    assert_eq!((would["dry_run"].clone(), would["copies"].as_array().unwrap().len()), (true.into(), 2));
+    let done = grange.run(&["repair", "--all", "--yes", "--json"]).ok().json();
+    assert_eq!((done["done"].as_u64(), done["failed"].as_u64()), (Some(2), Some(0)), "{done}");
+    assert_eq!(audit(&grange, 0), [12, 0, 0]);
+    let attic = std::fs::read_dir(grange.data().join("replicas/one/atticdir")).unwrap().count();
+    assert_eq!(attic, 1, "the bad copy is kept");
+
+    grange.run(&["audit", "verify-log"]).ok();
+    let proof = grange.run(&["audit", "prove", "more.warc"]).ok().json();
+    assert!(proof.to_string().contains("more.warc"));
+    assert_eq!(node.stop(), 0);
+    // Somebody changes the database behind the archive's back.
+    grange_testkit::sqlite::execute(&grange.data().join("grange.db"), "UPDATE files SET size = size + 1");
+    let ended = grange.run(&["audit", "verify-log"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+}
+
+#[test]
+fn a_lost_database_is_rebuilt_from_the_replicas() {
+    let grange = Grange::new();
+    let names = files(&grange);
+    store(&grange, &names);
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(grange.data().join(format!("grange.db{end}")));
+    }
+    let rebuilt = grange.run(&["archive", "rebuild", "--json"]).ok().json();
+    assert_eq!(rebuilt["entered"].as_u64(), Some(names.len() as u64), "{rebuilt}");
+    assert_eq!(audit(&grange, 0), [12, 0, 0]);
+}
+
+#[test]
+fn a_token_sends_and_gets_bytes_over_the_network() {
+    let grange = Grange::new();
+    files(&grange);
+    let node = grange.up();
+    grange.run(&["users", "add", "olga", "--role", "operator"]).ok();
+    grange.run(&["users", "add", "vera", "--role", "viewer"]).ok();
+    let remote = |user: &str, args: &[&str]| {
+        let file = grange.file(user, &grange.run(&["users", "token", user]).ok().stdout);
+        let admin = node.url("admin");
+        let mut all = vec!["--server", &admin, "--token-file", file.to_str().unwrap()];
+        all.extend(args);
+        grange.run(&all)
+    };
+    let (path, back) = (grange.path("more.warc"), grange.path("back"));
+    remote("olga", &["store", path.to_str().unwrap()]).ok();
+    remote("olga", &["get", "more.warc", back.to_str().unwrap()]).ok();
+    assert!(same(&path, &back));
+    remote("vera", &["store", path.to_str().unwrap()]).fails(4, &["viewer"]);
+    remote("olga", &["repair", "--all", "--yes"]).ok();
+    assert_eq!(node.stop(), 0);
+}
+
+#[test]
+fn a_replica_that_the_settings_forgot_keeps_the_node_from_starting() {
+    let grange = Grange::new();
+    files(&grange);
+    store(&grange, &["one.warc"]);
+    let file = grange.file("two.toml", "[archive.replicas.one]\nkind = \"bitarchive\"\n");
+    grange.run(&["--settings", file.to_str().unwrap(), "up"]).fails(1, &["three", "two"]);
+}
