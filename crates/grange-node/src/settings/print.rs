@@ -137,9 +137,10 @@ fn split(path: &str) -> (&str, &str) {
 }
 
 fn header(section: &str) -> String {
+    let section = section.replace('*', "NAME");
     match section.strip_suffix("[]") {
         Some(list) => format!("#[[{list}]]"),
-        None if section.contains('*') => format!("#[{}]", section.replace('*', "NAME")),
+        None if section.contains("NAME") => format!("#[{section}]"),
         None => format!("[{section}]"),
     }
 }

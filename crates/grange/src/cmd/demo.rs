@@ -76,7 +76,8 @@ async fn tell(story: &mut Story, node: &Node, folder: &Path) -> anyhow::Result<(
     story
         .told("database open", format!("{}, tables at version {}", database.engine, database.schema_version));
 
-    let name = format!("curator-{}", &record.id.to_string()[..8]);
+    // A name of its own each time: the story can be told again on the same folder.
+    let name = format!("curator-{}", record.started_at.as_millisecond());
     let new = NewUser { name: name.clone(), role: Role::Curator, password: None };
     let saved: UserSaved = local.post("/users", &new).await?;
     story.told("user added", format!("{} ({})", saved.user.name, saved.user.role));
@@ -94,5 +95,7 @@ async fn tell(story: &mut Story, node: &Node, folder: &Path) -> anyhow::Result<(
     story.told("database copied", format!("{} while running", Size(backup.bytes)));
     let changes: Changes = local.get("/changes?limit=1000").await?;
     story.told("changes on record", changes.changes.len());
-    tokio::task::block_in_place(|| super::demo_files::tell(story, folder))
+    let work = tempfile::tempdir_in(folder)?;
+    let file = tokio::task::block_in_place(|| super::demo_files::tell(story, work.path()))?;
+    super::demo_archive::tell(story, &local, folder, &file).await
 }

@@ -1,6 +1,6 @@
 //! The demo's part on files: a WARC file is written, damaged, read all the same, indexed and searched.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use cdx::{IndexOptions, index_file};
@@ -13,16 +13,16 @@ use crate::story::Story;
 /// Pages in the demo's file.
 const PAGES: usize = 200;
 
-pub(super) fn tell(story: &mut Story, folder: &Path) -> anyhow::Result<()> {
-    let folder = tempfile::tempdir_in(folder)?;
-    let path = write(&folder.path().join("demo.warc.gz"))?;
+/// Works in `folder` and gives the file it wrote.
+pub(super) fn tell(story: &mut Story, folder: &Path) -> anyhow::Result<PathBuf> {
+    let path = write(&folder.join("demo.warc.gz"))?;
     let bytes = std::fs::read(&path)?;
     story.told("WARC file written", format!("{PAGES} pages, {}", grange_base::Size(bytes.len() as u64)));
 
     // Eight foreign bytes in the middle of the file, as a bad copy leaves them.
     let offsets = offsets(&path)?;
     let middle = offsets[offsets.len() / 2] as usize;
-    let damaged = folder.path().join("damaged.warc.gz");
+    let damaged = folder.join("damaged.warc.gz");
     std::fs::write(&damaged, [&bytes[..middle], b"8 bytes!", &bytes[middle..]].concat())?;
     let (records, problems) = read(&damaged)?;
     ensure!(records == PAGES + 1 && problems.len() == 1, "the damage must be named and cost no record");
@@ -44,10 +44,10 @@ pub(super) fn tell(story: &mut Story, folder: &Path) -> anyhow::Result<()> {
     std::io::Read::read_to_string(&mut record.payload()?, &mut page)?;
     ensure!(page.contains("page 7"), "the record must be the page");
     story.told("page found by index", format!("{} of {} lines: {}", entry.key, lines.len(), page.trim()));
-    Ok(())
+    Ok(path)
 }
 
-fn write(path: &Path) -> anyhow::Result<std::path::PathBuf> {
+fn write(path: &Path) -> anyhow::Result<PathBuf> {
     let date = Date::parse(b"2026-01-02T03:04:05Z").context("a date")?;
     let mut file = WarcFile::create(path, &FileOptions::default(), date)?;
     for number in 0..PAGES {

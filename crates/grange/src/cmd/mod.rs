@@ -5,6 +5,7 @@ pub(crate) mod cdx;
 mod changes;
 mod db;
 mod demo;
+mod demo_archive;
 mod demo_files;
 mod nodes;
 mod papers;

@@ -2,6 +2,7 @@
 
 mod archive;
 mod cluster;
+mod demo;
 mod formats;
 mod generated;
 mod harness;
