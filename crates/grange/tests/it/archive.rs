@@ -150,3 +150,61 @@ fn a_replica_that_the_settings_forgot_keeps_the_node_from_starting() {
     let file = grange.file("two.toml", "[archive.replicas.one]\nkind = \"bitarchive\"\n");
     grange.run(&["--settings", file.to_str().unwrap(), "up"]).fails(1, &["three", "two"]);
 }
+
+/// Two machines on one PostgreSQL, each with one of the two replicas on its disks and the other on its peer's.
+#[tokio::test]
+async fn replicas_on_two_nodes_are_filled_from_either_and_heal() {
+    let Some(database) = grange_testkit::TestDatabase::create().await else { return };
+    // Taken together and let go together, so that they differ.
+    let taken: Vec<_> = (0..2).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let ports: Vec<_> = taken.iter().map(|port| port.local_addr().unwrap()).collect();
+    drop(taken);
+    let machine = |own: usize| {
+        let place = |replica: usize, name: &str| {
+            if replica == own {
+                format!("file:replicas/{name}")
+            } else {
+                format!("peer://{}/{name}", ports[replica])
+            }
+        };
+        let settings = format!(
+            "[archive.replicas.one]\nat = [{{ url = \"{}\" }}]\n[archive.replicas.two]\nat = [{{ url = \"{}\" }}]\n\
+             [archive]\nretry_first = \"100ms\"\nretry_most = \"200ms\"\n",
+            place(0, "one"),
+            place(1, "two")
+        );
+        let (db, listen) = (format!("db.url={}", database.url), format!("node.listen={}", ports[own]));
+        let grange = Grange::with(&[&db, "bus.url=postgres:", &listen]);
+        std::fs::create_dir_all(grange.data().join("secrets")).unwrap();
+        std::fs::write(grange.data().join("grange.toml"), settings).unwrap();
+        std::fs::write(
+            grange.data().join("secrets/node.token"),
+            "shared by both machines, and long enough\n",
+        )
+        .unwrap();
+        grange
+    };
+    let (one, two) = (machine(0), machine(1));
+    one.run(&["db", "migrate"]).ok();
+    let (first, second) = (one.up(), two.up());
+    let names = files(&one);
+    store(&one, &names[..2]);
+    for name in &names[..2] {
+        assert!(same(&one.path(name), &two.data().join(format!("replicas/two/filedir/{name}"))), "{name}");
+    }
+    let dest = two.path("back");
+    two.run(&["get", names[1], dest.to_str().unwrap()]).ok();
+    assert!(same(&one.path(names[1]), &dest));
+    assert_eq!(audit(&two, 0), [4, 0, 0]);
+
+    // One machine is away: the other takes the file, says what is not proven, and it heals when the machine is back.
+    assert_eq!(second.stop(), 0);
+    let ended = one.run(&["store", "--json", one.path(names[3]).to_str().unwrap()]);
+    assert_eq!(ended.code, 5, "{ended:?}");
+    assert_eq!(ended.json()[0]["unproven"][0]["replica"], "two");
+    let second = two.up();
+    let copy = two.data().join(format!("replicas/two/filedir/{}", names[3]));
+    grange_testkit::until("the file reaches the machine that was away", || async { copy.exists() }).await;
+    assert!(same(&one.path(names[3]), &copy));
+    assert_eq!((first.stop(), second.stop()), (0, 0));
+}
