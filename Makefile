@@ -14,7 +14,7 @@ demo: ## start Grange on embedded defaults and show what it does (DEMO_ONCE=1: r
 	@$(CARGO) build --quiet --release --bin grange
 	@scripts/demo
 
-test: ## everything: format, lints, tidy, all tests with real PostgreSQL and NATS
+test: ## everything: format, lints, tidy, all tests with real PostgreSQL, NATS and S3
 	@scripts/setup test
 	$(MAKE) lint
 	GRANGE_TEST_PYTHON=$(JUDGES) scripts/with-services $(CARGO) test --workspace --locked
