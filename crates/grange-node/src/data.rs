@@ -159,8 +159,13 @@ impl DataFolder {
 
     /// Bytes that can still be written here.
     pub fn free_bytes(&self) -> Option<u64> {
-        rustix::fs::statvfs(&self.path).ok().map(|stat| stat.f_bavail * stat.f_frsize)
+        free_bytes(&self.path)
     }
+}
+
+/// Bytes that can still be written below a path, where the system tells.
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    rustix::fs::statvfs(path).ok().map(|stat| stat.f_bavail * stat.f_frsize)
 }
 
 fn lock_file(path: &Path) -> Result<File, DataError> {

@@ -14,7 +14,7 @@ use grange_model::ids::NodeId;
 use grange_model::node::{NodeRecord, NodeRole};
 use grange_web::LocalToken;
 
-use crate::data::{DataError, DataFolder, RunningNode};
+use crate::data::{DataError, DataFolder, RunningNode, free_bytes};
 use crate::health::{self, Health};
 use crate::peer::auth::NodeAuth;
 use crate::peer::files::Held;
@@ -226,7 +226,7 @@ fn keep_house(
     wake: &Hint,
 ) {
     let path = data.path().to_owned();
-    let free = move || rustix::fs::statvfs(&path).ok().map(|stat| stat.f_bavail * stat.f_frsize);
+    let free = move || free_bytes(&path);
     let every = settings.node.heartbeat.0;
     parts.start("heartbeat", |shutdown| {
         housekeeping::heartbeat(db.clone(), id, every, clock.clone(), shutdown, free)
