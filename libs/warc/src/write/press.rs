@@ -13,6 +13,9 @@ use super::record::NewRecord;
 use super::recover::recover;
 use super::{RecordId, file};
 
+/// How much is copied at a time: few calls for large records, little memory.
+const COPY_BYTES: u64 = 256 << 10;
+
 /// Packs records for files of one compression. One per thread.
 #[derive(Debug)]
 pub struct Press {
@@ -52,15 +55,17 @@ impl WarcFile {
     /// warcinfo. Answers where they start. If that fails the file is as it was before.
     pub fn append_packed(&mut self, packed: &mut dyn Read, len: u64, records: u64) -> io::Result<u64> {
         let offset = self.size;
-        let copied = io::copy(&mut packed.take(len), &mut self.file);
-        match copied {
-            Ok(n) if n == len => {}
-            failed => {
+        let mut buf = vec![0; len.min(COPY_BYTES) as usize];
+        let mut left = len;
+        while left > 0 {
+            let want = left.min(COPY_BYTES) as usize;
+            let copied = packed.read_exact(&mut buf[..want]).and_then(|()| self.file.write_all(&buf[..want]));
+            if let Err(error) = copied {
                 self.file.set_len(offset)?;
                 self.file.seek(SeekFrom::Start(offset))?;
-                let short = |_| io::Error::new(io::ErrorKind::UnexpectedEof, "packed records end early");
-                return Err(failed.map_or_else(|error| error, short));
+                return Err(error);
             }
+            left -= want as u64;
         }
         self.grown(len, records)?;
         Ok(offset)
