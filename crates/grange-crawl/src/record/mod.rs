@@ -4,6 +4,7 @@
 //! writes the log lines, and only then tells the frontier. The ends of the files travel in the same frontier
 //! commit (see [`state`]), so that after a crash the files are cut back to exactly what the frontier knows of.
 
+pub mod capture;
 pub mod chunk;
 pub mod files;
 pub mod logs;

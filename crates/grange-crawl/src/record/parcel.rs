@@ -64,6 +64,11 @@ impl Parcel {
         self.warcinfo
     }
 
+    /// Where large things are kept meanwhile.
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
     pub fn length(&self) -> u64 {
         self.length
     }
