@@ -144,9 +144,9 @@ impl Files {
         }
     }
 
-    /// No file open now takes tickets any more.
-    pub fn retire_all(&mut self) {
-        for file in &mut self.open {
+    /// No file of a chunk up to `chunk` takes tickets any more.
+    pub fn retire(&mut self, chunk: u32) {
+        for file in self.open.iter_mut().filter(|file| file.ticket.chunk <= chunk) {
             file.current = false;
         }
     }
@@ -175,6 +175,7 @@ impl Files {
         let mark = |file: &OpenFile| OpenMark {
             name: file.name.to_string(),
             lane: file.ticket.lane,
+            chunk: file.ticket.chunk,
             end: file.warc.size(),
             records: file.warc.records(),
             first: file.first,
@@ -198,7 +199,7 @@ impl Files {
 
     /// Goes on with a file of an earlier run, cut at its mark. Answers how many bytes the mark promised that
     /// are not there (only a power cut does that), or the finished entry if the file had been closed already.
-    pub fn resume(&mut self, mark: &OpenMark, chunk: u32) -> io::Result<Resumed> {
+    pub fn resume(&mut self, mark: &OpenMark) -> io::Result<Resumed> {
         let path = self.folder.join(&mark.name);
         if path.exists() {
             return Ok(Resumed::Closed(describe(&path, mark)?));
@@ -207,7 +208,7 @@ impl Files {
         let missing = mark.end.saturating_sub(warc.size());
         let kept = warc.size();
         self.serial += 1;
-        let ticket = Ticket { lane: mark.lane, chunk, warcinfo: warc.warcinfo(), number: self.serial };
+        let ticket = Ticket { lane: mark.lane, chunk: mark.chunk, warcinfo: warc.warcinfo(), number: self.serial };
         let mut file = OpenFile::new(warc, &mark.name, ticket);
         (file.first, file.last) = (mark.first, mark.last);
         file.hash_so_far(&open_path(&path))?;

@@ -10,9 +10,11 @@ pub mod files;
 pub mod logs;
 pub mod oracle;
 pub mod parcel;
+pub mod recorder;
 pub mod settings;
 pub mod state;
 
 pub use oracle::{DuplicateOracle, NoOracle, Original};
+pub use recorder::{Desk, Ready, Recorder};
 pub use parcel::{Parcel, Scratch};
 pub use settings::{Dedup, DedupBy, Write};

@@ -34,6 +34,7 @@ pub struct State {
 pub struct OpenMark {
     pub name: String,
     pub lane: Lane,
+    pub chunk: u32,
     pub end: u64,
     pub records: u64,
     pub first: Option<Timestamp>,
