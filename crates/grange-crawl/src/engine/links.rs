@@ -1,0 +1,97 @@
+//! From an answer to the URLs that come next.
+
+use std::sync::Arc;
+
+use super::shared::{Shared, VisitError};
+use crate::candidate::Candidate;
+use crate::extract::{self, Body, Document, Role};
+use crate::fetch::Fetched;
+use crate::hops::Hop;
+use crate::link::Link;
+
+/// What was found in an answer.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) links: Vec<Link>,
+    pub(super) charset: Option<&'static str>,
+    pub(super) annotations: Vec<String>,
+}
+
+/// Looks for links. An answer that says nothing new (304), or none, has no links.
+pub(super) fn find(
+    crawl: &Shared,
+    candidate: &Candidate,
+    fetched: &mut Fetched,
+    role: Role,
+) -> Result<Found, VisitError> {
+    if fetched.status.http().is_none_or(|status| status == 304) {
+        return Ok(Found::default());
+    }
+    let Some(http) = fetched.http.take() else { return Ok(Found::default()) };
+    let settings = &crawl.template.extract;
+    let content_type = http.get("Content-Type").map(|value| String::from_utf8_lossy(value).into_owned());
+    let headers: Vec<(&[u8], &[u8])> = http.iter().collect();
+    let in_memory = fetched.response.bytes().is_some();
+    let extraction = {
+        let document = |body| Document {
+            url: &candidate.url,
+            content_type: content_type.as_deref(),
+            headers: &headers,
+            role,
+            body,
+        };
+        if in_memory {
+            let bytes = fetched.content_bytes(settings.max_document.most())?;
+            extract::extract(document(Body::Bytes(&bytes)), settings)
+        } else {
+            let mut content = fetched.content(settings.max_document.most())?;
+            tokio::task::block_in_place(|| extract::extract(document(Body::Read(&mut content)), settings))
+        }
+    };
+    drop(headers);
+    fetched.http = Some(http);
+    let mut annotations = extraction.annotations;
+    if extraction.dropped > 0 {
+        annotations.push(format!("dol:{}", extraction.dropped));
+    }
+    Ok(Found { links: extraction.links, charset: extraction.charset, annotations })
+}
+
+/// Those of the links that are in scope, as candidates. Why the others are not goes to scope.log.
+pub(super) fn choose(
+    crawl: &Shared,
+    from: &Candidate,
+    links: Vec<Link>,
+    lines: &mut Vec<(&'static str, Vec<u8>)>,
+) -> Vec<Candidate> {
+    let via: Arc<str> = Arc::from(from.url.as_str());
+    let mut chosen = Vec::with_capacity(links.len().min(64));
+    let mut rejected = Vec::new();
+    let scope = crawl.scope.reader();
+    for link in links {
+        let redirect = link.hop == Hop::Redirect;
+        let mut candidate = from.next(link, &via);
+        if redirect {
+            if follows_seed(&candidate, crawl.template.engine.seed_redirects) {
+                crawl.add_seed(&candidate.url);
+            }
+            // A page that sends us to itself wants a cookie back. Once.
+            candidate.force = candidate.url == from.url && from.hops.last() != Some(Hop::Redirect);
+        }
+        let decision = crawl.decide(&scope, &candidate);
+        if decision.accept {
+            chosen.push(candidate);
+        } else {
+            crawl.scope_log(&decision, &candidate, &mut rejected);
+        }
+    }
+    if !rejected.is_empty() {
+        lines.push(("scope.log", rejected));
+    }
+    chosen
+}
+
+/// Whether only redirects lie between a seed and this.
+fn follows_seed(candidate: &Candidate, most: u8) -> bool {
+    candidate.hops.count() <= u32::from(most) && candidate.hops.back().all(|hop| hop == Hop::Redirect)
+}
