@@ -22,6 +22,7 @@ pub use frontier::{
     FrontierSummary, QueueReport, QueueSample, frontier_nonempty_report, frontier_summary_report,
 };
 pub use hosts::hosts_report;
+pub(crate) use host::host_of;
 pub(crate) use number::decimal;
 pub use number::{bytes_for_people, duration_for_people};
 pub use processors::{Chain, Processor, Work, processors_report};

@@ -1,0 +1,38 @@
+//! A scope that can be changed while the crawl runs.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::chain::{Scope, ScopeError};
+
+/// The scope as it is now. Whoever decides takes [`LiveScope::current`] once for a page, so that all its links are
+/// judged alike.
+#[derive(Debug)]
+pub struct LiveScope(RwLock<Arc<Scope>>);
+
+impl LiveScope {
+    pub fn new(scope: Scope) -> LiveScope {
+        LiveScope(RwLock::new(Arc::new(scope)))
+    }
+
+    pub fn current(&self) -> Arc<Scope> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts what more seeds stand for into scope; all of them or, when one is no URL, none.
+    pub fn add_seeds<S: AsRef<str>>(&self, seeds: &[S]) -> Result<(), ScopeError> {
+        self.change(|scope| scope.with_seeds(seeds))
+    }
+
+    /// Rejects what `pattern` matches from now on. What is queued already must be decided again.
+    pub fn add_reject_regex(&self, pattern: &str) -> Result<(), ScopeError> {
+        self.change(|scope| scope.with_reject_regex(pattern))
+    }
+
+    /// Changes follow one another; whoever reads goes on with the old scope meanwhile. The next one is made under
+    /// the lock of a writer, so that no change is lost.
+    fn change(&self, next: impl FnOnce(&Scope) -> Result<Scope, ScopeError>) -> Result<(), ScopeError> {
+        let mut place = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *place = Arc::new(next(&place)?);
+        Ok(())
+    }
+}
