@@ -4,6 +4,62 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fetch::FormLogin;
+use crate::scope::Traps;
+use crate::template::Template;
+
+/// One crawl.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// The job's number or name; part of manifests and reports.
+    pub name: String,
+    /// Where the crawl starts.
+    pub seeds: Vec<String>,
+    pub template: Template,
+    #[serde(default)]
+    pub budgets: Budgets,
+    #[serde(default)]
+    pub traps: Traps,
+    /// Log-ins by domain.
+    #[serde(default)]
+    pub credentials: Vec<Credential>,
+    /// Further lines of the warcinfo records, such as `operator` and `description`.
+    #[serde(default)]
+    pub info: Vec<(String, String)>,
+}
+
+/// How to log in somewhere. Secrets: printed as little as possible, and never logged.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Credential {
+    /// The registrable domain it is for; never sent elsewhere.
+    pub domain: String,
+    #[serde(flatten)]
+    pub kind: CredentialKind,
+}
+
+/// The ways to log in.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum CredentialKind {
+    /// HTTP basic or digest, whichever the server asks for, in this realm or any.
+    Http {
+        #[serde(default)]
+        realm: Option<String>,
+        user: String,
+        password: String,
+    },
+    /// A form, sent once before the first page of the domain.
+    Form(FormLogin),
+}
+
+impl std::fmt::Debug for Credential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credential").field("domain", &self.domain).finish_non_exhaustive()
+    }
+}
+
 /// How much may be taken. In each number -1 means no limit and 0 means nothing at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]

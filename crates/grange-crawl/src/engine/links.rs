@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::shared::{Shared, VisitError};
 use crate::candidate::Candidate;
-use crate::extract::{self, Body, Document, Role};
+use crate::extract::{self, Body, Document, Format, Role};
 use crate::fetch::Fetched;
 use crate::hops::Hop;
 use crate::link::Link;
+use crate::scope::{RepeatedContent, Scratch};
 
 /// What was found in an answer.
 #[derive(Debug, Default)]
@@ -50,11 +51,17 @@ pub(super) fn find(
     };
     drop(headers);
     fetched.http = Some(http);
-    let mut annotations = extraction.annotations;
-    if extraction.dropped > 0 {
-        annotations.push(format!("dol:{}", extraction.dropped));
+    let mut found =
+        Found { links: extraction.links, charset: extraction.charset, annotations: extraction.annotations };
+    if extraction.format == Format::Html
+        && fetched.status.0 == 200
+        && crawl.is_repetition(&candidate.url, fetched.payload_digest.as_bytes())
+    {
+        // Parts of the page may be new even where its links are not.
+        found.links.retain(|link| link.hop != Hop::Link);
+        found.annotations.push(RepeatedContent::ANNOTATION.to_owned());
     }
-    Ok(Found { links: extraction.links, charset: extraction.charset, annotations })
+    Ok(found)
 }
 
 /// Those of the links that are in scope, as candidates. Why the others are not goes to scope.log.
@@ -67,22 +74,24 @@ pub(super) fn choose(
     let via: Arc<str> = Arc::from(from.url.as_str());
     let mut chosen = Vec::with_capacity(links.len().min(64));
     let mut rejected = Vec::new();
-    let scope = crawl.scope.reader();
+    let mut scratch = Scratch::default();
+    let mut scope = crawl.scope.current();
     for link in links {
         let redirect = link.hop == Hop::Redirect;
         let mut candidate = from.next(link, &via);
         if redirect {
             if follows_seed(&candidate, crawl.template.engine.seed_redirects) {
-                crawl.add_seed(&candidate.url);
+                crawl.follow_seed(&scope, &from.url, &candidate.url);
+                scope = crawl.scope.current();
             }
             // A page that sends us to itself wants a cookie back. Once.
             candidate.force = candidate.url == from.url && from.hops.last() != Some(Hop::Redirect);
         }
-        let decision = crawl.decide(&scope, &candidate);
+        let decision = scope.decide(&candidate, &mut scratch);
         if decision.accept {
             chosen.push(candidate);
         } else {
-            crawl.scope_log(&decision, &candidate, &mut rejected);
+            crawl.note_rejected(&scope, decision, &candidate, &mut rejected);
         }
     }
     if !rejected.is_empty() {

@@ -17,7 +17,6 @@ use crate::frontier::{Claim, Finished, Outcome};
 use crate::hops::Hop;
 use crate::log::{Annotations, CrawlLine};
 use crate::politeness::{Visit, retry_after};
-use crate::record::capture::Form;
 use crate::record::oracle::History;
 use crate::record::recorder::Ready;
 use crate::robots::{Answer, Policy, Standing};
@@ -112,7 +111,7 @@ impl Way<'_> {
         annotations.tries(claim.tries + 1);
         let candidate = &claim.candidate;
         let form = pack::form(crawl, candidate.url.as_str(), &fetched, history, &mut annotations);
-        let found = links::find(crawl, candidate, &mut fetched, Role::Page)?;
+        let found = links::find(crawl, candidate, &mut fetched, role(candidate))?;
         for word in &found.annotations {
             annotations.add(word);
         }
@@ -265,7 +264,12 @@ fn validators(history: &History) -> Validators {
     Validators { etag: history.etag.clone(), last_modified: history.last_modified.clone() }
 }
 
-/// The forms that tell how an answer is written.
-pub(super) fn is_infected(form: &Form) -> bool {
-    matches!(form, Form::Viral(_))
+/// What a URL is by the way we came to it.
+fn role(candidate: &Candidate) -> Role {
+    let mut back = candidate.hops.back();
+    if (back.next(), back.next()) == (Some(Hop::Manifest), Some(Hop::Prerequisite)) {
+        Role::Sitemap
+    } else {
+        Role::Any
+    }
 }
