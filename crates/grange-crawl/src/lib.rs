@@ -12,6 +12,7 @@
 //! * [`extract`] finds links in what came back; [`scope`] decides which of them are ours.
 //! * [`record`] writes the WARC records, the log lines and the chunk manifests; [`log`] and [`report`] say in
 //!   which words.
+//! * [`virus`] stands between the two, where a scanner is set.
 //! * [`engine`] joins them. [`template`] is what a curator chooses; [`job`] is what is asked for.
 //!
 //! # Invariants
@@ -37,6 +38,7 @@ pub mod robots;
 pub mod scope;
 pub mod status;
 pub mod template;
+pub mod virus;
 
 pub use candidate::Candidate;
 pub use hops::{Hop, Hops};

@@ -131,30 +131,25 @@ fn anchored(pattern: &str) -> Result<String, PatternError> {
             "possessive repetition (`*+`, `++`, `?+`) is not supported; leave the second sign out".into(),
         );
     }
+    // Alone first: parentheses that do not balance might happen to close ours.
+    if let Err(error @ regex::Error::Syntax(_)) = compile_one(pattern) {
+        return refuse(plain(&error));
+    }
     // URLs are ASCII, and so is Java's idea of \d and \w; bytes are also the faster way. An expression that names
     // other letters needs the wider idea.
-    let narrow = format!("(?-u:{pattern})");
-    let inner = match compile_one(&narrow) {
-        Ok(_) => narrow,
-        Err(_) => match compile_one(pattern) {
-            Ok(_) => format!("(?:{pattern})"),
-            Err(error) => return refuse(plain(&error)),
-        },
-    };
-    // Unbalanced parentheses that happen to close ours would have been refused above only alone.
-    match compile_one(pattern) {
-        Ok(_) => Ok(format!(r"\A{inner}\z")),
-        Err(error) if inner.starts_with("(?-u:") && !is_syntax(&error) => Ok(format!(r"\A{inner}\z")),
+    let narrow = format!(r"\A(?-u:{pattern})\z");
+    if compile_one(&narrow).is_ok() {
+        return Ok(narrow);
+    }
+    let wide = format!(r"\A(?:{pattern})\z");
+    match compile_one(&wide) {
+        Ok(_) => Ok(wide),
         Err(error) => refuse(plain(&error)),
     }
 }
 
 fn compile_one(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX).build()
-}
-
-const fn is_syntax(error: &regex::Error) -> bool {
-    matches!(error, regex::Error::Syntax(_))
 }
 
 /// A plus after a repetition: Java then never gives back, here it would mean something else.
