@@ -29,10 +29,10 @@ pub enum Order {
     },
     /// Multiply all waiting times: 2 is half as fast, 0.5 twice as fast.
     SetPace { factor: f64 },
-    /// List queues, after the one named.
+    /// List queues, after the one with this cursor.
     Queues {
         #[serde(default)]
-        after: Option<String>,
+        after: Option<u32>,
         limit: usize,
     },
     /// Show what waits in a queue.
