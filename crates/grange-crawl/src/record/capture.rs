@@ -123,11 +123,11 @@ impl Capture<'_> {
                 // The whole message is masked, so that no scanner on the way stumbles over the file.
                 body.seek(SeekFrom::Start(0))?;
                 let mut masked = parcel.scratch().file()?;
-                virus::mask(&mut body, &mut masked)?;
+                io::copy(&mut virus::Xor::new(&mut body), &mut masked)?;
                 masked.seek(SeekFrom::Start(0))?;
                 let mut record = NewRecord::new(warc::RecordType::Conversion, date)
                     .target_uri(self.url)
-                    .content_type(&virus::content_type())
+                    .content_type(virus::CONTENT_TYPE)
                     .stream(&[], &mut masked, length)
                     .field("WARC-Virus-Found", one_line(found).as_bytes());
                 if let Some(reason) = truncated {

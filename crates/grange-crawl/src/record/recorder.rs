@@ -127,6 +127,11 @@ impl Recorder {
             state.chunk += 1;
             state.urls = 0;
         }
+        if let Some(name) = state.ended.take() {
+            reopen_last_chunk(&places, &name, &state)?;
+            state.logs.clear();
+            state.chunk += 1;
+        }
         desk.chunk.store(state.chunk, Ordering::Release);
         let logs = Logs::open(&places.logs, &state.logs)?;
         Ok((Recorder { places, desk, logs, state, begun: now }, recovered))
@@ -257,13 +262,31 @@ impl Recorder {
         self.state.open = self.desk.files().marks();
         self.state.logs = self.logs.ends();
         self.state.rotating = None;
+        self.state.ended = last.then(|| name.to_owned());
         self.state.chunk += u32::from(!last);
         self.state.urls = 0;
         Ok(manifest)
+    }
+
+    /// Whether the last chunk was closed and nothing was written since.
+    pub fn is_unchanged(&self) -> bool {
+        self.state.urls == 0 && self.state.chunk > 1 && self.state.closed.is_empty()
     }
 
     /// The state as it stands, to be committed.
     pub fn mark(&self) -> (String, Vec<u8>) {
         self.state.to_mark()
     }
+}
+
+/// A crawl that had ended goes on: the logs of its last chunk make way for new ones, and its manifest says where
+/// they are now.
+fn reopen_last_chunk(places: &Places, name: &str, state: &State) -> io::Result<()> {
+    let logs = Logs::finish_rotation(&places.logs, name, &state.logs)?;
+    let path = places.manifests.join(format!("{name}.json"));
+    let mut manifest = Manifest::load(&path)?;
+    manifest.logs = logs;
+    manifest.last_chunk = false;
+    manifest.save(&places.manifests)?;
+    Ok(())
 }

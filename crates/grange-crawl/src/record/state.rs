@@ -27,6 +27,9 @@ pub struct State {
     pub urls: u64,
     /// Set while a chunk is being closed: the name it takes.
     pub rotating: Option<String>,
+    /// Set when the crawl had ended: the name of its last chunk.
+    #[serde(default)]
+    pub ended: Option<String>,
 }
 
 /// A WARC file being written, and how much of it counts.
