@@ -21,11 +21,14 @@ pub use domains::{DomainTally, domain_tallies};
 pub use frontier::{
     FrontierSummary, QueueReport, QueueSample, frontier_nonempty_report, frontier_summary_report,
 };
-pub use hosts::hosts_report;
 pub(crate) use host::host_of;
+pub use hosts::hosts_report;
 pub(crate) use number::decimal;
 pub use number::{bytes_for_people, duration_for_people};
 pub use processors::{Chain, Processor, Work, processors_report};
 pub use seeds::seeds_report;
 pub use sources::source_report;
 pub use statistics::{HostTally, SeedTally, Statistics, Tally, Totals};
+
+#[cfg(test)]
+mod tests;

@@ -233,4 +233,3 @@ fn intern(names: &mut Vec<Box<str>>, ids: &mut HashMap<Box<str>, u32>, name: &st
 fn cut(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME_BYTES_MAX)]
 }
-

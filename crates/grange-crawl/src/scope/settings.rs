@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::chain::ScopeError;
+use super::regexes::check_pattern;
+
 /// Which URLs are ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -90,6 +93,26 @@ impl Default for Settings {
             repeated_content: 5,
             schemes: ["http", "https", "dns"].map(str::to_owned).to_vec(),
         }
+    }
+}
+
+impl Settings {
+    /// Key and reason of everything that cannot be used, so that a template is refused before any crawl.
+    pub fn faults(&self) -> Vec<(String, String)> {
+        let mut faults = Vec::new();
+        for (index, pattern) in self.reject_regexes.iter().enumerate() {
+            if let Err(error) = check_pattern(pattern) {
+                faults.push((format!("reject_regexes[{index}]"), error.to_string()));
+            }
+        }
+        if self.schemes.is_empty() {
+            let reason = "without any scheme nothing is fetched; write [\"http\", \"https\", \"dns\"]";
+            faults.push(("schemes".to_owned(), reason.to_owned()));
+        }
+        if !self.seeds_as_surt_prefixes && self.accept_surts.is_empty() && self.kind != ScopeKind::Any {
+            faults.push(("seeds_as_surt_prefixes".to_owned(), ScopeError::Nothing.to_string()));
+        }
+        faults
     }
 }
 
