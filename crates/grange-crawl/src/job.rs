@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fetch::FormLogin;
+use crate::fetch::login::FormLogin;
 use crate::scope::Traps;
 use crate::template::Template;
 
@@ -52,6 +52,16 @@ pub enum CredentialKind {
     },
     /// A form, sent once before the first page of the domain.
     Form(FormLogin),
+}
+
+/// Without user, password and fields.
+impl std::fmt::Debug for CredentialKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            CredentialKind::Http { .. } => "Http",
+            CredentialKind::Form(_) => "Form",
+        })
+    }
 }
 
 impl std::fmt::Debug for Credential {

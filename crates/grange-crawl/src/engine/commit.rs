@@ -160,8 +160,8 @@ impl Committer {
             statistics.add(&capture.line);
         }
         drop(statistics);
-        let finished = batch.drain(..).map(|delivery| delivery.finished).collect();
-        self.frontier.finish(finished, &[mark], now)?;
+        let finished: Vec<_> = batch.drain(..).map(|delivery| delivery.finished).collect();
+        self.frontier.finish(&finished, &[mark], now)?;
         Ok(true)
     }
 
@@ -202,11 +202,11 @@ impl Committer {
                 return Ok(());
             }
             let mark = self.recorder.begin_rotation(now)?;
-            self.frontier.finish(Vec::new(), &[mark], now)?;
+            self.frontier.finish(&[], &[mark], now)?;
         }
         // Everything packed for this chunk must have come in; until then what comes for the next one is held.
         let Some(manifest) = self.recorder.finish_rotation(now)? else { return Ok(()) };
-        self.frontier.finish(Vec::new(), &[self.recorder.mark()], now)?;
+        self.frontier.finish(&[], &[self.recorder.mark()], now)?;
         self.frontier.sync()?;
         tracing::info!(chunk = manifest.chunk, files = manifest.files.len(), "chunk closed");
         self.answer_waiting(Some(&manifest));
@@ -235,7 +235,7 @@ impl Committer {
             self.rotate_if_due()?;
         }
         let manifest = self.recorder.finish(now)?;
-        self.frontier.finish(Vec::new(), &[self.recorder.mark()], now)?;
+        self.frontier.finish(&[], &[self.recorder.mark()], now)?;
         self.frontier.sync()?;
         self.answer_waiting(Some(&manifest));
         Ok(manifest)

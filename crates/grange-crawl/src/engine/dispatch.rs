@@ -71,7 +71,7 @@ pub(super) async fn dispatch(crawl: &Arc<Shared>) -> Result<End, VisitError> {
         while let Some(ended) = workers.join_next().await {
             worker_of(ended)?;
         }
-        Ok(())
+        Ok::<(), VisitError>(())
     };
     match tokio::time::timeout(within, orderly).await {
         Ok(result) => result?,

@@ -162,7 +162,7 @@ fn frontier_summary<'a>(
 /// What each part handled, under the names that readers of Heritrix's report look for.
 fn chains(crawl: &Shared, last: &Snapshot, totals: &crate::report::Totals) -> Vec<Chain> {
     let handled = |name, function| Processor { name, function, work: Work::Handled { uris: last.finished } };
-    let written = crawl.desk.written();
+    let (plain, packed) = crawl.desk.written();
     vec![
         Chain { name: "CandidateChain", processors: vec![handled("scope", "Decide what is in scope")] },
         Chain {
@@ -178,8 +178,8 @@ fn chains(crawl: &Shared, last: &Snapshot, totals: &crate::report::Totals) -> Ve
                     uris: totals.succeeded,
                     revisits: totals.duplicate.urls + totals.not_modified.urls,
                     content_bytes: totals.bytes(),
-                    record_bytes: written.plain,
-                    disk_bytes: written.packed,
+                    record_bytes: plain,
+                    disk_bytes: packed,
                     compressed: crawl.template.write.compression != crate::record::settings::Packing::None,
                 },
             }],

@@ -67,8 +67,8 @@ impl Handle {
         });
         if changed {
             match wish {
-                Wish::Pause => crawl.frontier.pause(crawl.clock.now()),
-                Wish::Run => crawl.frontier.resume(crawl.clock.now()),
+                Wish::Pause => crawl.frontier.set_running(false, crawl.clock.now()),
+                Wish::Run => crawl.frontier.set_running(true, crawl.clock.now()),
                 Wish::Stop => {}
             }
         }
@@ -137,19 +137,19 @@ impl Handle {
                 let pattern = whole(&regex)?;
                 let scope = crawl.scope.add_reject_regex(&regex);
                 scope.map_err(|error| OrderError::Bad(error.to_string()))?;
-                let dropped = crawl.frontier.delete_matching(|url| pattern.is_match(url), now);
+                let dropped = crawl.frontier.reject(None, &|url| pattern.is_match(url), now);
                 json!({"dropped": dropped.map_err(failed)?})
             }
             Order::Delete { regex } => {
                 let pattern = whole(&regex)?;
-                let dropped = crawl.frontier.delete_matching(|url| pattern.is_match(url), now);
+                let dropped = crawl.frontier.reject(None, &|url| pattern.is_match(url), now);
                 json!({"dropped": dropped.map_err(failed)?})
             }
             Order::DeleteQueue { queue } => {
-                json!({"dropped": crawl.frontier.delete_queue(&queue, now).map_err(failed)?})
+                json!({"dropped": crawl.frontier.delete(&queue, now).map_err(failed)?})
             }
             Order::SetLimits { domain, limits } => {
-                crawl.frontier.set_limits(domain.as_deref(), limits, now).map_err(failed)?;
+                crawl.set_limits(domain, limits);
                 json!({})
             }
             Order::SetPace { factor } => {
@@ -161,7 +161,7 @@ impl Handle {
             }
             Order::Queues { after, limit } => {
                 let filter = QueueFilter { after, ..QueueFilter::default() };
-                let queues = crawl.frontier.queues(&filter, limit.min(LISTED_MAX), now).map_err(failed)?;
+                let queues = crawl.frontier.queues(&filter, limit.min(LISTED_MAX)).map_err(failed)?;
                 serde_json::to_value(queues).unwrap_or_default()
             }
             Order::Peek { queue, limit } => {

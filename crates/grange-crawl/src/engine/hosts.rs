@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use url::{Position, Url};
 
 use crate::frontier::{Frontier, FrontierError};
-use crate::robots::{Copy, Settings, Standing};
+use crate::robots::{HostRobots, Settings, Standing};
 
 /// Hosts held in memory; more are read again from the frontier. Mostly below a kilobyte each.
 const HELD: usize = 20_000;
@@ -21,16 +21,9 @@ const ROBOTS: &str = "robots";
 /// What is known of hosts.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
-    robots: Mutex<HashMap<String, Arc<Copy>>>,
-    names: Mutex<HashMap<String, Name>>,
-}
-
-/// Whether a name was looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
-    Found,
-    /// For good: it was tried as often as the template says.
-    NotFound,
+    robots: Mutex<HashMap<String, Arc<HostRobots>>>,
+    /// Hosts whose names were found in this run.
+    found: Mutex<HashMap<String, ()>>,
 }
 
 /// The scheme, host and port that share one robots.txt.
@@ -40,7 +33,7 @@ pub(super) fn authority(url: &Url) -> &str {
 
 impl Hosts {
     /// What is known of the robots.txt at `authority`.
-    pub(super) fn robots(&self, frontier: &Frontier, authority: &str) -> Result<Arc<Copy>, FrontierError> {
+    pub(super) fn robots(&self, frontier: &Frontier, authority: &str) -> Result<Arc<HostRobots>, FrontierError> {
         if let Some(copy) = lock(&self.robots).get(authority) {
             return Ok(Arc::clone(copy));
         }
@@ -56,7 +49,7 @@ impl Hosts {
         &self,
         frontier: &Frontier,
         authority: &str,
-        copy: Copy,
+        copy: HostRobots,
     ) -> Result<(), FrontierError> {
         if let Ok(bytes) = serde_json::to_vec(&copy) {
             frontier.put_host(authority, ROBOTS, &bytes)?;
@@ -65,17 +58,17 @@ impl Hosts {
         Ok(())
     }
 
-    pub(super) fn name(&self, host: &str) -> Option<Name> {
-        lock(&self.names).get(host).copied()
+    pub(super) fn is_found(&self, host: &str) -> bool {
+        lock(&self.found).contains_key(host)
     }
 
-    pub(super) fn set_name(&self, host: &str, name: Name) {
-        hold(&mut lock(&self.names), host, name);
+    pub(super) fn set_found(&self, host: &str) {
+        hold(&mut lock(&self.found), host, ());
     }
 }
 
 /// Whether robots.txt must be asked for before anything else.
-pub(super) fn must_ask(copy: &Copy, now: Timestamp, settings: &Settings) -> bool {
+pub(super) fn must_ask(copy: &HostRobots, now: Timestamp, settings: &Settings) -> bool {
     copy.standing(now, settings) == Standing::Unknown
 }
 
@@ -114,9 +107,9 @@ mod tests {
     fn memory_is_bounded() {
         let hosts = Hosts::default();
         for n in 0..3 * HELD {
-            hosts.set_name(&n.to_string(), Name::Found);
+            hosts.set_found(&n.to_string());
         }
-        assert!(lock(&hosts.names).len() <= HELD);
-        assert_eq!(hosts.name(&(3 * HELD - 1).to_string()), Some(Name::Found));
+        assert!(lock(&hosts.found).len() <= HELD);
+        assert!(hosts.is_found(&(3 * HELD - 1).to_string()));
     }
 }

@@ -10,6 +10,9 @@ use crate::hops::Hop;
 use crate::link::Link;
 use crate::scope::{RepeatedContent, Scratch};
 
+/// How much of an answer extractors are given; each format has a smaller limit of its own.
+const MAX_DOCUMENT_BYTES: u64 = 256 << 20;
+
 /// What was found in an answer.
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -42,10 +45,10 @@ pub(super) fn find(
             body,
         };
         if in_memory {
-            let bytes = fetched.content_bytes(settings.max_document.most())?;
+            let bytes = fetched.content_bytes(MAX_DOCUMENT_BYTES)?;
             extract::extract(document(Body::Bytes(&bytes)), settings)
         } else {
-            let mut content = fetched.content(settings.max_document.most())?;
+            let mut content = fetched.content(MAX_DOCUMENT_BYTES)?;
             tokio::task::block_in_place(|| extract::extract(document(Body::Read(&mut content)), settings))
         }
     };

@@ -13,7 +13,8 @@ use super::{links, pack};
 use crate::candidate::Candidate;
 use crate::extract::Role;
 use crate::fetch::auth::{Challenge, Credentials, Session, challenges, strongest};
-use crate::fetch::{Fetched, FormLogin, Request};
+use crate::fetch::login::FormLogin;
+use crate::fetch::{Fetched, Request};
 use crate::frontier::Claim;
 use crate::hops::Hop;
 use crate::job::{Credential, CredentialKind};
@@ -27,7 +28,7 @@ pub(super) struct Logins {
     /// Each is sent once, by whoever comes first; the others wait.
     forms: Vec<(String, FormLogin, OnceCell<()>)>,
     /// What servers asked for before, by scheme, host and port: the next request need not be refused first.
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    sessions: Mutex<HashMap<String, Session>>,
 }
 
 impl Logins {
@@ -49,8 +50,8 @@ impl Logins {
         if self.http.is_empty() {
             return None;
         }
-        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.get(super::hosts::authority(url)).map(|session| session.authorization("GET", target(url)))
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.get_mut(super::hosts::authority(url)).map(|session| session.authorization("GET", target(url)))
     }
 
     /// The answer to a refusal, if there is a credential for it.
@@ -64,7 +65,7 @@ impl Logins {
             is_of(url, domain) && wanted.as_ref().is_none_or(|wanted| *wanted == realm)
         };
         let (_, _, credentials) = self.http.iter().find(fits)?;
-        let session = Arc::new(Session::new(challenge, credentials.clone()));
+        let mut session = Session::new(challenge, credentials.clone());
         let value = session.authorization("GET", target(url));
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.insert(super::hosts::authority(url).to_owned(), session);
@@ -117,9 +118,8 @@ impl Way<'_> {
             force: true,
         };
         let mut fetched = crawl.fetcher.fetch(&request).await?;
-        if !form.succeeded(&mut fetched)? {
-            let text = format!("logging in at {} failed with status {}", form.login_url, fetched.status);
-            self.alert(&text);
+        if let Err(why) = form.verdict(&mut fetched) {
+            self.alert(&format!("logging in at {} failed: {why}", form.login_url));
         }
         // The request holds the password and is not for the archive.
         fetched.request.clear();

@@ -35,9 +35,9 @@ pub(super) async fn watch(crawl: Arc<Shared>, disk: PathBuf, snapshots: watch::S
         let snapshot = picture(&crawl, now, phase_of(&crawl));
         if snapshot.phase != phase {
             let note = match snapshot.phase {
-                Phase::Paused => Some(Note::Paused),
-                Phase::Waiting => Some(Note::Paused),
-                Phase::Running if phase != Phase::Preparing => Some(Note::Resumed),
+                Phase::Paused => Some(Note::Paused("by an order")),
+                Phase::Waiting => Some(Note::Paused(snapshot.waits_for.as_deref().unwrap_or_default())),
+                Phase::Running => Some(Note::Running(if phase == Phase::Preparing { "started" } else { "goes on" })),
                 _ => None,
             };
             phase = snapshot.phase;

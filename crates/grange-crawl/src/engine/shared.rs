@@ -1,6 +1,6 @@
 //! What all workers of a crawl hold in common.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grange_base::Clock;
 use tokio::sync::{mpsc, watch};
@@ -13,7 +13,7 @@ use super::meter::Meter;
 use crate::candidate::Candidate;
 use crate::fetch::{FetchError, Fetcher};
 use crate::frontier::{Frontier, FrontierError};
-use crate::job::Job;
+use crate::job::{Budgets, Job, Limits};
 use crate::record::oracle::{DedupRules, DuplicateOracle};
 use crate::record::parcel::Scratch;
 use crate::record::recorder::Desk;
@@ -21,9 +21,9 @@ use crate::scope::{Decision, LiveScope, RepeatedContent, Scope, ScopeLog};
 use crate::template::Template;
 use crate::virus::Scanner;
 
-/// Where a crawl stands.
+/// What a crawl is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub(super) enum Wish {
     Run,
     Pause,
     Stop,
@@ -52,6 +52,8 @@ pub(super) struct Shared {
     pub(super) outbox: mpsc::Sender<Message>,
     pub(super) wish: watch::Sender<Wish>,
     pub(super) meter: Meter,
+    /// As they are now; orders may change them.
+    pub(super) budgets: Mutex<Budgets>,
 }
 
 /// A fault of our own, which ends a crawl.
@@ -66,6 +68,28 @@ pub enum VisitError {
 }
 
 impl Shared {
+    fn budgets(&self) -> MutexGuard<'_, Budgets> {
+        self.budgets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The limits of the whole crawl.
+    pub(super) fn limits(&self) -> Limits {
+        self.budgets().crawl
+    }
+
+    /// Changes the limits of a domain, or of the whole crawl.
+    pub(super) fn set_limits(&self, domain: Option<String>, limits: Limits) {
+        let mut budgets = self.budgets();
+        match domain {
+            None => budgets.crawl = limits,
+            Some(domain) => {
+                let other = budgets.other_domains;
+                budgets.domains.entry(domain).or_insert(other).limits = limits;
+            }
+        }
+        self.frontier.set_budgets(budgets.clone(), self.clock.now());
+    }
+
     /// Takes what a seed redirects to as a seed, if the template says so.
     pub(super) fn follow_seed(&self, scope: &Scope, from: &Url, to: &Url) {
         if scope.takes_redirected_seed(from, to) {

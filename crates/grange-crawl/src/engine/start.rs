@@ -146,7 +146,9 @@ fn open(
     let state = State::from_marks(&marks)
         .map_err(|error| StartError::Template(format!("the recorder's mark cannot be read: {error}")))?;
     let serial = state.as_ref().map_or(1, |state| state.serial);
-    let files = Files::new(&folder.warcs(), &template.write, info(&job), &names(&job), serial)
+    let names = names(&job);
+    let names: Vec<_> = names.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let files = Files::new(&folder.warcs(), &template.write, info(&job), &names, serial)
         .map_err(|error| StartError::Template(format!("write.name: {error}")))?;
     let desk = Desk::new(files, template.write.writers);
     let places = Places { logs: folder.logs(), manifests: folder.manifests(), job: job.name.clone() };
@@ -183,7 +185,7 @@ fn open(
     };
     let snapshot = Snapshot { job: job.name.clone(), ..Snapshot::default() };
     let shared = Shared {
-        product_token: template.fetch.product_token().to_owned(),
+        product_token: template.robots.product_token.clone(),
         scope_log: Mutex::new(ScopeLog::new()),
         repeated: Mutex::new(RepeatedContent::new(template.scope.repeated_content)),
         logins: Logins::new(&job.credentials),
@@ -191,6 +193,7 @@ fn open(
         hosts: Hosts::default(),
         meter: Meter::default(),
         wish: wishes(),
+        budgets: Mutex::new(job.budgets.clone()),
         job,
         template,
         clock,
@@ -208,14 +211,10 @@ fn open(
 }
 
 fn load_cookies(fetcher: &Fetcher, path: &Path, now: Timestamp) -> Result<(), StartError> {
-    match fs::read_to_string(path) {
-        Ok(text) => {
-            fetcher.cookies().load(&text, now);
-            Ok(())
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(failed("read", path)(error)),
+    if path.exists() {
+        fetcher.cookies().load(path, now)?;
     }
+    Ok(())
 }
 
 /// The lines of the warcinfo records.
@@ -224,7 +223,7 @@ fn info(job: &Job) -> Vec<(String, String)> {
     let mut lines = vec![
         ("software".to_owned(), concat!("grange/", env!("CARGO_PKG_VERSION")).to_owned()),
         ("isPartOf".to_owned(), job.name.clone()),
-        ("robots".to_owned(), job.template.robots.policy.as_str().to_owned()),
+        ("robots".to_owned(), job.template.robots.policy.name().to_owned()),
         ("http-header-user-agent".to_owned(), fetch.full_user_agent()),
     ];
     if !fetch.from.is_empty() {

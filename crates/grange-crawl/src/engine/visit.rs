@@ -7,7 +7,7 @@ use std::time::Duration;
 use url::{Position, Url};
 
 use super::commit::Delivery;
-use super::hosts::{Name, authority, must_ask};
+use super::hosts::{authority, must_ask};
 use super::shared::{Shared, VisitError};
 use super::{links, pack};
 use crate::candidate::Candidate;
@@ -87,7 +87,7 @@ impl Way<'_> {
         self.look_up(candidate).await?;
         let history = self.history(candidate.url.as_str());
         let mut request = Request::get(candidate.url.clone());
-        request.referer = candidate.via.as_deref().filter(|_| crawl.template.fetch.referer).map(str::to_owned);
+        request.referer = candidate.via.as_deref().map(str::to_owned);
         request.conditional = history.as_ref().map(validators);
         let fetched = self.fetch_with_login(claim, request).await?;
         self.arrived(claim, fetched, history, annotations, crawl_delay)
@@ -183,12 +183,12 @@ impl Way<'_> {
     async fn look_up(&mut self, candidate: &Candidate) -> Result<(), VisitError> {
         let crawl = self.crawl;
         let Some(host) = candidate.url.host_str() else { return Ok(()) };
-        if crawl.hosts.name(host) == Some(Name::Found) || crawl.template.fetch.proxy.is_some() {
+        if crawl.hosts.is_found(host) || !crawl.template.fetch.proxy.is_empty() {
             return Ok(());
         }
         let answer = crawl.fetcher.resolve(host).await;
         if answer.addresses.is_ok() {
-            crawl.hosts.set_name(host, Name::Found);
+            crawl.hosts.set_found(host);
             if matches!(answer.source, DnsSource::Servers | DnsSource::System) {
                 self.captures.push(pack::name(crawl, self.worker, candidate, &answer)?);
             }

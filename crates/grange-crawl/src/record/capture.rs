@@ -1,6 +1,7 @@
 //! One capture as WARC records: the answer (or a revisit), what was asked, and what is known about it.
 
 use std::io::{self, Cursor, Seek as _, SeekFrom, Write as _};
+use std::net::IpAddr;
 
 use warc::write::{NewRecord, Press, RecordId};
 use warc::{Date, Profile};
@@ -86,10 +87,6 @@ impl Capture<'_> {
         let mut head = vec![0; head_len];
         let mut body = self.fetched.response.reader()?;
         io::Read::read_exact(&mut body, &mut head)?;
-        let finish = |record: NewRecord<'_>| match ip {
-            Some(ip) => record.ip(ip),
-            None => record,
-        };
         let written = match &self.form {
             Form::Response => {
                 let mut record = NewRecord::response(self.url, date, &[], &[])
@@ -99,7 +96,7 @@ impl Capture<'_> {
                 if let Some(reason) = truncated {
                     record = record.truncated(reason);
                 }
-                parcel.add(press, &mut finish(record))?
+                parcel.add(press, &mut with_ip(record, ip))?
             }
             Form::Identical(original) => {
                 let mut record =
@@ -108,7 +105,7 @@ impl Capture<'_> {
                 if let Some(id) = original.record {
                     record = record.refers_to(id);
                 }
-                parcel.add(press, &mut finish(record))?
+                parcel.add(press, &mut with_ip(record, ip))?
             }
             Form::NotModified(history) => {
                 let mut record =
@@ -117,7 +114,7 @@ impl Capture<'_> {
                 if let Some(id) = history.original.record {
                     record = record.refers_to(id);
                 }
-                parcel.add(press, &mut finish(record))?
+                parcel.add(press, &mut with_ip(record, ip))?
             }
             Form::Viral(found) => {
                 // The whole message is masked, so that no scanner on the way stumbles over the file.
@@ -133,7 +130,7 @@ impl Capture<'_> {
                 if let Some(reason) = truncated {
                     record = record.truncated(reason);
                 }
-                parcel.add(press, &mut finish(record))?
+                parcel.add(press, &mut with_ip(record, ip))?
             }
         };
         Ok(Packed { offset: written.offset, id: written.id })
@@ -174,6 +171,13 @@ impl Capture<'_> {
             );
         }
         lines.into_inner()
+    }
+}
+
+fn with_ip(record: NewRecord<'_>, ip: Option<IpAddr>) -> NewRecord<'_> {
+    match ip {
+        Some(ip) => record.ip(ip),
+        None => record,
     }
 }
 

@@ -41,6 +41,7 @@ pub struct Parcel {
     large: Option<File>,
     scratch: Scratch,
     length: u64,
+    plain: u64,
     records: u64,
     warcinfo: Option<RecordId>,
 }
@@ -48,7 +49,7 @@ pub struct Parcel {
 impl Parcel {
     /// An empty parcel for the file that begins with `warcinfo`.
     pub fn new(scratch: &Scratch, warcinfo: Option<RecordId>) -> Parcel {
-        Parcel { small: Vec::new(), large: None, scratch: scratch.clone(), length: 0, records: 0, warcinfo }
+        Parcel { small: Vec::new(), large: None, scratch: scratch.clone(), length: 0, plain: 0, records: 0, warcinfo }
     }
 
     /// Packs a record behind the others. The offset in the answer counts from the start of the parcel.
@@ -56,6 +57,7 @@ impl Parcel {
         let offset = self.length;
         let written = press.pack(record, self.warcinfo, self)?;
         self.records += 1;
+        self.plain += written.plain;
         Ok(Written { offset, ..written })
     }
 
@@ -71,6 +73,11 @@ impl Parcel {
 
     pub fn length(&self) -> u64 {
         self.length
+    }
+
+    /// Bytes before packing.
+    pub fn plain(&self) -> u64 {
+        self.plain
     }
 
     pub fn records(&self) -> u64 {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -43,6 +43,7 @@ pub struct Desk {
     files: Arc<Mutex<Files>>,
     chunk: Arc<AtomicU32>,
     turn: Arc<AtomicUsize>,
+    written: Arc<(AtomicU64, AtomicU64)>,
     writers: usize,
 }
 
@@ -59,6 +60,7 @@ impl Desk {
             files: Arc::new(Mutex::new(files)),
             chunk: Arc::new(AtomicU32::new(1)),
             turn: Arc::default(),
+            written: Arc::default(),
             writers: usize::from(writers.max(1)),
         }
     }
@@ -75,6 +77,11 @@ impl Desk {
         let mut files = self.files();
         let chunk = self.chunk.load(Ordering::Acquire);
         files.ticket(lane, chunk, now)
+    }
+
+    /// Bytes of records written since the start, before and after packing.
+    pub fn written(&self) -> (u64, u64) {
+        (self.written.0.load(Ordering::Relaxed), self.written.1.load(Ordering::Relaxed))
     }
 
     fn files(&self) -> MutexGuard<'_, Files> {
@@ -151,6 +158,8 @@ impl Recorder {
     pub fn take(&mut self, ready: &mut Ready, now: Timestamp) -> io::Result<()> {
         if let Some((ticket, parcel, packed)) = &mut ready.records {
             let placed = self.desk.files().append(ticket, parcel, now)?;
+            self.desk.written.0.fetch_add(parcel.plain(), Ordering::Relaxed);
+            self.desk.written.1.fetch_add(parcel.length(), Ordering::Relaxed);
             let extra = ready.line.extra.get_or_insert_default();
             extra.warc_filename = Some(Cow::Owned(placed.file.to_string()));
             extra.warc_file_offset = Some(placed.offset + packed.offset);

@@ -27,6 +27,15 @@ pub struct Decision {
 }
 
 impl Policy {
+    /// As templates write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Policy::Obey => "obey",
+            Policy::Ignore => "ignore",
+            Policy::ObeyExceptEmbeds => "obey-except-embeds",
+        }
+    }
+
     /// Whether a URL is fetched that was reached by `hops` and about which robots.txt says `verdict`.
     pub fn decide(self, verdict: Verdict<'_>, hops: &Hops) -> Decision {
         if verdict.allowed || hops.last() == Some(Hop::Prerequisite) {

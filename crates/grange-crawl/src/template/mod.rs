@@ -16,10 +16,12 @@ pub use placeholder::{PLACEHOLDERS, Values};
 pub use problem::{Place, Problem, TemplateError};
 pub use shipped::shipped;
 
-use crate::{scope, virus};
+use crate::record::oracle::DedupRules;
+use crate::record::{Dedup, Write};
+use crate::{engine, extract, fetch, frontier, robots, scope, virus};
 
 /// A crawl profile. Each table belongs to the part of the crawler that obeys it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Template {
     /// What curators choose it by.
@@ -28,10 +30,46 @@ pub struct Template {
     pub description: String,
     /// Who crawls.
     pub crawler: Crawler,
+    /// How the engine runs.
+    pub engine: engine::Settings,
+    /// Whether robots.txt is heeded, and how long it counts.
+    pub robots: Robots,
+    /// Queues, order, pace and retries.
+    pub frontier: frontier::Settings,
+    /// How servers are asked.
+    pub fetch: fetch::Settings,
     /// Which URLs belong to the crawl.
     pub scope: scope::Settings,
+    /// Which links are looked for.
+    pub extract: extract::Settings,
+    /// When a capture is written as a revisit of an earlier one.
+    pub dedup: Dedup,
+    /// How captures are written down.
+    pub write: Write,
     /// The scan before writing.
     pub virus: virus::Settings,
+}
+
+/// Whether robots.txt is heeded, and how long it counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Robots {
+    /// The name by which robots.txt files speak to this crawler; the user agent should hold it too.
+    pub product_token: String,
+    /// `obey`, `ignore` (legal deposit; what was forbidden is noted in the log) or `obey-except-embeds`.
+    pub policy: robots::Policy,
+    /// How long answers count, and what follows when there is none.
+    pub cache: robots::Settings,
+}
+
+impl Default for Robots {
+    fn default() -> Robots {
+        Robots {
+            product_token: "grange".to_owned(),
+            policy: robots::Policy::default(),
+            cache: robots::Settings::default(),
+        }
+    }
 }
 
 /// Who crawls.
@@ -72,6 +110,18 @@ impl Template {
             faults.push(("name".to_owned(), reason.to_owned()));
         }
         faults.extend(self.scope.faults().into_iter().map(|(key, reason)| (format!("scope.{key}"), reason)));
+        // Who crawls is often known only when a job is made.
+        if let Err(error) = self.fetch.check()
+            && error.field != "contact_url"
+        {
+            faults.push((format!("fetch.{}", error.field), error.why));
+        }
+        if let Some(reason) = self.write.problem() {
+            faults.push(("write".to_owned(), reason));
+        }
+        if let Err(error) = DedupRules::new(&self.dedup) {
+            faults.push(("dedup.skip_types".to_owned(), error.to_string()));
+        }
         if let Err(error) = virus::Scanner::new(&self.virus) {
             faults.push(("virus.clamd".to_owned(), error.to_string()));
         }

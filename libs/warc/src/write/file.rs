@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::pack::{Compression, Packer};
+use super::pack::{Compression, Packer, RECORD_END};
 use super::record::NewRecord;
 use super::recover::recover;
 use super::{OPEN_SUFFIX, RecordId};
@@ -48,6 +48,8 @@ pub struct Written {
     pub offset: u64,
     /// How many bytes of the file it takes.
     pub length: u64,
+    /// How many bytes it has before packing.
+    pub plain: u64,
     /// The payload digest in its header.
     pub payload_digest: Option<Digest>,
 }
@@ -183,7 +185,8 @@ impl WarcFile {
             return Err(error);
         }
         self.grown(length, 1)?;
-        Ok(Written { id: record.record_id(), offset, length, payload_digest: record.payload() })
+        let plain = header.len() as u64 + record.block_len() + RECORD_END.len() as u64;
+        Ok(Written { id: record.record_id(), offset, length, plain, payload_digest: record.payload() })
     }
 
     /// Counts what was appended, and forces it to the disk if that is due.

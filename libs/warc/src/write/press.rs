@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use super::file::{FileOptions, WarcFile, Written, open_path};
-use super::pack::{Compression, Packer};
+use super::pack::{Compression, Packer, RECORD_END};
 use super::record::NewRecord;
 use super::recover::recover;
 use super::{RecordId, file};
@@ -45,6 +45,7 @@ impl Press {
             id: record.record_id(),
             offset: 0,
             length: counted.count,
+            plain: self.header.len() as u64 + record.block_len() + RECORD_END.len() as u64,
             payload_digest: record.payload(),
         })
     }
