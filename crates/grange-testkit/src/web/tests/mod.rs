@@ -1,0 +1,4 @@
+//! The web against its own promises.
+
+mod client;
+mod served;
