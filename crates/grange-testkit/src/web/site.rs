@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::answer::{Answer, Framing, Gate};
+use super::answer::{Answer, Gate};
 use super::document::{Document, Link};
 use super::leaf::leaf;
 use super::name::{Names, Sub};
 use super::robots::Robots;
-use super::{Profile, chapters, sized, traps};
+use super::{Profile, article, chapters, sized, traps};
 
 /// Something that has an address.
 #[derive(Clone, Debug)]
@@ -141,11 +141,6 @@ impl Builder {
         self.insert(path, leaf(self.seed, self.index, path).gated(gate), Vec::new(), false);
     }
 
-    /// The ordinary leaf of this name, framed otherwise.
-    pub(crate) fn framed_leaf(&mut self, path: &str, framing: Framing) {
-        self.insert(path, leaf(self.seed, self.index, path).framed(framing), Vec::new(), false);
-    }
-
     /// The ordinary leaf of this name, excluded by this site's robots.txt.
     pub(crate) fn excluded_leaf(&mut self, path: &str) {
         self.insert(path, leaf(self.seed, self.index, path), Vec::new(), true);
@@ -169,7 +164,9 @@ impl Builder {
         {
             for url in urls {
                 let Some((site, sub, target)) = self.names.split(&url) else { continue };
-                if site != self.index || super::article::looks_like(target) {
+                let trap = self.profile == Profile::Wild
+                    && traps::find(&self.names, self.seed, self.index, target).is_some();
+                if site != self.index || article::looks_like(target) || trap {
                     continue;
                 }
                 let (seed, index) = (self.seed, self.index);

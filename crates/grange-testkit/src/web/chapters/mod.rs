@@ -3,13 +3,32 @@
 //! No two URLs of a site differ only by case, `www.`, session ids, a slash at the end or the order of a query: a crawler
 //! that folds such URLs and one that does not must find the same set.
 
+mod addresses;
+mod answers;
+mod broken;
+mod charsets;
+mod files;
 mod front;
 mod gates;
+mod html;
 mod redirects;
 mod robots;
+mod sitemaps;
 
 use super::Profile;
 use super::site::Builder;
+
+type Chapter = (&'static str, fn(&mut Builder, &str));
+
+const CHAPTERS: [Chapter; 7] = [
+    ("html", html::write),
+    ("addresses", addresses::write),
+    ("charsets", charsets::write),
+    ("files", files::write),
+    ("answers", answers::write),
+    ("redirects", redirects::write),
+    ("gates", gates::write),
+];
 
 /// Writes everything that a site of this profile has besides articles.
 pub(super) fn write(site: &mut Builder) {
@@ -17,9 +36,13 @@ pub(super) fn write(site: &mut Builder) {
     if site.profile == Profile::Plain {
         return;
     }
-    let chapters = [("redirects", redirects::write as fn(&mut Builder, &str)), ("gates", gates::write)];
-    for (name, write) in chapters {
-        write(site, &format!("/{name}/"));
+    sitemaps::write(site);
+    let wild: &[Chapter] = if site.profile == Profile::Wild { &[("wild", broken::write)] } else { &[] };
+    let mut indexes = vec!["/robots/".to_owned()];
+    for (name, write) in CHAPTERS.iter().chain(wild) {
+        let index = format!("/{name}/");
+        write(site, &index);
+        indexes.push(index);
     }
-    front::write(site, &chapters.map(|(name, _)| name));
+    front::write(site, &indexes);
 }

@@ -32,10 +32,10 @@ pub(super) async fn run<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, share
                 return Ending::Close;
             }
         };
-        let end = head.head_bytes + head.body_bytes;
+        let end = head.own_bytes + head.body_bytes;
         debug_assert!(end <= HEAD_BYTES_MAX + BODY_BYTES_MAX + input.len());
         if input.len() < end {
-            if head.expects_continue && input.len() == head.head_bytes {
+            if head.expects_continue && input.len() == head.own_bytes {
                 let _ = stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
             }
             if !read_more(stream, &mut input, shared).await {
@@ -43,7 +43,7 @@ pub(super) async fn run<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, share
             }
             continue;
         }
-        let body = &input[head.head_bytes..end];
+        let body = &input[head.own_bytes..end];
         let under_way = shared.log.as_ref().map(|log| log.begin(head.host, head.target));
         let after = respond(stream, shared, &head, body, &mut output).await;
         drop(under_way);

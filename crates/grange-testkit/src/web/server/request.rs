@@ -24,7 +24,7 @@ pub(crate) struct Head<'a> {
     pub body_bytes: usize,
     pub expects_continue: bool,
     /// Bytes of the head itself.
-    pub head_bytes: usize,
+    pub own_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -38,8 +38,8 @@ pub(crate) enum Parsed<'a> {
 pub(crate) fn parse(bytes: &[u8]) -> Parsed<'_> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
-    let head_bytes = match request.parse(bytes) {
-        Ok(httparse::Status::Complete(head_bytes)) => head_bytes,
+    let own_bytes = match request.parse(bytes) {
+        Ok(httparse::Status::Complete(bytes)) => bytes,
         Ok(httparse::Status::Partial) => return Parsed::Partial,
         Err(_) => return Parsed::Wrong,
     };
@@ -47,7 +47,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Parsed<'_> {
         method: request.method.unwrap_or_default(),
         target: request.path.unwrap_or_default(),
         http10: request.version == Some(0),
-        head_bytes,
+        own_bytes,
         ..Head::default()
     };
     head.close = head.http10;

@@ -76,10 +76,11 @@ fn missing() -> Answer {
 fn unknown(shared: &Shared, host: &str) -> Answer {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     if name == "localhost" || host.is_empty() || name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
-        let seeds: String = (0..shared.web.options().hosts.min(SEEDS_LISTED))
+        let seeds: Vec<String> = (0..shared.web.options().hosts.min(SEEDS_LISTED))
             .map(|site| shared.web.url(site, crate::web::Sub::Bare, "/"))
             .map(|url| format!("<li><a href=\"{url}\">{url}</a></li>\n"))
             .collect();
+        let seeds = seeds.concat();
         return Answer::html(format!(
             "<html><body><p>A synthetic web.</p><ul>\n{seeds}</ul></body></html>\n"
         ));
