@@ -1,10 +1,12 @@
-//! A foreign judge: curl reads what we write.
+//! Foreign judges: curl reads what we write, and the URL standard's own library resolves our addresses.
 
 use std::process::Output;
 
 use tokio::process::Command;
+use url::Url;
 
-use crate::web::{Options, PASSWORD, Rules, ServeOptions, USER, Web, WebServer};
+use crate::web::site::Resource;
+use crate::web::{Found, Options, PASSWORD, Place, Rules, ServeOptions, Sub, USER, Web, WebServer};
 
 async fn serve() -> WebServer {
     let web = Web::new(Options { hosts: 2, pages: 5, ..Options::default() });
@@ -86,5 +88,65 @@ async fn curl_speaks_tls_with_every_host() {
         // The certificate names no authority that anybody knows.
         let Some(refused) = curl(&server, &[&format!("https://{host}/p/1.html")]).await else { return };
         assert!(!refused.status.success());
+    }
+}
+
+/// Decodes the few character references that the page of addresses has.
+fn decoded(attribute: &str) -> String {
+    attribute.replace("&amp;", "&").replace("&#46;", ".").replace("&#x2e;", ".").replace("&#x6C;", "l")
+}
+
+fn resource(web: &Web, path: &str) -> std::sync::Arc<Resource> {
+    match web.find(0, Sub::Bare, path) {
+        Some(Found::Resource(resource)) => resource,
+        other => panic!("{path}: {other:?}"),
+    }
+}
+
+#[test]
+fn addresses_are_resolved_as_the_standard_says() {
+    let web = Web::new(Options { hosts: 2, ..Options::default() });
+    for path in ["/addresses/", "/html/based.html"] {
+        let page = resource(&web, path);
+        let text = String::from_utf8(page.answer.body.whole()).unwrap();
+        let mut base = Url::parse(&page.url).unwrap();
+        if let Some((_, rest)) = text.split_once("<base href=\"") {
+            base = base.join(rest.split('"').next().unwrap()).unwrap();
+        }
+        let written: Vec<_> =
+            text.split("<a href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        let planted: Vec<_> = page.links.iter().filter(|link| link.place == Place::AHref).collect();
+        assert_eq!(written.len(), planted.len());
+        for (written, link) in written.iter().zip(planted) {
+            let mut resolved = base.join(&decoded(written)).unwrap();
+            resolved.set_fragment(None);
+            assert_eq!(resolved.as_str(), link.url, "{written}");
+        }
+    }
+}
+
+#[test]
+fn redirects_lead_where_the_standard_says() {
+    let web = Web::new(Options { hosts: 2, ..Options::default() });
+    let site = web.site(0);
+    let mut count = 0;
+    for from in site.resources().filter(|resource| (300..400).contains(&resource.answer.status)) {
+        let Some(link) = from.links.iter().find(|link| link.place == Place::Location) else { continue };
+        let (_, written) = from.answer.headers.iter().find(|(name, _)| *name == "Location").unwrap();
+        let mut resolved = Url::parse(&from.url).unwrap().join(written).unwrap();
+        resolved.set_fragment(None);
+        assert_eq!(resolved.as_str(), link.url, "{}", from.url);
+        count += 1;
+    }
+    assert!(count >= 16, "{count}");
+}
+
+#[test]
+fn every_planted_address_is_in_its_standard_form() {
+    let web = Web::new(Options { hosts: 2, ..Options::default() });
+    for resource in web.site(1).resources() {
+        for link in &resource.links {
+            assert_eq!(Url::parse(&link.url).unwrap().as_str(), link.url, "on {}", resource.url);
+        }
     }
 }
