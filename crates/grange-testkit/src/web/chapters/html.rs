@@ -178,7 +178,7 @@ fn based(site: &mut Builder) {
             "<p style=\"background:url(three.png)\">3</p>",
             &[(StyleAttribute, "/html/base/dir/three.png")],
         )
-        .decoy("", &["/decoy/base/one.html", "/html/one.html"]);
+        .decoy("", &["/decoy/base/one.html", "/decoy/base/three.png", "/decoy/two.png", "/html/one.html"]);
     site.page("/html/based.html", "A base", page);
 }
 
