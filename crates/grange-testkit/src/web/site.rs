@@ -194,7 +194,7 @@ impl Builder {
 }
 
 /// One key for all spellings of one address: escapes are resolved. No two resources of a site share one.
-pub(crate) fn key(target: &str) -> String {
+fn key(target: &str) -> String {
     if !target.contains('%') {
         return target.to_owned();
     }

@@ -4,7 +4,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::Shared;
-use super::request::{BODY_BYTES_MAX, HEAD_BYTES_MAX, Parsed, parse};
+use super::request::{HEAD_BYTES_MAX, Parsed, parse};
 use super::respond::{After, respond};
 use crate::web::answer::Ending;
 
@@ -33,7 +33,6 @@ pub(super) async fn run<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, share
             }
         };
         let end = head.own_bytes + head.body_bytes;
-        debug_assert!(end <= HEAD_BYTES_MAX + BODY_BYTES_MAX + input.len());
         if input.len() < end {
             if head.expects_continue && input.len() == head.own_bytes {
                 let _ = stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
@@ -44,7 +43,9 @@ pub(super) async fn run<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, share
             continue;
         }
         let body = &input[head.own_bytes..end];
-        let under_way = shared.log.as_ref().map(|log| log.begin(head.host, head.target));
+        // Names of this web only: a client can invent others without end.
+        let log = shared.log.as_ref().filter(|_| shared.web.names().find(head.host).is_some());
+        let under_way = log.map(|log| log.begin(head.host, head.target));
         let after = respond(stream, shared, &head, body, &mut output).await;
         drop(under_way);
         match after {

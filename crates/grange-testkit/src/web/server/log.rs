@@ -6,8 +6,8 @@ use std::time::Instant;
 
 /// Different URLs that are counted; some 100 MB when full. Later ones count in the total only.
 const URLS_MAX: usize = 1_000_000;
-/// Moments kept of one host; later ones are dropped.
-const MOMENTS_MAX: usize = 10_000;
+/// Moments kept of one host, 32 bytes each: more than a test of politeness waits for. Later ones are dropped.
+const MOMENTS_MAX: usize = 4_096;
 
 /// One request: when its head was read, and when its answer was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -44,7 +44,7 @@ struct Shared {
     web: Web,
     log: Option<Log>,
     idle: Duration,
-    /// How often a busy page was asked for. Their number is bounded by the model: two a site.
+    /// How often a busy page was asked for, by URL. Their number is bounded by the model: two a site.
     busy: Mutex<HashMap<String, u32>>,
 }
 
@@ -112,7 +112,7 @@ impl WebServer {
         self.shared.log.as_ref().map(Log::requests).unwrap_or_default()
     }
 
-    /// All requests, also those beyond the bounds of the log.
+    /// All requests to hosts of this web, also those beyond the bounds of the log.
     pub fn total(&self) -> u64 {
         self.shared.log.as_ref().map_or(0, Log::total)
     }
@@ -169,8 +169,8 @@ async fn accept(
             } => accepted,
         };
         let (Ok(slot), Ok((stream, _))) = accepted else {
-            // Out of files, most likely: wait for a connection to end instead of spinning.
-            tokio::task::yield_now().await;
+            // Out of files, most likely: give connections time to end.
+            tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
         let (shared, tls) = (Arc::clone(&shared), tls.clone());

@@ -12,7 +12,7 @@ use super::request::Head;
 use crate::web::answer::{Answer, Body, Ending, Framing, Gate, Pace, STREAM_BLOCK_BYTES};
 use crate::web::article::{Articles, Item};
 use crate::web::gate::{self, Shown};
-use crate::web::site::key;
+use crate::web::site::Resource;
 use crate::web::{Found, dice};
 
 /// What becomes of the connection.
@@ -39,7 +39,7 @@ pub(super) async fn respond<S: AsyncWrite + Unpin>(
         None => send(stream, head, &unknown(shared, head.host), output).await,
         Some((site, sub)) => match shared.web.find(site, sub, head.target) {
             Some(Found::Article(site, item)) => send_article(stream, shared, head, site, item, output).await,
-            Some(Found::Resource(resource)) => match admitted(shared, head, body, &resource.answer) {
+            Some(Found::Resource(resource)) => match admitted(shared, head, body, &resource) {
                 Some(other) => send(stream, head, &other, output).await,
                 None => send(stream, head, &resource.answer, output).await,
             },
@@ -51,14 +51,14 @@ pub(super) async fn respond<S: AsyncWrite + Unpin>(
 }
 
 /// The answer at a closed gate; `None` lets the request in.
-fn admitted(shared: &Shared, head: &Head<'_>, body: &[u8], answer: &Answer) -> Option<Answer> {
+fn admitted(shared: &Shared, head: &Head<'_>, body: &[u8], resource: &Resource) -> Option<Answer> {
+    let answer = &resource.answer;
     let shown = Shown { method: head.method, cookie: head.cookie, authorization: head.authorization, body };
     match answer.gate {
         Gate::Open => None,
         Gate::Busy { times, .. } => {
-            let url = format!("{}{}", head.host, key(head.target));
             let mut busy = shared.busy.lock().unwrap_or_else(PoisonError::into_inner);
-            let count = busy.entry(url).or_insert(0);
+            let count = busy.entry(resource.url.clone()).or_insert(0);
             *count = count.saturating_add(1);
             (*count <= times).then(|| gate::closed(answer.gate))
         }
