@@ -46,6 +46,9 @@ Files on disk (no server needed):
   warc         List, check, extract, recompress and convert WARC and ARC files
   cdx          Make, sort, merge and search CDX and CDXJ indexes
 
+Try it out:
+  testkit      A synthetic web to crawl, and what a right crawl captures of it
+
 Set it up:
   settings     Show, check and explain settings
   completions  Completions for your shell
@@ -148,6 +151,9 @@ pub(crate) enum Command {
     /// Make, sort, merge and search CDX and CDXJ indexes
     #[command(subcommand)]
     Cdx(crate::cmd::cdx::CdxCommand),
+    /// A synthetic web to crawl, and what a right crawl captures of it
+    #[command(subcommand)]
+    Testkit(crate::cmd::testkit::TestkitCommand),
     /// Show, check and explain settings
     #[command(subcommand)]
     Settings(SettingsCommand),

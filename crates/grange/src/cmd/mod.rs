@@ -10,6 +10,7 @@ mod demo_files;
 mod nodes;
 mod papers;
 mod settings;
+pub(crate) mod testkit;
 mod up;
 mod users;
 pub(crate) mod warc;
@@ -38,6 +39,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Archive(command) => archive::archive(common, command).await,
         Command::Warc(command) => warc::run(common, command),
         Command::Cdx(command) => cdx::run(common, command),
+        Command::Testkit(command) => testkit::run(common, command).await,
         Command::Settings(command) => settings::run(common, &command),
         Command::Completions { shell } => Ok(papers::completions(shell)),
         Command::Man => papers::man(),
