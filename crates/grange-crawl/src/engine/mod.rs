@@ -10,6 +10,7 @@ mod commit;
 mod dispatch;
 mod finish;
 mod folder;
+mod gate;
 mod handle;
 mod hosts;
 mod links;

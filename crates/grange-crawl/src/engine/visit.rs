@@ -9,7 +9,7 @@ use url::{Position, Url};
 use super::commit::Delivery;
 use super::hosts::{authority, must_ask};
 use super::shared::{Shared, VisitError};
-use super::{links, pack};
+use super::{gate, links, pack};
 use crate::candidate::Candidate;
 use crate::extract::Role;
 use crate::fetch::{DnsSource, Fetched, Request, Validators};
@@ -17,6 +17,7 @@ use crate::frontier::{Claim, Finished, Outcome};
 use crate::hops::Hop;
 use crate::log::{Annotations, CrawlLine};
 use crate::politeness::{Visit, retry_after};
+use crate::record::capture::Form;
 use crate::record::oracle::History;
 use crate::record::recorder::Ready;
 use crate::robots::{Answer, Policy, Standing};
@@ -89,8 +90,9 @@ impl Way<'_> {
         let mut request = Request::get(candidate.url.clone());
         request.referer = candidate.via.as_deref().map(str::to_owned);
         request.conditional = history.as_ref().map(validators);
-        let fetched = self.fetch_with_login(claim, request).await?;
-        self.arrived(claim, fetched, history, annotations, crawl_delay)
+        let mut fetched = self.fetch_with_login(claim, request).await?;
+        let infected = gate::scan(crawl, &mut fetched, &mut annotations).await?;
+        self.arrived(claim, fetched, history, infected, annotations, crawl_delay)
     }
 
     /// A URL whose answer is there.
@@ -99,6 +101,7 @@ impl Way<'_> {
         claim: &Claim,
         mut fetched: Fetched,
         history: Option<History>,
+        infected: Option<String>,
         mut annotations: Annotations,
         crawl_delay: Option<Duration>,
     ) -> Result<Went, VisitError> {
@@ -110,7 +113,10 @@ impl Way<'_> {
         }
         annotations.tries(claim.tries + 1);
         let candidate = &claim.candidate;
-        let form = pack::form(crawl, candidate.url.as_str(), &fetched, history, &mut annotations);
+        let form = match infected {
+            Some(found) => Form::Viral(found),
+            None => pack::form(crawl, candidate.url.as_str(), &fetched, history, &mut annotations),
+        };
         let found = links::find(crawl, candidate, &mut fetched, role(candidate))?;
         for word in &found.annotations {
             annotations.add(word);
