@@ -43,6 +43,7 @@ People:
   changes      The record of changes: who did what, and what it was before
 
 Files on disk (no server needed):
+  crawl        Crawl sites into a folder: WARC files, logs and reports
   warc         List, check, extract, recompress and convert WARC and ARC files
   cdx          Make, sort, merge and search CDX and CDXJ indexes
 
@@ -145,6 +146,8 @@ pub(crate) enum Command {
     /// Rebuild the database from the replicas
     #[command(subcommand)]
     Archive(crate::cmd::archive::ArchiveCommand),
+    /// Crawl sites into a folder: WARC files, logs and reports
+    Crawl(Box<crate::cmd::crawl::CrawlArgs>),
     /// List, check, extract, recompress and convert WARC and ARC files
     #[command(subcommand)]
     Warc(crate::cmd::warc::WarcCommand),

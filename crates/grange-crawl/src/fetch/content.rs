@@ -21,7 +21,7 @@ const BUFFER_BYTES: usize = 16 << 10;
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
 /// Reads the document inside an answer. Where a coding is broken, the document ends; an error is one of the disk.
-pub struct Content<'a>(Box<dyn Read + 'a>);
+pub struct Content<'a>(Box<dyn Read + Send + 'a>);
 
 impl fmt::Debug for Content<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,7 +42,7 @@ impl Fetched {
         let codings = codings(self.http.as_ref());
         let mut body = self.response.reader().map_err(FetchError::Reread)?;
         body.seek(SeekFrom::Start(self.head_len as u64)).map_err(FetchError::Reread)?;
-        let mut layer: Box<dyn Read + '_> = Box::new(body);
+        let mut layer: Box<dyn Read + Send + '_> = Box::new(body);
         if chunked {
             layer = Box::new(Unchunked::new(layer));
         }
@@ -89,7 +89,7 @@ fn codings(head: Option<&HttpHead>) -> Vec<ContentEncoding> {
 }
 
 /// Puts a decoder around `under`, unless its bytes say that they are not so encoded.
-fn decoder<'a>(under: Box<dyn Read + 'a>, coding: ContentEncoding) -> io::Result<Box<dyn Read + 'a>> {
+fn decoder<'a>(under: Box<dyn Read + Send + 'a>, coding: ContentEncoding) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut first = Vec::new();
     let mut under = under;
     (&mut under).take(PROBE_BYTES as u64).read_to_end(&mut first)?;

@@ -3,6 +3,7 @@
 pub(crate) mod archive;
 pub(crate) mod cdx;
 mod changes;
+pub(crate) mod crawl;
 mod db;
 mod demo;
 mod demo_archive;
@@ -37,6 +38,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Audit(command) => archive::audit(common, command).await,
         Command::Repair(args) => archive::repair(common, args).await,
         Command::Archive(command) => archive::archive(common, command).await,
+        Command::Crawl(args) => crawl::run(common, *args).await,
         Command::Warc(command) => warc::run(common, command),
         Command::Cdx(command) => cdx::run(common, command),
         Command::Testkit(command) => testkit::run(common, command).await,
