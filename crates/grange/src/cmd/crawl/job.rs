@@ -63,7 +63,12 @@ impl CrawlArgs {
         let text = template_text(&self.template)?;
         let named = |error: template::TemplateError| UsageError(format!("the template {}: {error}", self.template));
         let text = set(&text, &self.template_set)?;
-        let template = template::parse(&text).map_err(named)?;
+        let mut template = template::parse(&text).map_err(named)?;
+        if self.contact.is_none() && template.fetch.user_agent.contains("{contact_url}") {
+            // Nobody is to be bothered by somebody nameless: the name of who runs this, if nothing better is said.
+            let agent = concat!("Mozilla/5.0 (compatible; grange/", env!("CARGO_PKG_VERSION"), "; ");
+            template.fetch.user_agent = format!("{agent}{})", operator());
+        }
         let values = Values {
             job_id: name.clone(),
             harvest: name.clone(),
@@ -128,10 +133,6 @@ impl CrawlArgs {
         }
         if let Some(contact) = &self.contact {
             template.fetch.contact_url.clone_from(contact);
-        } else if template.fetch.contact_url.is_empty() {
-            // Nobody is to be bothered by somebody nameless: the name of who runs this, if nothing better is said.
-            let agent = concat!("Mozilla/5.0 (compatible; grange/", env!("CARGO_PKG_VERSION"), "; ");
-            template.fetch.user_agent = format!("{agent}{})", operator());
         }
         if let Some(from) = &self.from {
             template.fetch.from.clone_from(from);
