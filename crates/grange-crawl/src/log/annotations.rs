@@ -83,6 +83,16 @@ impl Annotations {
         self.add("duplicate:server-not-modified");
     }
 
+    /// The domain has its objects: readers of the log conclude the stop reason from this word.
+    pub fn object_limit(&mut self) {
+        self.add("Q:groupMaxFetchSuccesses");
+    }
+
+    /// The domain has its bytes: readers of the log conclude the stop reason from this word.
+    pub fn size_limit(&mut self) {
+        self.add("Q:groupMaxAllKb");
+    }
+
     fn add_number(&mut self, before: &str, number: u64, after: &str) {
         if !self.0.is_empty() {
             self.0.push(',');

@@ -186,9 +186,9 @@ fn split(line: &str) -> Result<([&str; 11], &str), LineError> {
 /// its opening brace.
 fn tail(rest: &str) -> (&str, Option<Extra<'_>>) {
     let (annotations, extra) = match rest.find(" {") {
-        Some(at) => match serde_json::from_str(&rest[at + 1..]) {
-            Ok(extra) => (rest[..at].trim_end(), Some(extra)),
-            Err(_) => (rest, None),
+        Some(at) => match Extra::parse(&rest[at + 1..]) {
+            Some(extra) => (rest[..at].trim_end(), Some(extra)),
+            None => (rest, None),
         },
         None => (rest, None),
     };

@@ -104,6 +104,15 @@ fn lines_of_heritrix_are_read() {
     assert_eq!(&*line.annotations, "ip:1.2.3.4,three words");
     assert_eq!(line.content_size(), 12);
 
+    let line = CrawlLine::parse(
+        "2024-01-01T00:00:00.000Z   200 - http://a.dk/ - - text/html #001 - - - - \
+         {\"contentSize\":-1,\"warcFilename\":\"a.warc\",\"warcFileOffset\":\"9\"}",
+    )
+    .unwrap();
+    let extra = line.extra.unwrap();
+    assert_eq!((extra.content_size, extra.warc_filename.as_deref()), (None, Some("a.warc")));
+    assert_eq!(&*line.annotations, "");
+
     // Only eleven columns: old writers left the annotations out.
     let line = CrawlLine::parse("2024-01-01T00:00:00.000Z 200 - http://a.dk/ - - x/y #001 - - -").unwrap();
     assert_eq!(&*line.annotations, "");

@@ -1,21 +1,25 @@
 //! A scope that can be changed while the crawl runs.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::chain::{Scope, ScopeError};
 
 /// The scope as it is now. Whoever decides takes [`LiveScope::current`] once for a page, so that all its links are
 /// judged alike.
 #[derive(Debug)]
-pub struct LiveScope(RwLock<Arc<Scope>>);
+pub struct LiveScope {
+    current: RwLock<Arc<Scope>>,
+    /// Held by whoever makes the next one, so that no change is lost.
+    changing: Mutex<()>,
+}
 
 impl LiveScope {
     pub fn new(scope: Scope) -> LiveScope {
-        LiveScope(RwLock::new(Arc::new(scope)))
+        LiveScope { current: RwLock::new(Arc::new(scope)), changing: Mutex::new(()) }
     }
 
     pub fn current(&self) -> Arc<Scope> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Puts what more seeds stand for into scope; all of them or, when one is no URL, none.
@@ -28,11 +32,12 @@ impl LiveScope {
         self.change(|scope| scope.with_reject_regex(pattern))
     }
 
-    /// Changes follow one another; whoever reads goes on with the old scope meanwhile. The next one is made under
-    /// the lock of a writer, so that no change is lost.
+    /// Changes follow one another. Many expressions take a moment to compile; whoever reads goes on with the old
+    /// scope meanwhile.
     fn change(&self, next: impl FnOnce(&Scope) -> Result<Scope, ScopeError>) -> Result<(), ScopeError> {
-        let mut place = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *place = Arc::new(next(&place)?);
+        let _turn = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = Arc::new(next(&self.current())?);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = next;
         Ok(())
     }
 }

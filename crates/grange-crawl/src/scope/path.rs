@@ -21,23 +21,23 @@ impl RepeatingPath {
         let text = url.as_str();
         // As in Heritrix the host counts as a segment and the query is looked at; the last segment counts only when
         // a slash ends it.
-        let Some(start) = text.find('/') else { return false };
-        let mut segments = [""; SEGMENTS_MAX];
-        let mut count = 0;
-        let mut rest = &text[start + 1..];
-        while let Some(at) = rest.find('/') {
-            if count == SEGMENTS_MAX {
+        // Where each segment begins; its end is the slash before the next.
+        let mut starts = [0_u16; SEGMENTS_MAX + 1];
+        let mut slashes = 0;
+        for at in memchr::memchr_iter(b'/', text.as_bytes()) {
+            let Ok(start) = u16::try_from(at + 1) else { break };
+            if slashes > SEGMENTS_MAX {
                 break;
             }
-            segments[count] = &rest[..at];
-            count += 1;
-            rest = &rest[at + 1..];
+            starts[slashes] = start;
+            slashes += 1;
         }
-        let segments = &segments[..count];
-        for part in 1..=(count / (allowed + 1)).min(PART_SEGMENTS_MAX) {
+        let count = slashes.saturating_sub(1);
+        let segment = |index: usize| &text[usize::from(starts[index])..usize::from(starts[index + 1]) - 1];
+        for part in 1..=(count / (allowed.saturating_add(1))).min(PART_SEGMENTS_MAX) {
             let mut same = 0;
             for at in part..count {
-                same = if segments[at] == segments[at - part] { same + 1 } else { 0 };
+                same = if segment(at) == segment(at - part) { same + 1 } else { 0 };
                 if same >= part * allowed {
                     return true;
                 }

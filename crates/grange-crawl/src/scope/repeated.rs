@@ -14,6 +14,7 @@ const REMEMBERED_MAX: usize = 1 << 16;
 #[derive(Debug)]
 pub struct RepeatedContent {
     limit: u32,
+    remembered: usize,
     hasher: RandomState,
     young: HashMap<u64, u32>,
     old: HashMap<u64, u32>,
@@ -22,7 +23,12 @@ pub struct RepeatedContent {
 impl RepeatedContent {
     /// Suppresses from the answer after `limit` equal ones; never with 0.
     pub fn new(limit: u32) -> RepeatedContent {
-        RepeatedContent { limit, hasher: RandomState::new(), young: HashMap::new(), old: HashMap::new() }
+        RepeatedContent::remembering(REMEMBERED_MAX, limit)
+    }
+
+    fn remembering(remembered: usize, limit: u32) -> RepeatedContent {
+        let (young, old) = (HashMap::new(), HashMap::new());
+        RepeatedContent { limit, remembered, hasher: RandomState::new(), young, old }
     }
 
     /// Notes a page and says whether its links are to be left alone. The page itself is kept; its log line says
@@ -32,7 +38,7 @@ impl RepeatedContent {
             return false;
         }
         let key = self.hasher.hash_one((url.host_str(), place(url), digest));
-        if self.young.len() >= REMEMBERED_MAX && !self.young.contains_key(&key) {
+        if self.young.len() >= self.remembered && !self.young.contains_key(&key) {
             self.old = std::mem::take(&mut self.young);
         }
         let before = self.old.get(&key).copied().unwrap_or(0);
@@ -88,13 +94,13 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_recent_loops_are_still_seen() {
-        let mut repeated = RepeatedContent::new(2);
-        for n in 0..3 * REMEMBERED_MAX as u64 {
+        let mut repeated = RepeatedContent::remembering(100, 2);
+        for n in 0..300_u64 {
             repeated.suppresses(&url("/a/b"), &n.to_be_bytes());
         }
-        assert!(repeated.young.len() <= REMEMBERED_MAX && repeated.old.len() <= REMEMBERED_MAX);
+        assert!(repeated.young.len() <= 100 && repeated.old.len() <= 100);
         assert!(!repeated.suppresses(&url("/a/b"), b"x"));
-        for n in 0..REMEMBERED_MAX as u64 {
+        for n in 0..100_u64 {
             repeated.suppresses(&url("/c/b"), &n.to_be_bytes());
         }
         assert!(!repeated.suppresses(&url("/a/b"), b"x"));

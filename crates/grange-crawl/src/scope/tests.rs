@@ -43,7 +43,8 @@ fn the_last_rule_that_does_not_pass_wins() {
     let scope = scope(&settings);
     let far = format!("http://www.example.com/{}", "a/b/".repeat(12));
     let long = format!("http://www.example.com/{}", "a".repeat(2083));
-    let many = format!("http://www.example.com/?{}", (0..31).map(|n| format!("a{n}&")).collect::<String>());
+    let many: Vec<String> = (0..31).map(|n| format!("a{n}")).collect();
+    let many = format!("http://www.example.com/?{}", many.join("&"));
     for (url, hops, decision) in [
         ("http://other.example/", "L", (false, 1)),
         ("http://www.example.com/", "", (true, 2)),
