@@ -49,7 +49,7 @@ fn references(css: &[u8], mut found: impl FnMut(&[u8])) {
                     }
                 } else if keyword(&css[at..], b"namespace").is_some() {
                     // Names a vocabulary by a URL; nothing is there to fetch.
-                    at += memchr(b';', &css[at..]).unwrap_or(0);
+                    at = memchr(b';', &css[at..]).map_or(css.len(), |end| at + end);
                 }
             }
             _ => {}

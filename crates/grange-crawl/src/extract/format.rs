@@ -59,8 +59,8 @@ pub(super) fn format(content_type: Option<&str>, path: &str, head: &[u8]) -> For
         Told::Is(Format::Text) => match by_root(head) {
             Some(format) => format,
             None => match by_extension(path, head) {
-                Format::Other => Format::Text,
-                format => format,
+                format @ (Format::Css | Format::Script | Format::Json | Format::Playlist) => format,
+                _ => Format::Text,
             },
         },
         // Served as PDF or a playlist, but without their first bytes: look anyway.

@@ -28,6 +28,9 @@ mod source;
 mod text;
 mod xml;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::io::Read;
 
@@ -107,26 +110,28 @@ pub fn extract(document: Document<'_>, settings: &Settings) -> Extraction {
         Body::Read(reader) => Source::stream(Box::new(reader), HEAD_BYTES),
     };
     let path = document.url.path();
-    if settings.sitemaps
+    let mut content_type = document.content_type;
+    let packed = settings.sitemaps
         && may_be_packed_sitemap(document.role, path)
-        && source.head().starts_with(b"\x1f\x8b")
-    {
+        && source.head().starts_with(b"\x1f\x8b");
+    if packed {
+        // The type is that of the packing.
+        content_type = None;
         source = Source::stream(Box::new(MultiGzDecoder::new(source.into_read())), HEAD_BYTES);
     }
     let format = match document.role {
         Role::Robots => Format::Robots,
         Role::Any if path == "/robots.txt" => Format::Robots,
-        Role::Any => format::format(document.content_type, path, source.head()),
-        Role::Sitemap => match format::format(document.content_type, path, source.head()) {
-            Format::Text | Format::Other => Format::SitemapText,
-            Format::Xml => Format::Sitemap,
+        role => match format::format(content_type, path, source.head()) {
+            Format::Text | Format::Other if packed || role == Role::Sitemap => Format::SitemapText,
+            Format::Xml if role == Role::Sitemap => Format::Sitemap,
             other => other,
         },
     };
     let mut annotations = Vec::new();
     let mut charset = None;
     if looked_into(format, settings) {
-        let found = charset::charset(document.content_type, source.head());
+        let found = charset::charset(content_type, source.head());
         charset = Some(found.encoding.name());
         annotations.extend(found.annotation);
         let limits = &settings.max_document;

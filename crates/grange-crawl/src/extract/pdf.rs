@@ -18,6 +18,9 @@ const UNPACKED_MAX: u64 = 32 << 20;
 /// How far before its `stream` the dictionary of a stream is looked for.
 const DICTIONARY_WITHIN: usize = 512;
 
+/// Each costs a decoder to begin with, even if it is empty.
+const OBJECT_STREAMS_MAX: usize = 10_000;
+
 /// A longer address is none.
 const ADDRESS_MAX: usize = 4 * 1024;
 
@@ -29,13 +32,18 @@ pub(super) fn pdf(pdf: &[u8], links: &mut Links) {
     addresses(pdf, links);
     let mut left = UNPACKED_MAX;
     let mut unpacked = Vec::new();
+    let mut streams = 0;
     for at in memmem::find_iter(pdf, b"stream") {
         let dictionary = &pdf[at.saturating_sub(DICTIONARY_WITHIN)..at];
         // Not the dictionary of the object before.
         let own = memmem::rfind(dictionary, b"obj").map_or(dictionary, |from| &dictionary[from..]);
         let packed = memmem::find(own, b"/ObjStm").is_some() && memmem::find(own, b"FlateDecode").is_some();
-        if !packed || left == 0 {
+        if !packed {
             continue;
+        }
+        streams += 1;
+        if left == 0 || streams > OBJECT_STREAMS_MAX {
+            return;
         }
         let body = &pdf[at + 6..];
         let body = body.strip_prefix(b"\r").unwrap_or(body);
@@ -50,18 +58,26 @@ pub(super) fn pdf(pdf: &[u8], links: &mut Links) {
 
 /// Adds each `/URI (…)` or `/URI <…>` of `objects`.
 fn addresses(objects: &[u8], links: &mut Links) {
-    for at in memmem::find_iter(objects, b"/URI") {
-        let rest = &objects[at + 4..];
-        let rest = &rest[..rest.len().min(ADDRESS_MAX)];
-        let rest = rest.trim_ascii_start();
+    let mut at = 0;
+    while let Some(next) = memmem::find(&objects[at..], b"/URI") {
+        at += next + 4;
+        let rest = &objects[at..];
+        let rest = rest[..rest.len().min(ADDRESS_MAX)].trim_ascii_start();
         let bytes = match rest.first() {
             Some(b'(') => literal(&rest[1..]),
             // `<<` opens a dictionary.
             Some(b'<') if rest.get(1) != Some(&b'<') => hexadecimal(&rest[1..]),
-            _ => None,
+            _ => continue,
         };
-        if let Some(bytes) = bytes {
-            links.add(&text(&bytes), Hop::Link, "=NAVLINK_MISC");
+        let Some(bytes) = bytes else {
+            // What was looked at in vain is not looked at again.
+            at += rest.len();
+            continue;
+        };
+        at += bytes.len();
+        let address = text(&bytes);
+        if !address.contains(|c: char| c.is_ascii_control()) {
+            links.add(&address, Hop::Link, "=NAVLINK_MISC");
         }
     }
 }

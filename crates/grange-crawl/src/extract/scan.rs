@@ -9,6 +9,9 @@
 
 use memchr::{memchr, memchr2, memmem};
 
+/// Further attributes of a tag are skipped: what is done with one may look at all the others.
+const ATTRIBUTES_MAX: usize = 200;
+
 /// An attribute with its value as it stands, entities and charset undecoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attribute<'a> {
@@ -48,6 +51,9 @@ pub(super) enum Dialect {
 pub(super) struct State {
     /// The element whose inside is text up to its end tag.
     raw: Option<Raw>,
+    /// A script was found whose end by the nested reading does not exist. That took a look at all of the input, and
+    /// is not tried again.
+    nesting_failed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,7 +271,9 @@ impl<'a> Scanner<'a> {
                     }
                 }
             }
-            attributes.push(Attribute { name: attribute, value });
+            if attributes.len() < ATTRIBUTES_MAX {
+                attributes.push(Attribute { name: attribute, value });
+            }
         }
     }
 
@@ -280,7 +288,17 @@ impl<'a> Scanner<'a> {
     fn raw_text(&mut self, raw: Raw) -> Option<Token<'a>> {
         let rest = &self.input[self.at..];
         let end = match raw {
-            Raw::Script => script_end(rest),
+            Raw::Script if self.state.nesting_failed => closing(rest, b"script"),
+            Raw::Script => match script_end(rest) {
+                ScriptEnd::At(end) => Some(end),
+                ScriptEnd::Settled(end) => {
+                    // More input might hold the end after all.
+                    self.cut = true;
+                    self.state.nesting_failed = true;
+                    Some(end)
+                }
+                ScriptEnd::None => None,
+            },
             Raw::Element(name) => closing(rest, name),
             Raw::Plaintext => None,
         };
@@ -351,10 +369,10 @@ fn names(rest: &[u8], name: &[u8]) -> bool {
 
 /// Where a script ends. Within `<!--` a script may hold `<script>…</script>` of its own, a custom of the last
 /// century that the standard keeps. If that reading finds no end, the first end tag is one.
-fn script_end(rest: &[u8]) -> Option<usize> {
-    let first = closing(rest, b"script")?;
+fn script_end(rest: &[u8]) -> ScriptEnd {
+    let Some(first) = closing(rest, b"script") else { return ScriptEnd::None };
     if memmem::find(&rest[..first], b"<!--").is_none() {
-        return Some(first);
+        return ScriptEnd::At(first);
     }
     let (mut escaped, mut nested) = (false, false);
     let mut from = 0;
@@ -371,10 +389,17 @@ fn script_end(rest: &[u8]) -> Option<usize> {
             nested = true;
         } else if rest[from..].starts_with(b"/") && names(&rest[from + 1..], b"script") {
             if !nested {
-                return Some(at);
+                return ScriptEnd::At(at);
             }
             nested = false;
         }
     }
-    Some(first)
+    ScriptEnd::Settled(first)
+}
+
+enum ScriptEnd {
+    At(usize),
+    /// At the first end tag, for want of a better one.
+    Settled(usize),
+    None,
 }

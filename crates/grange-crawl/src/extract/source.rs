@@ -55,10 +55,17 @@ impl<'a> Source<'a> {
     }
 
     /// Calls `each` with every token of the first `limit` bytes.
-    pub(super) fn tokens(
+    pub(super) fn tokens(self, dialect: Dialect, limit: u64, each: impl FnMut(Token<'_>, &[Attribute<'_>])) {
+        self.tokens_by(dialect, limit, WINDOW_BYTES, LARGEST_TOKEN_BYTES, each);
+    }
+
+    /// The same with a window and a largest token of other sizes.
+    pub(super) fn tokens_by(
         self,
         dialect: Dialect,
         limit: u64,
+        window_bytes: usize,
+        largest_token_bytes: usize,
         mut each: impl FnMut(Token<'_>, &[Attribute<'_>]),
     ) {
         let (mut window, mut rest) = match self {
@@ -66,13 +73,14 @@ impl<'a> Source<'a> {
                 let bytes = &bytes[..bytes.len().min(usize::try_from(limit).unwrap_or(usize::MAX))];
                 return tokens_of(bytes, dialect, each);
             }
-            Source::Stream { head, rest } => {
-                let read = head.len() as u64;
-                (head, rest.take(limit.saturating_sub(read)))
+            Source::Stream { mut head, rest } => {
+                head.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+                let left = limit - head.len() as u64;
+                (head, rest.take(left))
             }
         };
         let mut state = State::default();
-        let mut room = WINDOW_BYTES;
+        let mut room = window_bytes;
         loop {
             let all = read_up_to(&mut rest, &mut window, room);
             let mut scanner = Scanner::new(&window, dialect, state);
@@ -80,7 +88,7 @@ impl<'a> Source<'a> {
             let kept_from = loop {
                 let (before, state_before) = (scanner.position(), scanner.state());
                 let token = scanner.next(&mut attributes);
-                if scanner.is_cut() && !all && window.len() - before < LARGEST_TOKEN_BYTES {
+                if scanner.is_cut() && !all && window.len() - before < largest_token_bytes {
                     state = state_before;
                     break before;
                 }
@@ -93,13 +101,9 @@ impl<'a> Source<'a> {
             if all {
                 return;
             }
-            room = if kept_from == 0 {
-                (room * 2).min(LARGEST_TOKEN_BYTES + WINDOW_BYTES)
-            } else {
-                WINDOW_BYTES
-            };
             window.drain(..kept_from);
-            room = room.max(window.len() + WINDOW_BYTES);
+            // Twice what is left over: a long token is looked at a few times, not once for every window.
+            room = (window.len() * 2).max(window_bytes);
         }
     }
 }

@@ -11,6 +11,9 @@ mod lines;
 mod pattern;
 mod policy;
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
