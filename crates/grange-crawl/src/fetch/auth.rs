@@ -6,6 +6,8 @@
 //! ```
 //! A [`Session`] may answer any number of requests, until the server sends another challenge.
 
+use std::fmt::Write as _;
+
 use data_encoding::{BASE64, HEXLOWER};
 use md5::Digest as _;
 
@@ -179,12 +181,11 @@ fn items(value: &str) -> Vec<Item> {
             rest = after;
             continue;
         };
-        let (text, next) = match raw.strip_prefix('"') {
-            Some(quoted) => unquote(quoted),
-            None => {
-                let end = raw.find([' ', '\t', ',']).unwrap_or(raw.len());
-                (raw[..end].to_owned(), &raw[end..])
-            }
+        let (text, next) = if let Some(quoted) = raw.strip_prefix('"') {
+            unquote(quoted)
+        } else {
+            let end = raw.find([' ', '\t', ',']).unwrap_or(raw.len());
+            (raw[..end].to_owned(), &raw[end..])
         };
         items.push(Item::Parameter(token.to_ascii_lowercase(), text));
         rest = next;
@@ -254,12 +255,12 @@ impl Session {
             algorithm.name(),
         );
         if digest.qop_auth {
-            out.push_str(&format!(", qop=auth, nc={count}, cnonce={}", quote(cnonce)));
+            let _ = write!(out, ", qop=auth, nc={count}, cnonce={}", quote(cnonce));
         } else if algorithm.is_session() {
-            out.push_str(&format!(", cnonce={}", quote(cnonce)));
+            let _ = write!(out, ", cnonce={}", quote(cnonce));
         }
         if let Some(opaque) = &digest.opaque {
-            out.push_str(&format!(", opaque={}", quote(opaque)));
+            let _ = write!(out, ", opaque={}", quote(opaque));
         }
         out
     }
