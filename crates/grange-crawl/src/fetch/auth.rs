@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 
 use data_encoding::{BASE64, HEXLOWER};
 use md5::Digest as _;
+use url::Url;
 
 /// How many challenges of an answer are read, and how many parameters of each; more are nonsense.
 const CHALLENGES_MAX: usize = 16;
@@ -94,6 +95,15 @@ impl DigestAlgorithm {
 /// `Basic` (RFC 7617).
 pub fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", BASE64.encode(format!("{user}:{password}").as_bytes()))
+}
+
+/// `Basic` with the user and password in `url`, if it has any.
+pub fn basic_of_url(url: &Url) -> Option<String> {
+    let decoded = |text| percent_encoding::percent_decode_str(text).decode_utf8_lossy();
+    match (url.username(), url.password()) {
+        ("", None) => None,
+        (user, password) => Some(basic(&decoded(user), &decoded(password.unwrap_or_default()))),
+    }
 }
 
 /// The challenges in the values of `WWW-Authenticate` that can be met, in their order.

@@ -279,6 +279,8 @@ fn resolver(settings: &DnsSettings) -> Result<Option<TokioResolver>, FetchError>
     let options = builder.options_mut();
     options.timeout = settings.timeout.0;
     options.attempts = settings.retries as usize;
+    // By default more than 32 questions at once are refused; a crawl of thousands of hosts starts with more.
+    options.max_active_requests = 4096;
     // Ours is the cache, with times of its own, and the machine's lookup reads its hosts file.
     options.cache_size = 0;
     options.use_hosts_file = ResolveHosts::Never;
