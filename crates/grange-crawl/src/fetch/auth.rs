@@ -6,8 +6,11 @@
 //! ```
 //! A [`Session`] may answer any number of requests, until the server sends another challenge.
 
+use std::fmt::Write as _;
+
 use data_encoding::{BASE64, HEXLOWER};
 use md5::Digest as _;
+use url::Url;
 
 /// How many challenges of an answer are read, and how many parameters of each; more are nonsense.
 const CHALLENGES_MAX: usize = 16;
@@ -92,6 +95,15 @@ impl DigestAlgorithm {
 /// `Basic` (RFC 7617).
 pub fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", BASE64.encode(format!("{user}:{password}").as_bytes()))
+}
+
+/// `Basic` with the user and password in `url`, if it has any.
+pub fn basic_of_url(url: &Url) -> Option<String> {
+    let decoded = |text| percent_encoding::percent_decode_str(text).decode_utf8_lossy();
+    match (url.username(), url.password()) {
+        ("", None) => None,
+        (user, password) => Some(basic(&decoded(user), &decoded(password.unwrap_or_default()))),
+    }
 }
 
 /// The challenges in the values of `WWW-Authenticate` that can be met, in their order.
@@ -179,12 +191,11 @@ fn items(value: &str) -> Vec<Item> {
             rest = after;
             continue;
         };
-        let (text, next) = match raw.strip_prefix('"') {
-            Some(quoted) => unquote(quoted),
-            None => {
-                let end = raw.find([' ', '\t', ',']).unwrap_or(raw.len());
-                (raw[..end].to_owned(), &raw[end..])
-            }
+        let (text, next) = if let Some(quoted) = raw.strip_prefix('"') {
+            unquote(quoted)
+        } else {
+            let end = raw.find([' ', '\t', ',']).unwrap_or(raw.len());
+            (raw[..end].to_owned(), &raw[end..])
         };
         items.push(Item::Parameter(token.to_ascii_lowercase(), text));
         rest = next;
@@ -254,12 +265,12 @@ impl Session {
             algorithm.name(),
         );
         if digest.qop_auth {
-            out.push_str(&format!(", qop=auth, nc={count}, cnonce={}", quote(cnonce)));
+            let _ = write!(out, ", qop=auth, nc={count}, cnonce={}", quote(cnonce));
         } else if algorithm.is_session() {
-            out.push_str(&format!(", cnonce={}", quote(cnonce)));
+            let _ = write!(out, ", cnonce={}", quote(cnonce));
         }
         if let Some(opaque) = &digest.opaque {
-            out.push_str(&format!(", opaque={}", quote(opaque)));
+            let _ = write!(out, ", opaque={}", quote(opaque));
         }
         out
     }

@@ -48,11 +48,8 @@ fn length(head: &HttpHead, problems: &mut Vec<Problem>) -> Option<u64> {
             .filter(|text| text.bytes().all(|b| b.is_ascii_digit()))
             .and_then(|text| text.parse::<u64>().ok());
         match (number, first) {
-            (None, _) => {
-                if !problems.iter().any(|problem| problem.kind == ProblemKind::BadLength) {
-                    problems.push(ProblemKind::BadLength.into());
-                }
-            }
+            (None, _) if problems.is_empty() => problems.push(ProblemKind::BadLength.into()),
+            (None, _) => {}
             (Some(number), None) => first = Some(number),
             (Some(number), Some(other)) if number != other => {
                 problems.push(ProblemKind::ConflictingLength.into());

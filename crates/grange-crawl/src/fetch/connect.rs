@@ -96,12 +96,11 @@ impl Connector {
     }
 
     pub(super) async fn connect(&self, target: &Target, deadline: Instant) -> Result<Connection, Failed> {
-        let (mut tcp, ip) = match &self.proxy {
-            Some(proxy) => (self.reach(&proxy.host, proxy.port, deadline).await?.0, None),
-            None => {
-                let (tcp, ip) = self.reach(&target.host, target.port, deadline).await?;
-                (tcp, Some(ip))
-            }
+        let (mut tcp, ip) = if let Some(proxy) = &self.proxy {
+            (self.reach(&proxy.host, proxy.port, deadline).await?.0, None)
+        } else {
+            let (tcp, ip) = self.reach(&target.host, target.port, deadline).await?;
+            (tcp, Some(ip))
         };
         // What we send is one write; waiting to put more into the packet only costs time.
         let _ = tcp.set_nodelay(true);

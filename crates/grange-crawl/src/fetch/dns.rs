@@ -1,6 +1,7 @@
 //! Names to addresses: overrides first, then what is remembered, then the name servers, then the machine.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -83,7 +84,7 @@ fn record_line(name: &str, ttl: u32, kind: &str, data: &str) -> String {
             line.push('\t');
         }
     }
-    line.push_str(&format!("\t{ttl}\tIN\t{kind}\t{data}"));
+    let _ = write!(line, "\t{ttl}\tIN\t{kind}\t{data}");
     line
 }
 
@@ -169,7 +170,9 @@ impl Dns {
             records: Vec::new(),
         };
         let mut ttl = self.settings.failure_ttl.0;
-        if let Some(resolver) = &self.resolver {
+        // This machine is no business of name servers (RFC 6761 6.3).
+        let here = host == "localhost" || host.ends_with(".localhost");
+        if let Some(resolver) = self.resolver.as_ref().filter(|_| !here) {
             for kind in kinds(self.choice) {
                 match resolver.lookup(format!("{host}."), *kind).await {
                     Ok(lookup) => {
@@ -276,6 +279,8 @@ fn resolver(settings: &DnsSettings) -> Result<Option<TokioResolver>, FetchError>
     let options = builder.options_mut();
     options.timeout = settings.timeout.0;
     options.attempts = settings.retries as usize;
+    // By default more than 32 questions at once are refused; a crawl of thousands of hosts starts with more.
+    options.max_active_requests = 4096;
     // Ours is the cache, with times of its own, and the machine's lookup reads its hosts file.
     options.cache_size = 0;
     options.use_hosts_file = ResolveHosts::Never;

@@ -18,6 +18,7 @@ use super::error::FetchError;
 use super::fetched::Fetched;
 use super::pool::Pool;
 use super::problem::{Problem, ProblemKind};
+use super::proxy::Proxy;
 use super::reply::{End, Outcome, Reply};
 use super::request::{Request, Standing, WantsBody};
 use super::settings::Settings;
@@ -125,7 +126,7 @@ impl Fetch<'_> {
         let cookies = if shared.settings.cookies { shared.cookies.header(url, self.started) } else { None };
         let to_proxy = shared.connector.asks_proxy(target);
         self.wire = shared.standing.write(self.request, cookies.as_deref(), to_proxy);
-        let line = shared.connector.proxy.as_ref().filter(|_| to_proxy).and_then(|proxy| proxy.header_line());
+        let line = shared.connector.proxy.as_ref().filter(|_| to_proxy).and_then(Proxy::header_line);
         self.private = line.and_then(|line| {
             let after = memchr::memchr(b'\n', &self.wire)? + 1;
             Some([&self.wire[..after], line.as_bytes(), &self.wire[after..]].concat())
@@ -208,6 +209,10 @@ impl Fetch<'_> {
         let mut wanted = false;
         reply.buffer().reserve_exact(READ_FIRST_BYTES);
         loop {
+            // A read that is always ready never looks at the clock.
+            if now >= deadline {
+                return Ok(End::TimedOut);
+            }
             let patience =
                 if first_byte.is_none() { settings.first_byte_timeout } else { settings.idle_timeout };
             let until = deadline.min(now + patience.0);

@@ -110,3 +110,61 @@ impl Shelf {
 fn holds(by_target: &HashMap<Target, Vec<Idle>>, number: u64, target: &Target) -> bool {
     by_target.get(target).is_some_and(|list| list.iter().any(|idle| idle.number == number))
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::super::connect::Stream;
+    use super::*;
+
+    fn target(port: u16) -> Target {
+        Target { host: "a.example".to_owned(), port, tls: false }
+    }
+
+    async fn connection(listener: &TcpListener) -> (Connection, TcpStream) {
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (other, _) = listener.accept().await.unwrap();
+        (Connection { stream: Stream::Plain(stream), ip: None, tls: None }, other)
+    }
+
+    #[tokio::test]
+    async fn idle_connections_are_few_and_leave_in_time() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let pool = Pool::new(3, Duration::from_secs(10));
+        let start = Instant::now();
+        let mut others = Vec::new();
+        for port in 0..5 {
+            let (connection, other) = connection(&listener).await;
+            others.push(other);
+            pool.put(target(port), connection, start + Duration::from_secs(u64::from(port)));
+        }
+        assert_eq!(pool.len(), 3, "the oldest made room");
+        let later = start + Duration::from_secs(5);
+        assert!(pool.take(&target(0), later).is_none() && pool.take(&target(1), later).is_none());
+        let taken = pool.take(&target(4), later).unwrap();
+        pool.put(target(4), taken, start + Duration::from_secs(9));
+        assert_eq!(pool.len(), 3);
+        assert!(pool.take(&target(3), start + Duration::from_secs(13)).is_none(), "idle for 10 s");
+        assert_eq!(pool.len(), 1, "the others too");
+        assert!(pool.take(&target(4), start + Duration::from_secs(13)).is_some());
+        assert_eq!(pool.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn the_books_stay_short_however_often_a_connection_comes_and_goes() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let pool = Pool::new(10, Duration::from_secs(1000));
+        let now = Instant::now();
+        let (first, _other) = connection(&listener).await;
+        pool.put(target(1), first, now);
+        let (mut moving, _another) = connection(&listener).await;
+        for _ in 0..1000 {
+            pool.put(target(2), moving, now);
+            moving = pool.take(&target(2), now).unwrap();
+        }
+        let shelf = pool.shelf.lock().unwrap();
+        assert!(shelf.order.len() < 100, "{}", shelf.order.len());
+        assert_eq!(shelf.count, 1);
+    }
+}

@@ -41,7 +41,7 @@ pub enum ProblemKind {
     GarbageBeforeHead,
     /// The head ended with the connection, not with a blank line.
     UnterminatedHead,
-    /// Content-Length is not a number; the body was taken to end with the connection.
+    /// Content-Length is not a number; if no other is one, the body was taken to end with the connection.
     BadLength,
     /// Content-Length is repeated with different numbers; the first was taken.
     ConflictingLength,

@@ -39,15 +39,10 @@ impl Proxy {
             _ => return Err(bad()),
         };
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(bad)?.to_owned();
-        let authorization = match (url.username(), url.password()) {
-            ("", None) => None,
-            _ if kind == ProxyKind::Socks5 => {
-                return Err(BadSetting::new("proxy", "SOCKS with a password is not supported; leave it out"));
-            }
-            (user, password) => {
-                Some(super::auth::basic(&decoded(user), &decoded(password.unwrap_or_default())))
-            }
-        };
+        let authorization = super::auth::basic_of_url(&url);
+        if authorization.is_some() && kind == ProxyKind::Socks5 {
+            return Err(BadSetting::new("proxy", "SOCKS with a password is not supported; leave it out"));
+        }
         Ok(Some(Proxy { kind, host, port: url.port().unwrap_or(port), authorization }))
     }
 
@@ -107,10 +102,6 @@ impl Proxy {
         };
         talk.await.unwrap_or_else(|error| Err(error.to_string()))
     }
-}
-
-fn decoded(text: &str) -> String {
-    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -300,6 +300,7 @@ impl Reply {
                 }
             }
         }
+        let status = lost.unwrap_or_else(|| self.status());
         let incomplete = self.phase != Phase::Done;
         let body = self.body.take().unwrap_or_else(|| Body::new(Framing::Nothing, self.algorithm));
         let closed = incomplete && matches!(end, End::Closed | End::Lost);
@@ -308,7 +309,6 @@ impl Reply {
         if self.truncated == Some(Truncated::Disconnect) {
             self.problems.push(ProblemKind::Disconnected.into());
         }
-        let status = lost.unwrap_or_else(|| self.status());
         let clean = !incomplete
             && self.truncated.is_none()
             && self.framing != Framing::Close
@@ -345,28 +345,25 @@ impl Reply {
             Phase::Done => return None,
             Phase::Head => {}
         }
-        let line = memchr::memchr(b'\n', &self.buffer).is_some();
-        if end == End::Closed && line && matches!(find_status_line(&self.buffer, true), Start::At(_)) {
-            let Start::At(start) = find_status_line(&self.buffer, true) else { return None };
+        let start = find_status_line(&self.buffer, true);
+        if let (End::Closed, Start::At(start)) = (end, start)
+            && memchr::memchr(b'\n', &self.buffer[start..]).is_some()
+        {
             self.read_head(start, self.buffer.len());
+            self.block.update(&self.buffer);
             self.problems.push(ProblemKind::UnterminatedHead.into());
             self.truncated = Some(Truncated::Disconnect);
-            self.block.update(&self.buffer);
             self.phase = Phase::Done;
             return None;
         }
         self.block.update(&self.buffer);
-        self.truncated = None;
-        Some(match end {
-            End::TimedOut => {
-                self.problems.push(ProblemKind::AnswerTimeout.into());
-                FetchStatus::TIMEOUT
-            }
-            _ => {
-                self.problems.push(ProblemKind::Disconnected.into());
-                FetchStatus::CONNECT_LOST
-            }
-        })
+        let (kind, status) = if end == End::TimedOut {
+            (ProblemKind::AnswerTimeout, FetchStatus::TIMEOUT)
+        } else {
+            (ProblemKind::Disconnected, FetchStatus::CONNECT_LOST)
+        };
+        self.problems.push(kind.into());
+        Some(status)
     }
 
     /// The status line's code; 200 where there is none, as for HTTP 0.9 and in browsers.
@@ -375,13 +372,11 @@ impl Reply {
             // Interim answers without end, and nothing else.
             return if self.body.is_some() { FetchStatus(200) } else { FetchStatus::CONNECT_LOST };
         };
-        match head.status() {
-            Some(code @ 100..=999) => FetchStatus(i32::from(code)),
-            _ => {
-                self.problems.push(ProblemKind::NoStatusCode.into());
-                FetchStatus(200)
-            }
+        if let Some(code @ 100..=999) = head.status() {
+            return FetchStatus(i32::from(code));
         }
+        self.problems.push(ProblemKind::NoStatusCode.into());
+        FetchStatus(200)
     }
 }
 
@@ -469,3 +464,6 @@ pub fn read_reply(
     let done = reply.advance();
     reply.finish(if done { End::Done } else { end })
 }
+
+#[cfg(test)]
+mod tests;

@@ -82,6 +82,11 @@ impl Request {
             wants_body: None,
         }
     }
+
+    /// Path and query as they are sent; what [`Session::authorization`](super::auth::Session) signs.
+    pub fn target(&self) -> &str {
+        &self.url[Position::BeforePath..Position::AfterQuery]
+    }
 }
 
 /// The header lines that are the same in every request.
@@ -124,14 +129,12 @@ impl Standing {
         let mut out = String::with_capacity(url.as_str().len() + self.lines.len() + 256);
         out.push_str(request.method.name());
         out.push(' ');
-        let from = if absolute { Position::BeforeScheme } else { Position::BeforePath };
         if absolute {
-            // Without user and password, which are for the server alone.
-            out.push_str(&url[from..Position::BeforeUsername]);
-            out.push_str(&url[Position::BeforeHost..Position::AfterQuery]);
-        } else {
-            out.push_str(&url[from..Position::AfterQuery]);
+            // Without user and password, which go into a header.
+            out.push_str(&url[..Position::BeforeUsername]);
+            out.push_str(&url[Position::BeforeHost..Position::BeforePath]);
         }
+        out.push_str(request.target());
         out.push_str(" HTTP/");
         out.push_str(self.version);
         out.push_str("\r\n");
@@ -144,7 +147,8 @@ impl Standing {
         };
         line("Referer", request.referer.as_deref());
         line("Cookie", cookies);
-        line("Authorization", request.authorization.as_deref());
+        let of_url = || super::auth::basic_of_url(url);
+        line("Authorization", request.authorization.clone().or_else(of_url).as_deref());
         if let Some(validators) = &request.conditional {
             line("If-None-Match", validators.etag.as_deref());
             line("If-Modified-Since", validators.last_modified.as_deref());
@@ -186,13 +190,17 @@ mod tests {
 
     #[test]
     fn requests_on_the_wire() {
-        let mut request = Request::get(Url::parse("http://u:p@Example.ORG:8080/a b?q#f").unwrap());
+        let mut request = Request::get(Url::parse("http://Example.ORG:8080/a b?q#f").unwrap());
         let plain = "Host: example.org:8080\r\nUser-Agent: us (+http://us.example/)\r\nFrom: us@us.example\r\n\
             Accept: */*\r\nAccept-Encoding: gzip, br\r\n";
         let got = String::from_utf8(standing().write(&request, None, false)).unwrap();
         assert_eq!(got, format!("GET /a%20b?q HTTP/1.1\r\n{plain}Connection: keep-alive\r\n\r\n"));
         let got = String::from_utf8(standing().write(&request, None, true)).unwrap();
         assert!(got.starts_with("GET http://example.org:8080/a%20b?q HTTP/1.1\r\n"), "{got}");
+        let named = Request::get(Url::parse("http://u%40:p@example.org/").unwrap());
+        let got = String::from_utf8(standing().write(&named, None, true)).unwrap();
+        assert!(got.starts_with("GET http://example.org/ HTTP/1.1\r\nHost: example.org\r\n"), "{got}");
+        assert!(got.contains("\r\nAuthorization: Basic dUA6cA==\r\n"), "{got}");
 
         request.referer = Some("http://example.org/".to_owned());
         request.authorization = Some("Basic eA==".to_owned());

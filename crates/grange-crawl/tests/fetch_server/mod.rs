@@ -19,6 +19,8 @@ use url::Url;
 pub(crate) enum Act {
     /// Sends bytes.
     Send(Vec<u8>),
+    /// Sends without end.
+    Flood,
     /// Closes the connection in order.
     Close,
     /// Breaks it.
@@ -85,6 +87,11 @@ async fn serve(mut stream: TcpStream, acts: Vec<Act>, seen: Arc<std::sync::Mutex
                 if stream.write_all(&bytes).await.is_err() {
                     return;
                 }
+            }
+            Act::Flood => {
+                let block = vec![b'x'; 64 << 10];
+                while stream.write_all(&block).await.is_ok() {}
+                return;
             }
             Act::Close => return,
             Act::Reset => {

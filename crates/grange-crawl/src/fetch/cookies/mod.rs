@@ -196,3 +196,6 @@ fn path_matches(path: &str, cookie: &str) -> bool {
     path.strip_prefix(cookie)
         .is_some_and(|rest| rest.is_empty() || cookie.ends_with('/') || rest.starts_with('/'))
 }
+
+#[cfg(test)]
+mod tests;
