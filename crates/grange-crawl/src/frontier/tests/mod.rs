@@ -1,9 +1,12 @@
 //! The frontier as its users see it.
 
 mod behaviour;
+mod crash;
+mod model;
 
 use std::time::Duration;
 
+use grange_base::Size;
 use jiff::Timestamp;
 use tempfile::TempDir;
 use url::Url;
@@ -20,7 +23,8 @@ fn at(millis: i64) -> Timestamp {
 }
 
 fn impolite() -> Settings {
-    Settings { pace: Pace::none(), ..Settings::default() }
+    // A small filter is soon made, and sometimes wrong, as it may be.
+    Settings { pace: Pace::none(), seen_filter: Size(1 << 16), ..Settings::default() }
 }
 
 fn seed(url: &str) -> Candidate {
