@@ -90,9 +90,7 @@ async fn work(crawl: Arc<Shared>, claim: Claim, number: u32) -> Result<u32, Visi
 }
 
 /// The number of a worker that is free again. A panic goes on as a panic.
-fn worker_of(
-    ended: Result<Result<u32, VisitError>, tokio::task::JoinError>,
-) -> Result<u32, VisitError> {
+fn worker_of(ended: Result<Result<u32, VisitError>, tokio::task::JoinError>) -> Result<u32, VisitError> {
     match ended {
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {

@@ -16,9 +16,9 @@ use crate::frontier::{DomainResult, QueueFilter, QueueView};
 use crate::job::StopReason;
 use crate::record::chunk::Manifest;
 use crate::report::{
-    Chain, CrawlSummary, ExitStatus, FrontierSummary, Processor, QueueReport, QueueSample, Work, crawl_report,
-    frontier_nonempty_report, frontier_summary_report, hosts_report, mimetype_report, processors_report,
-    responsecode_report, seeds_report, source_report,
+    Chain, CrawlSummary, ExitStatus, FrontierSummary, Processor, QueueReport, QueueSample, Work,
+    crawl_report, frontier_nonempty_report, frontier_summary_report, hosts_report, mimetype_report,
+    processors_report, responsecode_report, seeds_report, source_report,
 };
 
 /// How many queues the frontier reports name.
@@ -54,11 +54,7 @@ pub(super) fn finish(
 }
 
 /// Writes a report aside and gives it its name.
-fn report(
-    folder: &Path,
-    name: &str,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
+fn report(folder: &Path, name: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let aside = folder.join(format!("{name}.tmp"));
     let mut out = BufWriter::new(File::create(&aside)?);
     write(&mut out)?;
@@ -83,7 +79,8 @@ fn write_reports(crawl: &Shared, folder: &Path, end: End, last: &Snapshot) -> io
     let queues = crawl.frontier.queues(&filter, QUEUES).map_err(io::Error::other)?;
     let mut remaining: HashMap<&str, u64> = HashMap::new();
     for queue in &queues {
-        *remaining.entry(queue.name.split(['#', ':']).next().unwrap_or_default()).or_default() += queue.queued;
+        *remaining.entry(queue.name.split(['#', ':']).next().unwrap_or_default()).or_default() +=
+            queue.queued;
     }
     let left = |host: &str| remaining.get(host).copied().unwrap_or(0);
     report(folder, "hosts-report.txt", |out| hosts_report(&statistics, left, out))?;

@@ -33,7 +33,11 @@ pub(super) fn authority(url: &Url) -> &str {
 
 impl Hosts {
     /// What is known of the robots.txt at `authority`.
-    pub(super) fn robots(&self, frontier: &Frontier, authority: &str) -> Result<Arc<HostRobots>, FrontierError> {
+    pub(super) fn robots(
+        &self,
+        frontier: &Frontier,
+        authority: &str,
+    ) -> Result<Arc<HostRobots>, FrontierError> {
         if let Some(copy) = lock(&self.robots).get(authority) {
             return Ok(Arc::clone(copy));
         }

@@ -19,6 +19,8 @@ pub(super) struct Found {
     pub(super) links: Vec<Link>,
     pub(super) charset: Option<&'static str>,
     pub(super) annotations: Vec<String>,
+    /// The answer set a cookie.
+    pub(super) sets_cookie: bool,
 }
 
 /// Looks for links. An answer that says nothing new (304), or none, has no links.
@@ -53,9 +55,14 @@ pub(super) fn find(
         }
     };
     drop(headers);
+    let sets_cookie = http.get("Set-Cookie").is_some();
     fetched.http = Some(http);
-    let mut found =
-        Found { links: extraction.links, charset: extraction.charset, annotations: extraction.annotations };
+    let mut found = Found {
+        links: extraction.links,
+        charset: extraction.charset,
+        annotations: extraction.annotations,
+        sets_cookie,
+    };
     if extraction.format == Format::Html
         && fetched.status.0 == 200
         && crawl.is_repetition(&candidate.url, fetched.payload_digest.as_bytes())
@@ -71,15 +78,15 @@ pub(super) fn find(
 pub(super) fn choose(
     crawl: &Shared,
     from: &Candidate,
-    links: Vec<Link>,
+    found: Found,
     lines: &mut Vec<(&'static str, Vec<u8>)>,
 ) -> Vec<Candidate> {
     let via: Arc<str> = Arc::from(from.url.as_str());
-    let mut chosen = Vec::with_capacity(links.len().min(64));
+    let mut chosen = Vec::with_capacity(found.links.len().min(64));
     let mut rejected = Vec::new();
     let mut scratch = Scratch::default();
     let mut scope = crawl.scope.current();
-    for link in links {
+    for link in found.links {
         let redirect = link.hop == Hop::Redirect;
         let mut candidate = from.next(link, &via);
         if redirect {
@@ -87,8 +94,9 @@ pub(super) fn choose(
                 crawl.follow_seed(&scope, &from.url, &candidate.url);
                 scope = crawl.scope.current();
             }
-            // A page that sends us to itself wants a cookie back. Once.
-            candidate.force = candidate.url == from.url && from.hops.last() != Some(Hop::Redirect);
+            // A page that gives a cookie and sends us to itself wants it back. Once.
+            candidate.force =
+                found.sets_cookie && candidate.url == from.url && from.hops.last() != Some(Hop::Redirect);
         }
         let decision = scope.decide(&candidate, &mut scratch);
         if decision.accept {

@@ -51,7 +51,9 @@ impl Logins {
             return None;
         }
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.get_mut(super::hosts::authority(url)).map(|session| session.authorization("GET", target(url)))
+        sessions
+            .get_mut(super::hosts::authority(url))
+            .map(|session| session.authorization("GET", target(url)))
     }
 
     /// The answer to a refusal, if there is a credential for it.

@@ -18,9 +18,13 @@ pub enum Order {
     /// Close the chunk being written and begin another.
     Rotate,
     /// Start from more URLs.
-    AddSeeds { urls: Vec<String> },
+    AddSeeds {
+        urls: Vec<String>,
+    },
     /// Take no URL that matches any more, and drop those that wait.
-    Reject { regex: String },
+    Reject {
+        regex: String,
+    },
     /// Change the limits of the whole crawl, or of one domain.
     SetLimits {
         #[serde(default)]
@@ -28,7 +32,9 @@ pub enum Order {
         limits: Limits,
     },
     /// Multiply all waiting times: 2 is half as fast, 0.5 twice as fast.
-    SetPace { factor: f64 },
+    SetPace {
+        factor: f64,
+    },
     /// List queues, after the one with this cursor.
     Queues {
         #[serde(default)]
@@ -36,11 +42,18 @@ pub enum Order {
         limit: usize,
     },
     /// Show what waits in a queue.
-    Peek { queue: String, limit: usize },
+    Peek {
+        queue: String,
+        limit: usize,
+    },
     /// Drop what waits in a queue.
-    DeleteQueue { queue: String },
+    DeleteQueue {
+        queue: String,
+    },
     /// Drop what waits and matches, without rejecting it for ever.
-    Delete { regex: String },
+    Delete {
+        regex: String,
+    },
 }
 
 impl Order {
@@ -76,7 +89,10 @@ mod tests {
     fn orders_are_one_line_of_json() {
         for (text, order) in [
             (r#"{"do":"pause"}"#, Order::Pause),
-            (r#"{"do":"add-seeds","urls":["http://e.org/"]}"#, Order::AddSeeds { urls: vec!["http://e.org/".into()] }),
+            (
+                r#"{"do":"add-seeds","urls":["http://e.org/"]}"#,
+                Order::AddSeeds { urls: vec!["http://e.org/".into()] },
+            ),
             (
                 r#"{"do":"set-limits","domain":null,"limits":{"max_objects":5,"max_bytes":-1,"max_seconds":-1}}"#,
                 Order::SetLimits { domain: None, limits: Limits { max_objects: 5, ..Limits::default() } },

@@ -107,8 +107,7 @@ pub(super) fn pack(
     line.extra = Some(Extra { content_size: Some(fetched.wire_length), ..Extra::default() });
     let now = crawl.clock.now();
     let viral = matches!(form, Form::Viral(_));
-    let ticket =
-        if viral { crawl.desk.ticket_for(Lane::Viral, now)? } else { crawl.desk.ticket(now)? };
+    let ticket = if viral { crawl.desk.ticket_for(Lane::Viral, now)? } else { crawl.desk.ticket(now)? };
     let mut parcel = Parcel::new(&crawl.scratch, ticket.warcinfo);
     let large = fetched.response.bytes().is_none();
     let mut capture = Capture {

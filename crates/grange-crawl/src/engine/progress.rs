@@ -37,7 +37,9 @@ pub(super) async fn watch(crawl: Arc<Shared>, disk: PathBuf, snapshots: watch::S
             let note = match snapshot.phase {
                 Phase::Paused => Some(Note::Paused("by an order")),
                 Phase::Waiting => Some(Note::Paused(snapshot.waits_for.as_deref().unwrap_or_default())),
-                Phase::Running => Some(Note::Running(if phase == Phase::Preparing { "started" } else { "goes on" })),
+                Phase::Running => {
+                    Some(Note::Running(if phase == Phase::Preparing { "started" } else { "goes on" }))
+                }
                 _ => None,
             };
             phase = snapshot.phase;
@@ -96,7 +98,8 @@ fn mind_the_disk(crawl: &Shared, disk: &Path) {
     let enough = free >= crawl.template.engine.min_free.0;
     crawl.ledger.blocked.send_if_modified(|blocked| match (&blocked, enough) {
         (None, false) => {
-            *blocked = Some(format!("{NEARLY_FULL}: {} MB on the disk of {}", free / 1_000_000, disk.display()));
+            *blocked =
+                Some(format!("{NEARLY_FULL}: {} MB on the disk of {}", free / 1_000_000, disk.display()));
             true
         }
         (Some(reason), true) if reason.starts_with(NEARLY_FULL) => {

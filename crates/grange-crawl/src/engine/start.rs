@@ -154,8 +154,8 @@ fn open(
     let places = Places { logs: folder.logs(), manifests: folder.manifests(), job: job.name.clone() };
     let (recorder, recovered) =
         Recorder::open(places, desk.clone(), state, now).map_err(failed("recover", &folder.warcs()))?;
-    let (statistics, lost) = read_logs(&folder.logs(), &job, &recovered.short)
-        .map_err(failed("read", &folder.logs()))?;
+    let (statistics, lost) =
+        read_logs(&folder.logs(), &job, &recovered.short).map_err(failed("read", &folder.logs()))?;
     frontier.add(&seeds(&job)?, now)?;
     if !lost.is_empty() {
         tracing::warn!(urls = lost.len(), "captures were lost to a power cut; fetching them again");
@@ -207,7 +207,13 @@ fn open(
         ledger,
         outbox,
     };
-    Ok(Crawl { shared: Arc::new(shared), folder, committer, give_up, snapshots: watch::Sender::new(snapshot) })
+    Ok(Crawl {
+        shared: Arc::new(shared),
+        folder,
+        committer,
+        give_up,
+        snapshots: watch::Sender::new(snapshot),
+    })
 }
 
 fn load_cookies(fetcher: &Fetcher, path: &Path, now: Timestamp) -> Result<(), StartError> {

@@ -121,10 +121,18 @@ impl Way<'_> {
         for word in &found.annotations {
             annotations.add(word);
         }
-        let ready =
-            pack::pack(crawl, self.worker, candidate, candidate.url.as_str(), fetched, form, annotations, &found)?;
+        let ready = pack::pack(
+            crawl,
+            self.worker,
+            candidate,
+            candidate.url.as_str(),
+            fetched,
+            form,
+            annotations,
+            &found,
+        )?;
         self.captures.push(ready);
-        let discovered = links::choose(crawl, candidate, found.links, &mut self.lines);
+        let discovered = links::choose(crawl, candidate, found, &mut self.lines);
         Ok((Outcome::Done(visit), discovered))
     }
 
@@ -166,7 +174,7 @@ impl Way<'_> {
                 self.captures.push(ready);
             }
             if settled {
-                discovered = links::choose(crawl, &at, found.links, &mut self.lines);
+                discovered = links::choose(crawl, &at, found, &mut self.lines);
                 break;
             }
             let Some(next) = elsewhere else { break };

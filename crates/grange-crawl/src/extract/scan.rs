@@ -271,7 +271,9 @@ impl<'a> Scanner<'a> {
                     }
                 }
             }
-            if attributes.len() < ATTRIBUTES_MAX {
+            // Of two with the same name browsers take the first. Tags have few attributes, so looking is cheap.
+            let is_first = !attributes.iter().any(|known| known.name.eq_ignore_ascii_case(attribute));
+            if is_first && attributes.len() < ATTRIBUTES_MAX {
                 attributes.push(Attribute { name: attribute, value });
             }
         }

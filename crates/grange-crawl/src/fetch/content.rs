@@ -89,7 +89,10 @@ fn codings(head: Option<&HttpHead>) -> Vec<ContentEncoding> {
 }
 
 /// Puts a decoder around `under`, unless its bytes say that they are not so encoded.
-fn decoder<'a>(under: Box<dyn Read + Send + 'a>, coding: ContentEncoding) -> io::Result<Box<dyn Read + Send + 'a>> {
+fn decoder<'a>(
+    under: Box<dyn Read + Send + 'a>,
+    coding: ContentEncoding,
+) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut first = Vec::new();
     let mut under = under;
     (&mut under).take(PROBE_BYTES as u64).read_to_end(&mut first)?;

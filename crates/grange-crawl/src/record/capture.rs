@@ -162,13 +162,8 @@ impl Capture<'_> {
             line(name, value);
         }
         for link in self.outlinks {
-            let _ = write!(
-                lines,
-                "outlink: {} {} {}\r\n",
-                link.url,
-                link.hop.letter(),
-                one_line(&link.context)
-            );
+            let _ =
+                write!(lines, "outlink: {} {} {}\r\n", link.url, link.hop.letter(), one_line(&link.context));
         }
         lines.into_inner()
     }

@@ -208,7 +208,8 @@ impl Files {
         let missing = mark.end.saturating_sub(warc.size());
         let kept = warc.size();
         self.serial += 1;
-        let ticket = Ticket { lane: mark.lane, chunk: mark.chunk, warcinfo: warc.warcinfo(), number: self.serial };
+        let ticket =
+            Ticket { lane: mark.lane, chunk: mark.chunk, warcinfo: warc.warcinfo(), number: self.serial };
         let mut file = OpenFile::new(warc, &mark.name, ticket);
         (file.first, file.last) = (mark.first, mark.last);
         file.hash_so_far(&open_path(&path))?;

@@ -15,6 +15,6 @@ pub mod settings;
 pub mod state;
 
 pub use oracle::{DuplicateOracle, NoOracle, Original};
-pub use recorder::{Desk, Ready, Recorder};
 pub use parcel::{Parcel, Scratch};
+pub use recorder::{Desk, Ready, Recorder};
 pub use settings::{Dedup, DedupBy, Write};

@@ -49,7 +49,15 @@ pub struct Parcel {
 impl Parcel {
     /// An empty parcel for the file that begins with `warcinfo`.
     pub fn new(scratch: &Scratch, warcinfo: Option<RecordId>) -> Parcel {
-        Parcel { small: Vec::new(), large: None, scratch: scratch.clone(), length: 0, plain: 0, records: 0, warcinfo }
+        Parcel {
+            small: Vec::new(),
+            large: None,
+            scratch: scratch.clone(),
+            length: 0,
+            plain: 0,
+            records: 0,
+            warcinfo,
+        }
     }
 
     /// Packs a record behind the others. The offset in the answer counts from the start of the parcel.

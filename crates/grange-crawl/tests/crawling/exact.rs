@@ -6,7 +6,13 @@ use super::{captured, job, run, serve, template};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_deterministic_web_is_captured_exactly() {
-    let web = Web::new(Options { hosts: 13, pages: 12, seed: 7, profile: Profile::Deterministic, ..Options::default() });
+    let web = Web::new(Options {
+        hosts: 13,
+        pages: 12,
+        seed: 7,
+        profile: Profile::Deterministic,
+        ..Options::default()
+    });
     let server = serve(&web).await;
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("crawl");

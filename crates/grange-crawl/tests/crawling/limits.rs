@@ -8,7 +8,8 @@ use super::{captured, job, run, serve, template};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_limit_stops_where_it_says() {
-    let web = Web::new(Options { hosts: 6, pages: 30, seed: 3, profile: Profile::Plain, ..Options::default() });
+    let web =
+        Web::new(Options { hosts: 6, pages: 30, seed: 3, profile: Profile::Plain, ..Options::default() });
     let server = serve(&web).await;
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("crawl");
@@ -50,7 +51,8 @@ async fn every_limit_stops_where_it_says() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_limit_of_the_whole_crawl_is_exact_and_can_be_raised() {
-    let web = Web::new(Options { hosts: 5, pages: 20, seed: 3, profile: Profile::Plain, ..Options::default() });
+    let web =
+        Web::new(Options { hosts: 5, pages: 20, seed: 3, profile: Profile::Plain, ..Options::default() });
     let server = serve(&web).await;
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("crawl");
@@ -64,7 +66,8 @@ async fn the_limit_of_the_whole_crawl_is_exact_and_can_be_raised() {
     // Raised, the crawl goes on where it was.
     first.budgets.crawl.max_objects = 40;
     let oracle = std::sync::Arc::new(grange_crawl::record::NoOracle);
-    let crawl = grange_crawl::engine::Crawl::resume_as(first, &root, oracle, grange_base::Clock::system()).unwrap();
+    let crawl =
+        grange_crawl::engine::Crawl::resume_as(first, &root, oracle, grange_base::Clock::system()).unwrap();
     let outcome = crawl.run().await.unwrap();
     assert_eq!(outcome.end, End::Limit(StopReason::ObjectLimit));
     assert_eq!(documents(&root), 40);

@@ -102,7 +102,12 @@ fn check(path: &Path) {
     while let Some(mut record) = reader.next().expect("it reads") {
         let check = record.digest_check().expect("it reads");
         let sound = |check| !matches!(check, Check::Bad(_));
-        assert!(sound(check.block) && sound(check.payload), "{:?} at {}", record.kind(), record.place().offset);
+        assert!(
+            sound(check.block) && sound(check.payload),
+            "{:?} at {}",
+            record.kind(),
+            record.place().offset
+        );
     }
     assert_eq!(reader.problems(), [], "{}", path.display());
 }

@@ -124,7 +124,8 @@ fn tell(answer: &Value) {
         Value::Array(rows) => {
             for row in rows {
                 let cells: Vec<_> = row.as_object().into_iter().flatten().collect();
-                let text: Vec<_> = cells.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
+                let text: Vec<_> =
+                    cells.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
                 println!("{}", text.join(" "));
             }
         }

@@ -45,7 +45,9 @@ pub(super) fn refuse(error: StartError) -> anyhow::Error {
         | StartError::Scope(_)
         | StartError::Template(_)
         | StartError::Scanner(_)
-        | StartError::Folder(grange_crawl::engine::FolderError::NoCrawl(_)) => UsageError(error.to_string()).into(),
+        | StartError::Folder(grange_crawl::engine::FolderError::NoCrawl(_)) => {
+            UsageError(error.to_string()).into()
+        }
         other => other.into(),
     }
 }
@@ -61,7 +63,8 @@ impl CrawlArgs {
         }
         let seeds = seeds.into_iter().map(with_scheme).collect();
         let text = template_text(&self.template)?;
-        let named = |error: template::TemplateError| UsageError(format!("the template {}: {error}", self.template));
+        let named =
+            |error: template::TemplateError| UsageError(format!("the template {}: {error}", self.template));
         let text = set(&text, &self.template_set)?;
         let mut template = template::parse(&text).map_err(named)?;
         if self.contact.is_none() && template.fetch.user_agent.contains("{contact_url}") {
@@ -170,7 +173,8 @@ fn set(text: &str, changes: &[String]) -> anyhow::Result<String> {
     if changes.is_empty() {
         return Ok(text.to_owned());
     }
-    let mut table: toml::Table = text.parse().map_err(|error| UsageError(format!("the template: {error}")))?;
+    let mut table: toml::Table =
+        text.parse().map_err(|error| UsageError(format!("the template: {error}")))?;
     for change in changes {
         let wrong = |why: &str| UsageError(format!("--template-set {change}: {why}"));
         let (key, value) = change.split_once('=').ok_or_else(|| wrong("write KEY=VALUE"))?;
@@ -192,7 +196,8 @@ fn set(text: &str, changes: &[String]) -> anyhow::Result<String> {
 }
 
 fn operator() -> String {
-    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "operator".to_owned());
+    let user =
+        std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "operator".to_owned());
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let host = if host.contains('.') { host } else { format!("{host}.invalid") };
     format!("{user}@{host}")

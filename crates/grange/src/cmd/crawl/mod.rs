@@ -113,7 +113,8 @@ pub(super) async fn run(common: &Common, args: CrawlArgs) -> anyhow::Result<Exit
         let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("crawl-{}", job.name)));
         (Crawl::start(job, &folder, oracle, clock), folder)
     };
-    let crawl = crawl.map_err(job::refuse).with_context(|| format!("cannot crawl into {}", folder.display()))?;
+    let crawl =
+        crawl.map_err(job::refuse).with_context(|| format!("cannot crawl into {}", folder.display()))?;
     let handle = crawl.handle();
     let stop = stop_signal()?;
     let orders = {
@@ -175,8 +176,10 @@ fn templates(common: &Common) -> anyhow::Result<Exit> {
         rows.push([(*name).to_owned(), template.description]);
     }
     if common.json {
-        let list: Vec<_> =
-            rows.iter().map(|[name, description]| json!({"name": name, "description": description})).collect();
+        let list: Vec<_> = rows
+            .iter()
+            .map(|[name, description]| json!({"name": name, "description": description}))
+            .collect();
         output::json(&list)?;
     } else {
         output::table(["TEMPLATE", "WHAT IT IS FOR"], &rows)?;

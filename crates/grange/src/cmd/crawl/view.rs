@@ -93,7 +93,11 @@ fn picture(snapshot: &Snapshot) -> String {
         let _ = writeln!(text, "  {bar}");
     }
     if !snapshot.hosts.is_empty() {
-        let _ = writeln!(text, "\n  {:<40} {:>8} {:>10} {:>7} {:>7}", "HOST", "URLS", "BYTES", "FAILED", "ROBOTS");
+        let _ = writeln!(
+            text,
+            "\n  {:<40} {:>8} {:>10} {:>7} {:>7}",
+            "HOST", "URLS", "BYTES", "FAILED", "ROBOTS"
+        );
     }
     for host in snapshot.hosts.iter().take(HOSTS) {
         let name: String = host.host.chars().take(40).collect();
