@@ -128,7 +128,7 @@ fn frontier_summary<'a>(
 ) -> FrontierSummary<'a> {
     let counts = crawl.frontier.counts(now);
     let mut longest = rows.to_vec();
-    longest.sort_by(|a, b| b.items.cmp(&a.items));
+    longest.sort_by_key(|row| std::cmp::Reverse(row.items));
     longest.truncate(20);
     let none = || QueueSample { queues: Vec::new(), total: 0 };
     FrontierSummary {

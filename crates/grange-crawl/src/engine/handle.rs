@@ -130,7 +130,9 @@ impl Handle {
                 scope.map_err(|error| OrderError::Bad(error.to_string()))?;
                 let added = crawl.frontier.add(&candidates, now).map_err(failed)?;
                 let mut statistics = crawl.ledger.statistics();
-                urls.iter().for_each(|url| statistics.add_seed(url));
+                for url in &urls {
+                    statistics.add_seed(url);
+                }
                 json!({"queued": added.queued, "seen_before": added.seen_before})
             }
             Order::Reject { regex } => {

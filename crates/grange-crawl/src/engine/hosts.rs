@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use url::{Position, Url};
@@ -15,6 +16,9 @@ use crate::robots::{HostRobots, Settings, Standing};
 /// Hosts held in memory; more are read again from the frontier. Mostly below a kilobyte each.
 const HELD: usize = 20_000;
 
+/// A name is looked up again, and kept in the archive again, after this long; it is how long the fetcher keeps it.
+const NAME_COUNTS: Duration = Duration::from_secs(6 * 3600);
+
 /// The key of robots.txt among the facts of a host.
 const ROBOTS: &str = "robots";
 
@@ -22,8 +26,8 @@ const ROBOTS: &str = "robots";
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
     robots: Mutex<HashMap<String, Arc<HostRobots>>>,
-    /// Hosts whose names were found in this run.
-    found: Mutex<HashMap<String, ()>>,
+    /// Hosts whose names were found in this run, and when.
+    found: Mutex<HashMap<String, Instant>>,
 }
 
 /// The scheme, host and port that share one robots.txt.
@@ -63,11 +67,11 @@ impl Hosts {
     }
 
     pub(super) fn is_found(&self, host: &str) -> bool {
-        lock(&self.found).contains_key(host)
+        lock(&self.found).get(host).is_some_and(|at| at.elapsed() < NAME_COUNTS)
     }
 
     pub(super) fn set_found(&self, host: &str) {
-        hold(&mut lock(&self.found), host, ());
+        hold(&mut lock(&self.found), host, Instant::now());
     }
 }
 

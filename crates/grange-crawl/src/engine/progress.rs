@@ -73,9 +73,7 @@ pub(super) async fn last(crawl: &Shared, snapshots: &watch::Sender<Snapshot>, en
     Note::Ended(reason).write(now, &mut line);
     let _ = crawl.outbox.send(Message::Line("progress-statistics.log", line)).await;
     let mut tally = Vec::new();
-    let log = crawl.scope_log.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    log.close(now, &mut tally);
-    drop(log);
+    crawl.scope_log.lock().unwrap_or_else(std::sync::PoisonError::into_inner).close(now, &mut tally);
     let _ = crawl.outbox.send(Message::Line("scope.log", tally)).await;
     snapshots.send_replace(snapshot);
 }

@@ -22,7 +22,7 @@ use warc::{Check, Reader, RecordType};
 pub(crate) fn template(server: &WebServer) -> Template {
     let text = shipped().iter().find(|(name, _)| *name == "default").expect("it is shipped").1;
     let mut template = parse(text).expect("a shipped template is sound");
-    template.fetch.user_agent = "grange-test (+http://grange.invalid/)".to_owned();
+    "grange-test (+http://grange.invalid/)".clone_into(&mut template.fetch.user_agent);
     template.fetch.all_hosts_to = server.addr().to_string();
     template.fetch.accept_encodings = Vec::new();
     template.frontier.pace = Pace::none();
