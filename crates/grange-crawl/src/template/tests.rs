@@ -17,7 +17,11 @@ fn the_nine_shipped_templates_are_sound_and_named_by_their_files() {
         assert_eq!(template.name, name);
         assert!(template.description.ends_with('.'), "{name}");
         assert!(names.insert(name));
-        let values = Values { job_id: "7".into(), ..Values::default() };
+        let values = Values {
+            job_id: "7".into(),
+            contact_url: "https://library.example/crawl".into(),
+            ..Values::default()
+        };
         assert_eq!(template.fill(&values).unwrap().name, name);
     }
     assert_eq!(names.len(), 9);
@@ -108,6 +112,7 @@ fn placeholders_are_filled_for_each_job() {
         job_id: "17".into(),
         harvest: "Weekly {from}".into(),
         operator: "Anna".into(),
+        contact_url: "https://library.example/crawl".into(),
         ..Values::default()
     };
     let filled = template.fill(&values).unwrap();
