@@ -95,14 +95,13 @@ struct Web {
 
 impl Web {
     fn url(&self, page: u64) -> Url {
-        let text =
-            format!("http://www.host-{}.example.org/articles/2026/page-{page}.html", page % self.hosts);
+        let text = format!("http://www.host-{}.org/articles/2026/page-{page}.html", page % self.hosts);
         Url::parse(&text).unwrap_or_else(|error| unreachable!("{text}: {error}"))
     }
 
     fn links(&self, page: u64, discovered: u64) -> Vec<Candidate> {
         let via: Arc<str> = Arc::from(self.url(page).as_str());
-        let source: Arc<str> = Arc::from("http://www.host-0.example.org/");
+        let source: Arc<str> = Arc::from("http://www.host-0.org/");
         let hops = Hops::seed().and(Hop::Link);
         (0..LINKS)
             .map(|link| {

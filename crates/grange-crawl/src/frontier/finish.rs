@@ -331,7 +331,7 @@ impl State {
     }
 
     fn put(&mut self, placed: &Placed) {
-        let room = self.has_room_for_heads();
+        let room = self.room();
         let grown = self.queues[placed.queue as usize].put(placed.key, &placed.value, room);
         self.heads_grew(grown);
     }

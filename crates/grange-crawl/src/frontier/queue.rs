@@ -9,9 +9,6 @@ use super::key::{Key, in_line_from, later_start};
 use super::settings::Settings;
 use crate::politeness::{self, Pace, Strain, Visit};
 
-/// How many URLs of one queue are held in memory at most.
-const MOST_HEADS: usize = 32;
-
 /// What is remembered of a host's behaviour; it is written down when it is more than the usual wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Temper {
@@ -177,9 +174,9 @@ impl Queue {
         self.is_whole = false;
     }
 
-    /// Takes note of what was just written to disk, or of a claim given back. `room` says whether memory allows to
-    /// hold it here; returns by how many the heads grew.
-    pub(super) fn put(&mut self, key: Key, value: &Slice, room: bool) -> isize {
+    /// Takes note of what was just written to disk, or of a claim given back. `room` says how many heads
+    /// memory allows; returns by how many they grew.
+    pub(super) fn put(&mut self, key: Key, value: &Slice, room: usize) -> isize {
         if let Some(time) = key.waits_until() {
             self.later += 1;
             self.later_first = self.later_first.min(time);
@@ -188,12 +185,13 @@ impl Queue {
         self.in_line += 1;
         self.floor = self.floor.min(key);
         let at = self.heads.partition_point(|(head, _)| *head < key);
-        if at == self.heads.len() && !(self.is_whole && room && at < MOST_HEADS) {
+        if at == self.heads.len() && !(self.is_whole && at < room) {
             self.is_whole = false;
             return 0;
         }
         self.heads.insert(at, (key, value.clone()));
-        if self.heads.len() > MOST_HEADS {
+        // What stands before others must be here; the last makes room, unless it is all there is.
+        if self.heads.len() > room.max(1) {
             self.heads.pop_back();
             self.is_whole = false;
             return 0;
@@ -201,17 +199,17 @@ impl Queue {
         1
     }
 
-    /// What comes next at `now`, and by how many the heads grew in looking. `room` as in [`Queue::put`].
+    /// What comes next at `now`, and by how many the heads grew in looking. At most `share` of them.
     pub(super) fn head(
         &mut self,
         id: u32,
         disk: &Disk<'_>,
-        room: bool,
+        share: usize,
         now: i64,
     ) -> fjall::Result<(Option<(Key, Slice)>, isize)> {
         let mut grown = 0;
         if self.heads.is_empty() && !self.is_whole {
-            grown = self.refill(id, disk, room)?;
+            grown = self.refill(id, disk, share)?;
         }
         let first = self.heads.front().cloned();
         let is_due = self.later > 0 && self.later_first <= now;
@@ -226,8 +224,7 @@ impl Queue {
         Ok((first, grown))
     }
 
-    fn refill(&mut self, id: u32, disk: &Disk<'_>, room: bool) -> fjall::Result<isize> {
-        let most = if room { MOST_HEADS } else { 1 };
+    fn refill(&mut self, id: u32, disk: &Disk<'_>, share: usize) -> fjall::Result<isize> {
         let (from, to) = in_line_from(id, self.floor);
         self.is_whole = true;
         for entry in disk.queued.range(from.as_ref()..&to[..]) {
@@ -236,7 +233,7 @@ impl Queue {
             if self.claimed.contains(&key) || !disk.knows(key) {
                 continue;
             }
-            if self.heads.len() == most {
+            if self.heads.len() == share {
                 self.is_whole = false;
                 break;
             }

@@ -6,8 +6,8 @@
 use fastbloom::BloomFilter;
 use fjall::Keyspace;
 
-/// Entries of the table of recent ones: 2¹⁹ × 8 bytes = 4 MiB.
-const RECENT: usize = 1 << 19;
+/// Entries of the table of recent ones: 2²⁰ × 8 bytes = 8 MiB.
+const RECENT: usize = 1 << 20;
 
 /// Hashes per entry of the filter: best at 10 bits per URL, good from 5 to 20.
 const HASHES: u32 = 7;

@@ -20,8 +20,11 @@ use super::work::{Claim, Next};
 use crate::job::{Budgets, DomainBudget, StopReason};
 use crate::politeness::Pace;
 
-/// How many URLs are held in memory over all queues: about 16 MB.
-const MOST_HEADS: isize = 1 << 16;
+/// How many URLs are held in memory over all queues: about 32 MB.
+const MOST_HEADS: isize = 1 << 17;
+
+/// How many of one queue at most: a read brings so many at once.
+const MOST_HEADS_OF_ONE: usize = 32;
 
 pub(super) struct Domain {
     pub(super) name: Arc<str>,
@@ -110,8 +113,14 @@ impl State {
         id
     }
 
-    pub(super) fn has_room_for_heads(&self) -> bool {
-        self.heads < MOST_HEADS
+    /// How many URLs one queue may hold in memory when it reads: a fair share, and one at least.
+    fn share(&self) -> usize {
+        (MOST_HEADS as usize / self.queues.len().max(1)).clamp(1, MOST_HEADS_OF_ONE)
+    }
+
+    /// How many it may hold when more come in: its share, unless memory is taken by others.
+    pub(super) fn room(&self) -> usize {
+        if self.heads < MOST_HEADS { self.share() } else { 0 }
     }
 
     pub(super) fn heads_grew(&mut self, by: isize) {
@@ -177,10 +186,10 @@ impl State {
             self.queues[id as usize].place = Place::AtDomain;
             return Ok(None);
         }
-        let room = self.has_room_for_heads();
+        let share = self.share();
         let disk = Disk { queued: &store.queued, next_sequence: self.totals.sequence };
         let (head, grown) =
-            self.queues[id as usize].head(id, &disk, room, now).map_err(store.failed("read"))?;
+            self.queues[id as usize].head(id, &disk, share, now).map_err(store.failed("read"))?;
         self.heads += grown;
         let Some((key, value)) = head else {
             self.settle(id, now);
