@@ -56,7 +56,16 @@ const MAY: &[(&str, &[&[&str]])] = &[
             ],
         ],
     ),
-    ("grange", &[GROUND, FORMATS, &["grange-node", "grange-api", "grange-crawl", "oaipmh", "grange-swap"]]),
+    (
+        "grange",
+        &[
+            GROUND,
+            FORMATS,
+            &["grange-node", "grange-api", "grange-crawl", "oaipmh", "grange-swap"],
+            // `grange testkit` shows the synthetic web to people and to peers in benches.
+            &["grange-testkit"],
+        ],
+    ),
 ];
 
 /// One line for every edge that points upward or sideways, and for every crate without a place.

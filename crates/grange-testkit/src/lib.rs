@@ -1,4 +1,5 @@
-//! Lends tests what they need: a database of their own, a NATS server, Python judges, waiting for a condition.
+//! Lends tests what they need: a database of their own, a NATS server, Python judges, a synthetic web, waiting for
+//! a condition.
 //!
 //! It sits below everything: a testkit that knew the node would be compiled twice, and its types would not match.
 //! Services come from `scripts/with-services`, which `make test` runs. Without them a test that needs one says so
@@ -10,6 +11,7 @@ pub mod s3;
 pub mod sqlite;
 pub mod tcp_fault;
 pub mod wait;
+pub mod web;
 
 pub use nats::NatsServer;
 pub use postgres::TestDatabase;

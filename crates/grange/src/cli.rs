@@ -43,8 +43,12 @@ People:
   changes      The record of changes: who did what, and what it was before
 
 Files on disk (no server needed):
+  crawl        Crawl sites into a folder: WARC files, logs and reports
   warc         List, check, extract, recompress and convert WARC and ARC files
   cdx          Make, sort, merge and search CDX and CDXJ indexes
+
+Try it out:
+  testkit      A synthetic web to crawl, and what a right crawl captures of it
 
 Set it up:
   settings     Show, check and explain settings
@@ -142,12 +146,17 @@ pub(crate) enum Command {
     /// Rebuild the database from the replicas
     #[command(subcommand)]
     Archive(crate::cmd::archive::ArchiveCommand),
+    /// Crawl sites into a folder: WARC files, logs and reports
+    Crawl(Box<crate::cmd::crawl::CrawlArgs>),
     /// List, check, extract, recompress and convert WARC and ARC files
     #[command(subcommand)]
     Warc(crate::cmd::warc::WarcCommand),
     /// Make, sort, merge and search CDX and CDXJ indexes
     #[command(subcommand)]
     Cdx(crate::cmd::cdx::CdxCommand),
+    /// A synthetic web to crawl, and what a right crawl captures of it
+    #[command(subcommand)]
+    Testkit(crate::cmd::testkit::TestkitCommand),
     /// Show, check and explain settings
     #[command(subcommand)]
     Settings(SettingsCommand),

@@ -204,6 +204,11 @@ impl Dechunker {
         self.flaw
     }
 
+    /// Whether the last chunk and the lines after it have been seen: what follows is not part of the body.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
     /// Undoes the coding of a whole body in memory.
     pub fn decode(body: &[u8]) -> (Vec<u8>, Option<Flaw>) {
         let mut chunks = Dechunker::new();

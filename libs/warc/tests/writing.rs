@@ -9,7 +9,7 @@ use std::path::Path;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use warc::write::{
-    Compression, FileOptions, NameTemplate, NewRecord, RecordId, Series, SeriesOptions, SyncPolicy,
+    Compression, FileOptions, NameTemplate, NewRecord, Press, RecordId, Series, SeriesOptions, SyncPolicy,
     Truncated, WarcFile,
 };
 use warc::{Algorithm, Check, Date, Digest, Profile, Reader, RecordType};
@@ -216,6 +216,44 @@ fn a_file_cut_anywhere_is_whole_after_reopening() {
         fs::write(&open, &bytes[..9]).unwrap();
         drop(WarcFile::reopen(&path, &options(compression), now()).unwrap());
         assert_eq!(check_clean(&open), 1);
+    }
+}
+
+#[test]
+fn records_packed_elsewhere_are_appended_and_cut_back() {
+    for compression in PACKINGS {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.warc");
+        let open = folder.path().join("x.warc.open");
+        let mut file = WarcFile::create(&path, &options(compression), now()).unwrap();
+        let head = b"HTTP/1.1 200 OK\r\n\r\n";
+        let mut press = Press::new(compression).unwrap();
+        let mut ends = vec![(file.size(), file.records())];
+        for n in 0..5 {
+            let uri = format!("http://example.org/{n}");
+            let mut packed = Vec::new();
+            let mut response = NewRecord::response(&uri, now(), head, b"body");
+            let mut request = NewRecord::request(&uri, now(), b"GET / HTTP/1.1\r\n\r\n", b"");
+            let first = press.pack(&mut response, file.warcinfo(), &mut packed).unwrap();
+            let second = press.pack(&mut request, file.warcinfo(), &mut packed).unwrap();
+            assert_eq!(first.length + second.length, packed.len() as u64);
+            let at = file.append_packed(&mut packed.as_slice(), packed.len() as u64, 2).unwrap();
+            assert_eq!(at, ends.last().unwrap().0);
+            ends.push((file.size(), file.records()));
+        }
+        // What ends before its length is not appended at all.
+        let size = file.size();
+        assert!(file.append_packed(&mut &b"half"[..], 9, 1).is_err());
+        assert_eq!(file.size(), size);
+        let info = file.warcinfo();
+        drop(file);
+        assert_eq!(check_clean(&open), 11);
+        for &(end, records) in ends.iter().rev() {
+            let file = WarcFile::reopen_at(&path, end, records, &options(compression)).unwrap();
+            assert_eq!((file.size(), file.records(), file.warcinfo()), (end, records, info));
+            drop(file);
+            assert_eq!(check_clean(&open), records);
+        }
     }
 }
 

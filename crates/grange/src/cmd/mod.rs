@@ -3,6 +3,7 @@
 pub(crate) mod archive;
 pub(crate) mod cdx;
 mod changes;
+pub(crate) mod crawl;
 mod db;
 mod demo;
 mod demo_archive;
@@ -10,6 +11,7 @@ mod demo_files;
 mod nodes;
 mod papers;
 mod settings;
+pub(crate) mod testkit;
 mod up;
 mod users;
 pub(crate) mod warc;
@@ -36,8 +38,10 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Audit(command) => archive::audit(common, command).await,
         Command::Repair(args) => archive::repair(common, args).await,
         Command::Archive(command) => archive::archive(common, command).await,
+        Command::Crawl(args) => crawl::run(common, *args).await,
         Command::Warc(command) => warc::run(common, command),
         Command::Cdx(command) => cdx::run(common, command),
+        Command::Testkit(command) => testkit::run(common, command).await,
         Command::Settings(command) => settings::run(common, &command),
         Command::Completions { shell } => Ok(papers::completions(shell)),
         Command::Man => papers::man(),

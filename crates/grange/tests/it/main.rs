@@ -13,3 +13,4 @@ mod restart;
 mod sessions;
 mod settings;
 mod start;
+mod testkit;

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::pack::{Compression, Packer};
+use super::pack::{Compression, Packer, RECORD_END};
 use super::record::NewRecord;
 use super::recover::recover;
 use super::{OPEN_SUFFIX, RecordId};
@@ -48,6 +48,8 @@ pub struct Written {
     pub offset: u64,
     /// How many bytes of the file it takes.
     pub length: u64,
+    /// How many bytes it has before packing.
+    pub plain: u64,
     /// The payload digest in its header.
     pub payload_digest: Option<Digest>,
 }
@@ -56,9 +58,9 @@ pub struct Written {
 /// the others refer to that one.
 #[derive(Debug)]
 pub struct WarcFile {
-    file: File,
+    pub(super) file: File,
     path: PathBuf,
-    size: u64,
+    pub(super) size: u64,
     unsynced: u64,
     records: u64,
     warcinfo: Option<RecordId>,
@@ -99,27 +101,36 @@ impl WarcFile {
         let path = path.as_ref();
         let open = open_path(path);
         let recovered = recover(&open)?;
-        let warcinfo = Reader::open(&open)?.next()?.and_then(|record| {
-            let info = record.kind() == RecordType::Warcinfo;
-            record.record_id().filter(|_| info).and_then(RecordId::parse)
-        });
+        let warcinfo = warcinfo_of(&open)?;
         let mut file = OpenOptions::new().write(true).open(&open)?;
         file.seek(SeekFrom::Start(recovered.kept))?;
-        let mut warc = WarcFile {
-            file,
-            path: path.to_owned(),
-            size: recovered.kept,
-            unsynced: 0,
-            records: recovered.records,
-            warcinfo,
-            packer: Packer::new(options.compression)?,
-            sync: options.sync,
-            header: Vec::new(),
-        };
+        let mut warc = WarcFile::resumed(file, path, recovered.kept, recovered.records, warcinfo, options)?;
         if recovered.records == 0 {
             warc.write_info(options, now)?;
         }
         Ok(warc)
+    }
+
+    /// A file that stands at its end, `size`.
+    pub(super) fn resumed(
+        file: File,
+        path: &Path,
+        size: u64,
+        records: u64,
+        warcinfo: Option<RecordId>,
+        options: &FileOptions,
+    ) -> io::Result<WarcFile> {
+        Ok(WarcFile {
+            file,
+            path: path.to_owned(),
+            size,
+            unsynced: 0,
+            records,
+            warcinfo,
+            packer: Packer::new(options.compression)?,
+            sync: options.sync,
+            header: Vec::new(),
+        })
     }
 
     fn write_info(&mut self, options: &FileOptions, now: Date) -> io::Result<()> {
@@ -173,18 +184,22 @@ impl WarcFile {
             self.file.seek(SeekFrom::Start(offset))?;
             return Err(error);
         }
+        self.grown(length, 1)?;
+        let plain = header.len() as u64 + record.block_len() + RECORD_END.len() as u64;
+        Ok(Written { id: record.record_id(), offset, length, plain, payload_digest: record.payload() })
+    }
+
+    /// Counts what was appended, and forces it to the disk if that is due.
+    pub(super) fn grown(&mut self, length: u64, records: u64) -> io::Result<()> {
         self.size += length;
         self.unsynced += length;
-        self.records += 1;
+        self.records += records;
         let due = match self.sync {
             SyncPolicy::EveryRecord => true,
             SyncPolicy::Bytes(limit) => self.unsynced >= limit,
             SyncPolicy::OnClose | SyncPolicy::Never => false,
         };
-        if due {
-            self.sync()?;
-        }
-        Ok(Written { id: record.record_id(), offset, length, payload_digest: record.payload() })
+        if due { self.sync() } else { Ok(()) }
     }
 
     /// Forces what has been written to the disk.
@@ -241,6 +256,15 @@ impl WarcFile {
         }
         Ok(self.path)
     }
+}
+
+/// The id of the warcinfo record a file begins with.
+pub(super) fn warcinfo_of(path: &Path) -> io::Result<Option<RecordId>> {
+    let mut reader = Reader::open(path)?;
+    Ok(reader.next()?.and_then(|record| {
+        let info = record.kind() == RecordType::Warcinfo;
+        record.record_id().filter(|_| info).and_then(RecordId::parse)
+    }))
 }
 
 /// The path of a file while it is being written.

@@ -44,7 +44,7 @@ impl Compression {
 const WHOLE_MAX: u64 = 4 << 20;
 
 /// What a record ends with.
-const RECORD_END: &[u8] = b"\r\n\r\n";
+pub(super) const RECORD_END: &[u8] = b"\r\n\r\n";
 
 pub(super) struct Packer {
     compression: Compression,

@@ -1,0 +1,243 @@
+//! The committer: one thread that writes what workers deliver and then tells the frontier, in this order.
+//!
+//! It takes whatever has been delivered since it last looked, appends all of it, and commits it to the frontier
+//! in one batch together with the ends of the files. When the disk is full it keeps what it has, pauses the
+//! crawl and tries again; nothing that was fetched is thrown away for that.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use grange_base::Clock;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::frontier::{Finished, Frontier, FrontierError};
+use crate::log::{AlertLevel, alert};
+use crate::record::chunk::Manifest;
+use crate::record::recorder::{Ready, Recorder};
+use crate::report::Statistics;
+
+/// How many deliveries are written before the frontier is told. More make a commit cheaper, but what is
+/// delivered and not committed is fetched again after a crash.
+const BATCH: usize = 64;
+
+/// How long a full disk is left alone before it is tried again.
+const RETRY_DISK: Duration = Duration::from_secs(1);
+
+/// What became of one URL.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    /// Its captures; none if it goes back into its queue.
+    pub(super) captures: Vec<Ready>,
+    pub(super) finished: Finished,
+    /// Lines for other logs, their ends included.
+    pub(super) lines: Vec<(&'static str, Vec<u8>)>,
+}
+
+/// What the committer is told.
+#[derive(Debug)]
+pub(super) enum Message {
+    Delivery(Box<Delivery>),
+    Line(&'static str, Vec<u8>),
+    /// Close the chunk. Answers its manifest; none if there is nothing in it.
+    Rotate(oneshot::Sender<Option<Manifest>>),
+    /// Nothing more comes. Close the last chunk.
+    Finish,
+}
+
+/// Why a crawl cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    #[error(transparent)]
+    Frontier(#[from] FrontierError),
+    #[error("cannot write the files of the crawl; free some space or mend the disk, then resume")]
+    Io(#[from] std::io::Error),
+}
+
+/// What the committer shares with the rest of the engine.
+#[derive(Clone, Debug)]
+pub(super) struct Ledger {
+    pub(super) statistics: Arc<Mutex<Statistics>>,
+    /// Why nothing can be written now, if so. The dispatcher stops handing out URLs while it is set.
+    pub(super) blocked: Arc<tokio::sync::watch::Sender<Option<String>>>,
+    /// Set when the crawl is to end even if the disk stays full.
+    pub(super) give_up: grange_base::Shutdown,
+}
+
+impl Ledger {
+    pub(super) fn statistics(&self) -> MutexGuard<'_, Statistics> {
+        self.statistics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When chunks are closed and files synced without being asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rhythm {
+    pub(super) chunk_size: u64,
+    pub(super) chunk_age: Duration,
+    pub(super) sync_every: Duration,
+}
+
+pub(super) struct Committer {
+    pub(super) recorder: Recorder,
+    pub(super) frontier: Arc<Frontier>,
+    pub(super) ledger: Ledger,
+    pub(super) clock: Clock,
+    pub(super) rhythm: Rhythm,
+    pub(super) inbox: mpsc::Receiver<Message>,
+    /// Deliveries for the chunk after the one being closed.
+    pub(super) held: Vec<Delivery>,
+    pub(super) waiting_for_chunk: Vec<oneshot::Sender<Option<Manifest>>>,
+}
+
+impl Committer {
+    /// Runs until told to finish. Answers the manifest of the last chunk; none if whoever delivers is gone.
+    pub(super) fn run(mut self) -> Result<Option<Manifest>, CommitError> {
+        let mut synced = Instant::now();
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            let Some(first) = self.inbox.blocking_recv() else {
+                // The crawl was dropped without an order: as good as a crash, so leave things to a resume.
+                return Ok(None);
+            };
+            let mut next = Some(first);
+            let mut finish = false;
+            while let Some(message) = next.take() {
+                match message {
+                    Message::Delivery(delivery) if self.must_wait(&delivery) => self.held.push(*delivery),
+                    Message::Delivery(delivery) => batch.push(*delivery),
+                    Message::Line(log, line) => self.recorder.log(log, &line),
+                    Message::Rotate(answer) => self.waiting_for_chunk.push(answer),
+                    Message::Finish => finish = true,
+                }
+                if batch.len() < BATCH && !finish {
+                    next = self.inbox.try_recv().ok();
+                }
+            }
+            if !self.commit(&mut batch)? {
+                return Ok(None);
+            }
+            self.rotate_if_due()?;
+            if synced.elapsed() >= self.rhythm.sync_every {
+                self.sync()?;
+                synced = Instant::now();
+            }
+            if finish {
+                return self.finish().map(Some);
+            }
+        }
+    }
+
+    fn must_wait(&self, delivery: &Delivery) -> bool {
+        delivery.captures.iter().any(|capture| self.recorder.must_wait(capture))
+    }
+
+    /// Writes and commits all of `batch`. False if the crawl gave up on a full disk; the frontier then still
+    /// has those URLs.
+    fn commit(&mut self, batch: &mut Vec<Delivery>) -> Result<bool, CommitError> {
+        let now = self.clock.now();
+        for delivery in batch.iter_mut() {
+            for capture in &mut delivery.captures {
+                while let Err(error) = self.recorder.take(capture, now) {
+                    if !self.wait_for_disk(&error) {
+                        return Ok(false);
+                    }
+                }
+            }
+            for (log, line) in delivery.lines.drain(..) {
+                self.recorder.log(log, &line);
+            }
+        }
+        let mark = loop {
+            match self.recorder.flush() {
+                Ok(mark) => break mark,
+                Err(error) if self.wait_for_disk(&error) => {}
+                Err(_) => return Ok(false),
+            }
+        };
+        self.ledger.blocked.send_if_modified(|blocked| blocked.take().is_some());
+        let mut statistics = self.ledger.statistics();
+        for capture in batch.iter().flat_map(|delivery| &delivery.captures) {
+            statistics.add(&capture.line);
+        }
+        drop(statistics);
+        let finished: Vec<_> = batch.drain(..).map(|delivery| delivery.finished).collect();
+        self.frontier.finish(&finished, &[mark], now)?;
+        Ok(true)
+    }
+
+    /// Waits a moment before writing is tried again. False if the crawl is to end instead.
+    fn wait_for_disk(&mut self, error: &std::io::Error) -> bool {
+        let reason = format!("cannot write the files of the crawl: {error}");
+        let news = self.ledger.blocked.send_if_modified(|blocked| {
+            let news = blocked.is_none();
+            *blocked = Some(reason.clone());
+            news
+        });
+        if news {
+            tracing::error!(%error, "cannot write the files of the crawl; paused until it can be written");
+            let mut line = Vec::new();
+            alert(self.clock.now(), AlertLevel::Severe, "recorder", &reason, &mut line);
+            self.recorder.log("alerts.log", &line);
+        }
+        if self.ledger.give_up.requested() {
+            return false;
+        }
+        std::thread::sleep(RETRY_DISK);
+        !self.ledger.give_up.requested()
+    }
+
+    fn rotate_if_due(&mut self) -> Result<(), CommitError> {
+        let now = self.clock.now();
+        if !self.recorder.is_rotating() {
+            let Rhythm { chunk_size, chunk_age, .. } = self.rhythm;
+            let by_itself = (chunk_size > 0 || !chunk_age.is_zero()) && {
+                let (age, size) = self.recorder.chunk_size(now);
+                (chunk_size > 0 && size >= chunk_size) || (!chunk_age.is_zero() && age >= chunk_age)
+            };
+            if !by_itself && self.waiting_for_chunk.is_empty() {
+                return Ok(());
+            }
+            if !self.recorder.has_written() {
+                self.answer_waiting(None);
+                return Ok(());
+            }
+            let mark = self.recorder.begin_rotation(now)?;
+            self.frontier.finish(&[], &[mark], now)?;
+        }
+        // Everything packed for this chunk must have come in; until then what comes for the next one is held.
+        let Some(manifest) = self.recorder.finish_rotation(now)? else { return Ok(()) };
+        self.frontier.finish(&[], &[self.recorder.mark()], now)?;
+        self.frontier.sync()?;
+        tracing::info!(chunk = manifest.chunk, files = manifest.files.len(), "chunk closed");
+        self.answer_waiting(Some(&manifest));
+        let mut held = std::mem::take(&mut self.held);
+        self.commit(&mut held)?;
+        Ok(())
+    }
+
+    fn answer_waiting(&mut self, manifest: Option<&Manifest>) {
+        for answer in self.waiting_for_chunk.drain(..) {
+            // Whoever asked may have left.
+            let _ = answer.send(manifest.cloned());
+        }
+    }
+
+    fn sync(&mut self) -> Result<(), CommitError> {
+        self.recorder.sync()?;
+        self.frontier.sync()?;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Manifest, CommitError> {
+        let now = self.clock.now();
+        while self.recorder.is_rotating() {
+            // No worker is left, so nothing can be under way for the old chunk.
+            self.rotate_if_due()?;
+        }
+        let manifest = self.recorder.finish(now)?;
+        self.frontier.finish(&[], &[self.recorder.mark()], now)?;
+        self.frontier.sync()?;
+        self.answer_waiting(Some(&manifest));
+        Ok(manifest)
+    }
+}

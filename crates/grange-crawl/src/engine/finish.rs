@@ -1,0 +1,185 @@
+//! The end of a crawl: reports, cookies, and what came of it.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use tokio::sync::watch;
+
+use super::dispatch::End;
+use super::folder::Folder;
+use super::meter::{Phase, Snapshot};
+use super::progress::picture;
+use super::shared::Shared;
+use crate::frontier::{DomainResult, QueueFilter, QueueView};
+use crate::job::StopReason;
+use crate::record::chunk::Manifest;
+use crate::report::{
+    Chain, CrawlSummary, ExitStatus, FrontierSummary, Processor, QueueReport, QueueSample, Work,
+    crawl_report, frontier_nonempty_report, frontier_summary_report, hosts_report, mimetype_report,
+    processors_report, responsecode_report, seeds_report, source_report,
+};
+
+/// How many queues the frontier reports name.
+const QUEUES: usize = 2000;
+
+/// What came of a crawl.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub end: End,
+    pub last: Snapshot,
+    /// How every domain fared, and why it ended.
+    pub domains: Vec<DomainResult>,
+    /// The manifest of the last chunk.
+    pub manifest: Option<Manifest>,
+}
+
+pub(super) fn finish(
+    crawl: &Shared,
+    folder: &Folder,
+    end: End,
+    manifest: Option<Manifest>,
+    snapshots: &watch::Sender<Snapshot>,
+) -> io::Result<Outcome> {
+    let now = crawl.clock.now();
+    // Cookies are a help, not part of the harvest.
+    if let Err(error) = crawl.fetcher.cookies().save(&folder.cookies()) {
+        tracing::warn!(%error, "the cookies of the crawl could not be kept");
+    }
+    let last = picture(crawl, now, Phase::Finished);
+    write_reports(crawl, &folder.reports(), end, &last)?;
+    snapshots.send_replace(last.clone());
+    Ok(Outcome { end, last, domains: crawl.frontier.domains(now), manifest })
+}
+
+/// Writes a report aside and gives it its name.
+fn report(folder: &Path, name: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let aside = folder.join(format!("{name}.tmp"));
+    let mut out = BufWriter::new(File::create(&aside)?);
+    write(&mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    fs::rename(aside, folder.join(name))
+}
+
+fn write_reports(crawl: &Shared, folder: &Path, end: End, last: &Snapshot) -> io::Result<()> {
+    let now = crawl.clock.now();
+    let statistics = crawl.ledger.statistics();
+    let status = match end {
+        End::Finished => ExitStatus::Finished,
+        End::Stopped => ExitStatus::EndedByOperator,
+        End::Limit(StopReason::TimeLimit) => ExitStatus::TimeLimit,
+        End::Limit(StopReason::ObjectLimit) => ExitStatus::DocumentLimit,
+        End::Limit(_) => ExitStatus::DataLimit,
+    };
+    let elapsed = std::time::Duration::try_from_secs_f64(last.ran_seconds).unwrap_or_default();
+    let summary = CrawlSummary { name: &crawl.job.name, status, elapsed };
+    report(folder, "crawl-report.txt", |out| crawl_report(&summary, &statistics, out))?;
+    let filter = QueueFilter::default();
+    let queues = crawl.frontier.queues(&filter, QUEUES).map_err(io::Error::other)?;
+    let mut remaining: HashMap<&str, u64> = HashMap::new();
+    for queue in &queues {
+        *remaining.entry(queue.name.split(['#', ':']).next().unwrap_or_default()).or_default() +=
+            queue.queued;
+    }
+    let left = |host: &str| remaining.get(host).copied().unwrap_or(0);
+    report(folder, "hosts-report.txt", |out| hosts_report(&statistics, left, out))?;
+    report(folder, "mimetype-report.txt", |out| mimetype_report(&statistics, out))?;
+    report(folder, "responsecode-report.txt", |out| responsecode_report(&statistics, out))?;
+    report(folder, "seeds-report.txt", |out| seeds_report(&statistics, out))?;
+    report(folder, "source-report.txt", |out| source_report(&statistics, out))?;
+    let chains = chains(crawl, last, statistics.totals());
+    report(folder, "processors-report.txt", |out| processors_report(now, &chains, out))?;
+    let rows: Vec<_> = queues.iter().map(|queue| queue_report(queue, now)).collect();
+    report(folder, "frontier-nonempty-report.txt", |out| frontier_nonempty_report(&rows, out))?;
+    let summary = frontier_summary(crawl, last, &rows, now);
+    report(folder, "frontier-summary-report.txt", |out| frontier_summary_report(now, &summary, out))
+}
+
+fn queue_report(queue: &QueueView, now: jiff::Timestamp) -> QueueReport<'_> {
+    QueueReport {
+        name: &queue.name,
+        precedence: 1,
+        items: queue.queued,
+        enqueued: queue.enqueued,
+        wakes_in: queue.wakes.and_then(|time| std::time::Duration::try_from(time.duration_since(now)).ok()),
+        last_dequeued: queue.last_claimed,
+        last_enqueued: None,
+        last_peeked: queue.head.as_deref(),
+        expended: queue.spent,
+        budget: queue.budget,
+        balance: queue.budget,
+        last_cost: 1,
+        errors: queue.errors,
+        succeeded: queue.spent,
+        failed: queue.errors,
+        disregarded: 0,
+        robots: 0,
+        success_bytes: 0,
+        last_success: queue.last_claimed,
+    }
+}
+
+fn frontier_summary<'a>(
+    crawl: &'a Shared,
+    last: &Snapshot,
+    rows: &[QueueReport<'a>],
+    now: jiff::Timestamp,
+) -> FrontierSummary<'a> {
+    let counts = crawl.frontier.counts(now);
+    let mut longest = rows.to_vec();
+    longest.sort_by_key(|row| std::cmp::Reverse(row.items));
+    longest.truncate(20);
+    let none = || QueueSample { queues: Vec::new(), total: 0 };
+    FrontierSummary {
+        job: &crawl.job.name,
+        discovered: last.discovered,
+        queued: last.queued,
+        succeeded: last.succeeded,
+        failed: last.failed,
+        disregarded: last.disregarded,
+        included: last.discovered,
+        pending: last.queued,
+        queues: counts.queues.all,
+        in_process: counts.queues.in_process,
+        ready: counts.queues.ready,
+        snoozed: counts.queues.snoozed,
+        inactive: Vec::new(),
+        retired: counts.queues.retired,
+        last_state: "FINISH",
+        longest: QueueSample { total: rows.len() as u64, queues: longest },
+        in_process_queues: none(),
+        ready_queues: none(),
+        snoozed_queues: none(),
+        inactive_queues: none(),
+        retired_queues: none(),
+    }
+}
+
+/// What each part handled, under the names that readers of Heritrix's report look for.
+fn chains(crawl: &Shared, last: &Snapshot, totals: &crate::report::Totals) -> Vec<Chain> {
+    let handled = |name, function| Processor { name, function, work: Work::Handled { uris: last.finished } };
+    let (plain, packed) = crawl.desk.written();
+    vec![
+        Chain { name: "CandidateChain", processors: vec![handled("scope", "Decide what is in scope")] },
+        Chain {
+            name: "FetchChain",
+            processors: vec![handled("robots", "Heed robots.txt"), handled("fetch", "Fetch over HTTP")],
+        },
+        Chain {
+            name: "DispositionChain",
+            processors: vec![Processor {
+                name: "warcWriter",
+                function: "Write WARC files",
+                work: Work::Written {
+                    uris: totals.succeeded,
+                    revisits: totals.duplicate.urls + totals.not_modified.urls,
+                    content_bytes: totals.bytes(),
+                    record_bytes: plain,
+                    disk_bytes: packed,
+                    compressed: crawl.template.write.compression != crate::record::settings::Packing::None,
+                },
+            }],
+        },
+    ]
+}

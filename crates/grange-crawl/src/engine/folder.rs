@@ -1,0 +1,135 @@
+//! The folder of a crawl: what lies where, and that only one process writes into it.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The folder, held while this value lives.
+#[derive(Debug)]
+pub struct Folder {
+    root: PathBuf,
+    /// Locked; the system lets go of it when the process ends, however it ends.
+    _lock: File,
+}
+
+/// Why a folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    #[error("{0} holds a crawl already; go on with it (--resume) or choose another folder")]
+    Used(PathBuf),
+    #[error("{0} holds no crawl to go on with: there is no job.json")]
+    NoCrawl(PathBuf),
+    #[error("another process is crawling into {0}; wait for it or stop it")]
+    Busy(PathBuf),
+    #[error("cannot use {0} as the folder of a crawl")]
+    Io(PathBuf, #[source] io::Error),
+}
+
+impl Folder {
+    /// Makes the folder of a new crawl.
+    pub fn create(root: &Path) -> Result<Folder, FolderError> {
+        if root.join("job.json").exists() {
+            return Err(FolderError::Used(root.to_owned()));
+        }
+        Folder::lock(root)
+    }
+
+    /// Opens the folder of a crawl that was begun.
+    pub fn open(root: &Path) -> Result<Folder, FolderError> {
+        if !root.join("job.json").exists() {
+            return Err(FolderError::NoCrawl(root.to_owned()));
+        }
+        Folder::lock(root)
+    }
+
+    fn lock(root: &Path) -> Result<Folder, FolderError> {
+        let failed = |error| FolderError::Io(root.to_owned(), error);
+        for name in ["warcs", "logs", "reports", "manifests", "state"] {
+            fs::create_dir_all(root.join(name)).map_err(failed)?;
+        }
+        let lock = File::create(root.join("state/lock")).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Folder { root: root.to_owned(), _lock: lock }),
+            Err(fs::TryLockError::WouldBlock) => Err(FolderError::Busy(root.to_owned())),
+            Err(fs::TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// WARC files.
+    pub fn warcs(&self) -> PathBuf {
+        self.root.join("warcs")
+    }
+
+    pub fn logs(&self) -> PathBuf {
+        self.root.join("logs")
+    }
+
+    pub fn reports(&self) -> PathBuf {
+        self.root.join("reports")
+    }
+
+    /// What each chunk holds.
+    pub fn manifests(&self) -> PathBuf {
+        self.root.join("manifests")
+    }
+
+    /// The frontier.
+    pub fn frontier(&self) -> PathBuf {
+        self.root.join("state/frontier")
+    }
+
+    /// Bodies too large for memory, while they are being worked on.
+    pub fn scratch(&self) -> PathBuf {
+        self.root.join("state/scratch")
+    }
+
+    pub fn cookies(&self) -> PathBuf {
+        self.root.join("state/cookies.txt")
+    }
+
+    /// Where a running crawl takes orders.
+    pub fn socket(&self) -> PathBuf {
+        self.root.join("state/control.sock")
+    }
+
+    /// Keeps the job, so that the crawl can go on without being told again.
+    pub fn save_job(&self, job: &impl Serialize) -> io::Result<()> {
+        let aside = self.root.join("job.json.tmp");
+        let mut file = File::create(&aside)?;
+        serde_json::to_writer_pretty(&mut file, job)?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        fs::rename(aside, self.root.join("job.json"))?;
+        File::open(&self.root)?.sync_all()
+    }
+
+    pub fn load_job<T: DeserializeOwned>(&self) -> io::Result<T> {
+        serde_json::from_slice(&fs::read(self.root.join("job.json"))?).map_err(io::Error::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_used_by_one_crawl_at_a_time() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("crawl");
+        assert!(matches!(Folder::open(&root), Err(FolderError::NoCrawl(_))));
+        let folder = Folder::create(&root).unwrap();
+        folder.save_job(&vec!["http://e.org/"]).unwrap();
+        assert!(matches!(Folder::create(&root), Err(FolderError::Used(_))));
+        assert!(matches!(Folder::open(&root), Err(FolderError::Busy(_))));
+        drop(folder);
+        let folder = Folder::open(&root).unwrap();
+        assert_eq!(folder.load_job::<Vec<String>>().unwrap(), ["http://e.org/"]);
+    }
+}

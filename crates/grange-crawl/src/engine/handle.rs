@@ -1,0 +1,197 @@
+//! The reins of a running crawl.
+
+use std::sync::Arc;
+
+use regex::Regex;
+use serde_json::{Value, json};
+use tokio::sync::{oneshot, watch};
+use url::Url;
+
+use super::commit::Message;
+use super::meter::Snapshot;
+use super::order::{Order, OrderError};
+use super::shared::{Shared, Wish};
+use crate::candidate::Candidate;
+use crate::frontier::QueueFilter;
+use crate::record::chunk::Manifest;
+use crate::scope::check_pattern;
+
+/// The most queues or URLs listed in one answer.
+const LISTED_MAX: usize = 1000;
+
+/// The reins of a running crawl. Cheap to clone; everybody who holds one can give orders.
+#[derive(Clone)]
+pub struct Handle {
+    pub(super) crawl: Arc<Shared>,
+    pub(super) snapshots: watch::Receiver<Snapshot>,
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").field("job", &self.crawl.job.name).finish_non_exhaustive()
+    }
+}
+
+impl Handle {
+    /// How the crawl goes, renewed every second.
+    pub fn snapshot(&self) -> Snapshot {
+        self.snapshots.borrow().clone()
+    }
+
+    /// Pictures as they are made.
+    pub fn watch(&self) -> watch::Receiver<Snapshot> {
+        self.snapshots.clone()
+    }
+
+    pub fn pause(&self) {
+        self.wish(Wish::Pause);
+    }
+
+    pub fn resume(&self) {
+        self.wish(Wish::Run);
+    }
+
+    /// Ends the crawl in order. There is no way back but a new start with the same folder.
+    pub fn stop(&self) {
+        self.wish(Wish::Stop);
+    }
+
+    fn wish(&self, wish: Wish) {
+        let crawl = &self.crawl;
+        let changed = crawl.wish.send_if_modified(|now| {
+            let change = *now != wish && *now != Wish::Stop;
+            if change {
+                *now = wish;
+            }
+            change
+        });
+        if changed {
+            match wish {
+                Wish::Pause => crawl.frontier.set_running(false, crawl.clock.now()),
+                Wish::Run => crawl.frontier.set_running(true, crawl.clock.now()),
+                Wish::Stop => {}
+            }
+        }
+    }
+
+    /// Closes the chunk being written. None if nothing was written since the last one.
+    pub async fn rotate(&self) -> Result<Option<Manifest>, OrderError> {
+        let (answer, manifest) = oneshot::channel();
+        let sent = self.crawl.outbox.send(Message::Rotate(answer)).await;
+        sent.map_err(|_| OrderError::Ended)?;
+        manifest.await.map_err(|_| OrderError::Ended)
+    }
+
+    /// Carries out an order of `who`. Changes are written to control.log.
+    pub async fn order(&self, who: &str, order: Order) -> Result<Value, OrderError> {
+        let crawl = &self.crawl;
+        let change = order.is_change();
+        let text = serde_json::to_string(&order).unwrap_or_default();
+        let result = self.carry_out(order).await;
+        if change {
+            let outcome = match &result {
+                Ok(answer) => format!("done {answer}"),
+                Err(error) => format!("refused {error}"),
+            };
+            let line = json!({
+                "time": crawl.clock.now().to_string(),
+                "who": who,
+                "order": serde_json::from_str::<Value>(&text).unwrap_or_default(),
+                "outcome": outcome,
+            });
+            let line = format!("{line}\n").into_bytes();
+            let _ = crawl.outbox.send(Message::Line("control.log", line)).await;
+        }
+        result
+    }
+
+    async fn carry_out(&self, order: Order) -> Result<Value, OrderError> {
+        let crawl = &self.crawl;
+        let now = crawl.clock.now();
+        let failed = |error: crate::frontier::FrontierError| OrderError::Failed(error.to_string());
+        Ok(match order {
+            Order::Status => serde_json::to_value(self.snapshot()).unwrap_or_default(),
+            Order::Pause => {
+                self.pause();
+                json!({})
+            }
+            Order::Resume => {
+                self.resume();
+                json!({})
+            }
+            Order::Stop => {
+                self.stop();
+                json!({})
+            }
+            Order::Rotate => serde_json::to_value(self.rotate().await?).unwrap_or_default(),
+            Order::AddSeeds { urls } => {
+                let candidates = seeds(&urls)?;
+                let scope = crawl.scope.add_seeds(&urls);
+                scope.map_err(|error| OrderError::Bad(error.to_string()))?;
+                let added = crawl.frontier.add(&candidates, now).map_err(failed)?;
+                let mut statistics = crawl.ledger.statistics();
+                for url in &urls {
+                    statistics.add_seed(url);
+                }
+                json!({"queued": added.queued, "seen_before": added.seen_before})
+            }
+            Order::Reject { regex } => {
+                let pattern = whole(&regex)?;
+                let scope = crawl.scope.add_reject_regex(&regex);
+                scope.map_err(|error| OrderError::Bad(error.to_string()))?;
+                let dropped = crawl.frontier.reject(None, &|url| pattern.is_match(url), now);
+                json!({"dropped": dropped.map_err(failed)?})
+            }
+            Order::Delete { regex } => {
+                let pattern = whole(&regex)?;
+                let dropped = crawl.frontier.reject(None, &|url| pattern.is_match(url), now);
+                json!({"dropped": dropped.map_err(failed)?})
+            }
+            Order::DeleteQueue { queue } => {
+                json!({"dropped": crawl.frontier.delete(&queue, now).map_err(failed)?})
+            }
+            Order::SetLimits { domain, limits } => {
+                crawl.set_limits(domain, limits);
+                json!({})
+            }
+            Order::SetPace { factor } => {
+                if !factor.is_finite() || factor < 0.0 {
+                    return Err(OrderError::Bad(format!("{factor} is no factor; write 0 or more")));
+                }
+                crawl.frontier.set_pace_factor(factor);
+                json!({})
+            }
+            Order::Queues { after, limit } => {
+                let filter = QueueFilter { after, ..QueueFilter::default() };
+                let queues = crawl.frontier.queues(&filter, limit.min(LISTED_MAX)).map_err(failed)?;
+                serde_json::to_value(queues).unwrap_or_default()
+            }
+            Order::Peek { queue, limit } => {
+                let peeked = crawl.frontier.peek(&queue, limit.min(LISTED_MAX), None).map_err(failed)?;
+                let rows = peeked.into_iter().map(|row| {
+                    json!({
+                        "url": row.url,
+                        "via": row.via,
+                        "hops": row.hops.to_string(),
+                        "tries": row.tries,
+                    })
+                });
+                rows.collect()
+            }
+        })
+    }
+}
+
+fn seeds(urls: &[String]) -> Result<Vec<Candidate>, OrderError> {
+    let parse = |url: &String| match Url::parse(url) {
+        Ok(url) if url.has_host() => Ok(Candidate::seed(url)),
+        _ => Err(OrderError::Bad(format!("{url:?} is not a URL with a host; write http://example.org/"))),
+    };
+    urls.iter().map(parse).collect()
+}
+
+/// A pattern that must match the whole URL, as reject patterns do.
+fn whole(pattern: &str) -> Result<Regex, OrderError> {
+    check_pattern(pattern).map_err(|error| OrderError::Bad(error.to_string()))?;
+    Regex::new(&format!("^(?:{pattern})$")).map_err(|error| OrderError::Bad(error.to_string()))
+}

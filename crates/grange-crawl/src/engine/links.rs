@@ -1,0 +1,117 @@
+//! From an answer to the URLs that come next.
+
+use std::sync::Arc;
+
+use super::shared::{Shared, VisitError};
+use crate::candidate::Candidate;
+use crate::extract::{self, Body, Document, Format, Role};
+use crate::fetch::Fetched;
+use crate::hops::Hop;
+use crate::link::Link;
+use crate::scope::{RepeatedContent, Scratch};
+
+/// How much of an answer extractors are given; each format has a smaller limit of its own.
+const MAX_DOCUMENT_BYTES: u64 = 256 << 20;
+
+/// What was found in an answer.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) links: Vec<Link>,
+    pub(super) charset: Option<&'static str>,
+    pub(super) annotations: Vec<String>,
+    /// The answer set a cookie.
+    pub(super) sets_cookie: bool,
+}
+
+/// Looks for links. An answer that says nothing new (304), or none, has no links.
+pub(super) fn find(
+    crawl: &Shared,
+    candidate: &Candidate,
+    fetched: &mut Fetched,
+    role: Role,
+) -> Result<Found, VisitError> {
+    if fetched.status.http().is_none_or(|status| status == 304) {
+        return Ok(Found::default());
+    }
+    let Some(http) = fetched.http.take() else { return Ok(Found::default()) };
+    let settings = &crawl.template.extract;
+    let content_type = http.get("Content-Type").map(|value| String::from_utf8_lossy(value).into_owned());
+    let headers: Vec<(&[u8], &[u8])> = http.iter().collect();
+    let in_memory = fetched.response.bytes().is_some();
+    let extraction = {
+        let document = |body| Document {
+            url: &candidate.url,
+            content_type: content_type.as_deref(),
+            headers: &headers,
+            role,
+            body,
+        };
+        if in_memory {
+            let bytes = fetched.content_bytes(MAX_DOCUMENT_BYTES)?;
+            extract::extract(document(Body::Bytes(&bytes)), settings)
+        } else {
+            let mut content = fetched.content(MAX_DOCUMENT_BYTES)?;
+            tokio::task::block_in_place(|| extract::extract(document(Body::Read(&mut content)), settings))
+        }
+    };
+    drop(headers);
+    let sets_cookie = http.get("Set-Cookie").is_some();
+    fetched.http = Some(http);
+    let mut found = Found {
+        links: extraction.links,
+        charset: extraction.charset,
+        annotations: extraction.annotations,
+        sets_cookie,
+    };
+    if extraction.format == Format::Html
+        && fetched.status.0 == 200
+        && crawl.is_repetition(&candidate.url, fetched.payload_digest.as_bytes())
+    {
+        // Parts of the page may be new even where its links are not.
+        found.links.retain(|link| link.hop != Hop::Link);
+        found.annotations.push(RepeatedContent::ANNOTATION.to_owned());
+    }
+    Ok(found)
+}
+
+/// Those of the links that are in scope, as candidates. Why the others are not goes to scope.log.
+pub(super) fn choose(
+    crawl: &Shared,
+    from: &Candidate,
+    found: Found,
+    lines: &mut Vec<(&'static str, Vec<u8>)>,
+) -> Vec<Candidate> {
+    let via: Arc<str> = Arc::from(from.url.as_str());
+    let mut chosen = Vec::with_capacity(found.links.len().min(64));
+    let mut rejected = Vec::new();
+    let mut scratch = Scratch::default();
+    let mut scope = crawl.scope.current();
+    for link in found.links {
+        let redirect = link.hop == Hop::Redirect;
+        let mut candidate = from.next(link, &via);
+        if redirect {
+            if follows_seed(&candidate, crawl.template.engine.seed_redirects) {
+                crawl.follow_seed(&scope, &from.url, &candidate.url);
+                scope = crawl.scope.current();
+            }
+            // A page that gives a cookie and sends us to itself wants it back. Once.
+            candidate.force =
+                found.sets_cookie && candidate.url == from.url && from.hops.last() != Some(Hop::Redirect);
+        }
+        let decision = scope.decide(&candidate, &mut scratch);
+        if decision.accept {
+            chosen.push(candidate);
+        } else {
+            crawl.note_rejected(&scope, decision, &candidate, &mut rejected);
+        }
+    }
+    if !rejected.is_empty() {
+        lines.push(("scope.log", rejected));
+    }
+    chosen
+}
+
+/// Whether only redirects lie between a seed and this.
+fn follows_seed(candidate: &Candidate, most: u8) -> bool {
+    candidate.hops.count() <= u32::from(most) && candidate.hops.back().all(|hop| hop == Hop::Redirect)
+}

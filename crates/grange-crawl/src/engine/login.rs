@@ -1,0 +1,163 @@
+//! Log-ins: which credential is for which URL, and when it is used.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::OnceCell;
+use url::{Position, Url};
+use urlkey::{Suffixes, registrable_domain};
+
+use super::shared::VisitError;
+use super::visit::Way;
+use super::{links, pack};
+use crate::candidate::Candidate;
+use crate::extract::Role;
+use crate::fetch::auth::{Challenge, Credentials, Session, challenges, strongest};
+use crate::fetch::login::FormLogin;
+use crate::fetch::{Fetched, Request};
+use crate::frontier::Claim;
+use crate::hops::Hop;
+use crate::job::{Credential, CredentialKind};
+use crate::log::{AlertLevel, Annotations, alert};
+use crate::record::capture::Form;
+
+/// The log-ins of a crawl.
+#[derive(Debug, Default)]
+pub(super) struct Logins {
+    http: Vec<(String, Option<String>, Credentials)>,
+    /// Each is sent once, by whoever comes first; the others wait.
+    forms: Vec<(String, FormLogin, OnceCell<()>)>,
+    /// What servers asked for before, by scheme, host and port: the next request need not be refused first.
+    sessions: Mutex<HashMap<String, Session>>,
+}
+
+impl Logins {
+    pub(super) fn new(credentials: &[Credential]) -> Logins {
+        let mut logins = Logins::default();
+        for Credential { domain, kind } in credentials.iter().cloned() {
+            match kind {
+                CredentialKind::Http { realm, user, password } => {
+                    logins.http.push((domain, realm, Credentials { user, password }));
+                }
+                CredentialKind::Form(form) => logins.forms.push((domain, form, OnceCell::new())),
+            }
+        }
+        logins
+    }
+
+    /// The value of `Authorization` for a URL of a server that asked before.
+    fn known(&self, url: &Url) -> Option<String> {
+        if self.http.is_empty() {
+            return None;
+        }
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions
+            .get_mut(super::hosts::authority(url))
+            .map(|session| session.authorization("GET", target(url)))
+    }
+
+    /// The answer to a refusal, if there is a credential for it.
+    fn answer(&self, url: &Url, refused: &Fetched) -> Option<String> {
+        let challenge = strongest(&challenges(refused.http.as_ref()?.all("WWW-Authenticate")))?.clone();
+        let realm = match &challenge {
+            Challenge::Basic { realm } => realm.clone(),
+            Challenge::Digest(digest) => digest.realm.clone(),
+        };
+        let fits = |(domain, wanted, _): &&(String, Option<String>, Credentials)| {
+            is_of(url, domain) && wanted.as_ref().is_none_or(|wanted| *wanted == realm)
+        };
+        let (_, _, credentials) = self.http.iter().find(fits)?;
+        let mut session = Session::new(challenge, credentials.clone());
+        let value = session.authorization("GET", target(url));
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.insert(super::hosts::authority(url).to_owned(), session);
+        Some(value)
+    }
+}
+
+impl Way<'_> {
+    /// Fetches, logging in where that is asked for and we can.
+    pub(super) async fn fetch_with_login(
+        &mut self,
+        claim: &Claim,
+        mut request: Request,
+    ) -> Result<Fetched, VisitError> {
+        let crawl = self.crawl;
+        for (domain, form, done) in &crawl.logins.forms {
+            if is_of(&request.url, domain) && !done.initialized() {
+                done.get_or_try_init(|| self.send_form(claim, form)).await?;
+            }
+        }
+        request.authorization = crawl.logins.known(&request.url);
+        let fetched = crawl.fetcher.fetch(&request).await?;
+        if fetched.status.0 != 401 {
+            return Ok(fetched);
+        }
+        let Some(authorization) = crawl.logins.answer(&request.url, &fetched) else { return Ok(fetched) };
+        if request.authorization.as_ref() == Some(&authorization) {
+            return Ok(fetched);
+        }
+        // The refusal is a capture too: it is what everybody else sees.
+        self.keep(&claim.candidate, fetched)?;
+        request.authorization = Some(authorization);
+        Ok(crawl.fetcher.fetch(&request).await?)
+    }
+
+    async fn send_form(&mut self, claim: &Claim, form: &FormLogin) -> Result<(), VisitError> {
+        let crawl = self.crawl;
+        let request = match form.request() {
+            Ok(request) => request,
+            Err(error) => {
+                self.alert(&format!("cannot log in: {error}"));
+                return Ok(());
+            }
+        };
+        let candidate = Candidate {
+            url: request.url.clone(),
+            via: Some(Arc::from(claim.candidate.url.as_str())),
+            hops: claim.candidate.hops.and(Hop::Submit),
+            source: claim.candidate.source.clone(),
+            force: true,
+        };
+        let mut fetched = crawl.fetcher.fetch(&request).await?;
+        if let Err(why) = form.verdict(&mut fetched) {
+            self.alert(&format!("logging in at {} failed: {why}", form.login_url));
+        }
+        // The request holds the password and is not for the archive.
+        fetched.request.clear();
+        self.keep(&candidate, fetched)
+    }
+
+    fn alert(&mut self, text: &str) {
+        let mut line = Vec::new();
+        alert(self.crawl.clock.now(), AlertLevel::Warning, "login", text, &mut line);
+        self.lines.push(("alerts.log", line));
+    }
+
+    /// Keeps an answer on the way to the one that was asked for.
+    fn keep(&mut self, candidate: &Candidate, mut fetched: Fetched) -> Result<(), VisitError> {
+        let found = links::find(self.crawl, candidate, &mut fetched, Role::Any)?;
+        let url = candidate.url.to_string();
+        let ready = pack::pack(
+            self.crawl,
+            self.worker,
+            candidate,
+            &url,
+            fetched,
+            Form::Response,
+            Annotations::new(),
+            &found,
+        )?;
+        self.captures.push(ready);
+        Ok(())
+    }
+}
+
+fn target(url: &Url) -> &str {
+    &url[Position::BeforePath..Position::AfterQuery]
+}
+
+/// Whether a URL belongs to a registrable domain.
+fn is_of(url: &Url, domain: &str) -> bool {
+    url.host_str().is_some_and(|host| registrable_domain(host, Suffixes::All).unwrap_or(host) == domain)
+}

@@ -1,0 +1,147 @@
+//! A crawl from its first seed to its last report.
+//!
+//! ```text
+//! frontier ──claim──▶ workers (visit: robots, fetch, links, pack) ──delivery──▶ committer ──finish──▶ frontier
+//!                                                                     │ WARC files, logs
+//! ```
+//! [`dispatch`] hands URLs out, [`visit`] works on one, [`commit`] writes; [`Handle`] takes orders meanwhile.
+
+mod commit;
+mod dispatch;
+mod finish;
+mod folder;
+mod gate;
+mod handle;
+mod hosts;
+mod links;
+mod login;
+mod meter;
+mod order;
+mod pack;
+mod progress;
+mod settings;
+mod shared;
+mod socket;
+mod start;
+mod visit;
+
+use std::sync::Arc;
+
+use grange_base::Trigger;
+use tokio::sync::{mpsc, watch};
+
+pub use commit::CommitError;
+pub use dispatch::End;
+pub use finish::Outcome;
+pub use folder::{Folder, FolderError};
+pub use handle::Handle;
+pub use meter::{HostRow, Phase, Snapshot};
+pub use order::{Order, OrderError, Request};
+pub use settings::Settings;
+pub use shared::VisitError;
+pub use socket::{AskError, ask};
+pub use start::StartError;
+
+use crate::record::chunk::Manifest;
+use commit::{Committer, Message};
+use shared::{Shared, Wish};
+
+/// A crawl that is ready to run.
+pub struct Crawl {
+    shared: Arc<Shared>,
+    folder: Folder,
+    committer: Committer,
+    give_up: Trigger,
+    snapshots: watch::Sender<Snapshot>,
+}
+
+impl std::fmt::Debug for Crawl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Crawl").field("folder", &self.folder.root()).finish_non_exhaustive()
+    }
+}
+
+/// Why a crawl did not come to its end. Its folder can be resumed.
+#[derive(Debug, thiserror::Error)]
+pub enum CrawlError {
+    #[error(transparent)]
+    Visit(#[from] VisitError),
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    #[error("cannot write the reports into {0}; free some space, then resume")]
+    Reports(std::path::PathBuf, #[source] std::io::Error),
+    #[error("cannot listen for orders in {0}")]
+    Socket(std::path::PathBuf, #[source] std::io::Error),
+}
+
+impl Crawl {
+    /// The reins.
+    pub fn handle(&self) -> Handle {
+        Handle { crawl: Arc::clone(&self.shared), snapshots: self.snapshots.subscribe() }
+    }
+
+    /// Runs to the end: nothing left, a limit, or an order. Must be called in a multi-threaded runtime.
+    pub async fn run(self) -> Result<Outcome, CrawlError> {
+        let Crawl { shared, folder, committer, give_up, snapshots } = self;
+        let handle = Handle { crawl: Arc::clone(&shared), snapshots: snapshots.subscribe() };
+        let socket = socket::Socket::open(&folder.socket(), handle)
+            .map_err(|error| CrawlError::Socket(folder.root().to_owned(), error))?;
+        let outbox = shared.outbox.clone();
+        let mut writing = tokio::task::spawn_blocking(move || committer.run());
+        let progress = tokio::spawn(progress::watch(Arc::clone(&shared), folder.warcs(), snapshots.clone()));
+        let ended = tokio::select! {
+            ended = dispatch::dispatch(&shared) => ended.map_err(CrawlError::from),
+            // It ends before it is told to only if it cannot write.
+            written = &mut writing => {
+                progress.abort();
+                return Err(match joined(written) {
+                    Err(error) => error.into(),
+                    Ok(_) => CommitError::Io(std::io::Error::other("the committer stopped")).into(),
+                });
+            }
+        };
+        drop(socket);
+        progress.abort();
+        let end = match ended {
+            Ok(end) => end,
+            Err(error) => {
+                // What was delivered is still committed; the chunk stays open for a resume.
+                give_up.pull();
+                drop(outbox);
+                return Err(error);
+            }
+        };
+        progress::last(&shared, &snapshots, end).await;
+        if end == End::Stopped {
+            give_up.pull();
+        }
+        // Nobody else holds the receiving end up: the committer is there until it has read this.
+        let _ = outbox.send(Message::Finish).await;
+        let manifest = joined(writing.await)?;
+        finish::finish(&shared, &folder, end, manifest, &snapshots)
+            .map_err(|error| CrawlError::Reports(folder.reports(), error))
+    }
+}
+
+type Written = Result<Option<Manifest>, CommitError>;
+
+fn joined(written: Result<Written, tokio::task::JoinError>) -> Written {
+    match written {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Ok(None),
+        },
+    }
+}
+
+/// How many deliveries may wait for the committer. Each holds a packed capture; workers wait when it is full.
+const OUTBOX: usize = 256;
+
+fn channel() -> (mpsc::Sender<Message>, mpsc::Receiver<Message>) {
+    mpsc::channel(OUTBOX)
+}
+
+fn wishes() -> watch::Sender<Wish> {
+    watch::Sender::new(Wish::Run)
+}

@@ -1,0 +1,107 @@
+//! What can be asked of a running crawl, and what it answers. The same words go over the control socket.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::Limits;
+
+/// An order to a running crawl.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Order {
+    /// Tell how it goes.
+    Status,
+    /// Fetch nothing new. What is under way ends.
+    Pause,
+    Resume,
+    /// End the crawl in order: what is queued stays unfinished.
+    Stop,
+    /// Close the chunk being written and begin another.
+    Rotate,
+    /// Start from more URLs.
+    AddSeeds {
+        urls: Vec<String>,
+    },
+    /// Take no URL that matches any more, and drop those that wait.
+    Reject {
+        regex: String,
+    },
+    /// Change the limits of the whole crawl, or of one domain.
+    SetLimits {
+        #[serde(default)]
+        domain: Option<String>,
+        limits: Limits,
+    },
+    /// Multiply all waiting times: 2 is half as fast, 0.5 twice as fast.
+    SetPace {
+        factor: f64,
+    },
+    /// List queues, after the one with this cursor.
+    Queues {
+        #[serde(default)]
+        after: Option<u32>,
+        limit: usize,
+    },
+    /// Show what waits in a queue.
+    Peek {
+        queue: String,
+        limit: usize,
+    },
+    /// Drop what waits in a queue.
+    DeleteQueue {
+        queue: String,
+    },
+    /// Drop what waits and matches, without rejecting it for ever.
+    Delete {
+        regex: String,
+    },
+}
+
+impl Order {
+    /// Whether it changes anything; such orders are written to control.log.
+    pub fn is_change(&self) -> bool {
+        !matches!(self, Order::Status | Order::Queues { .. } | Order::Peek { .. })
+    }
+}
+
+/// An order with the name of who gives it, as it goes over the socket: one line of JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    pub who: String,
+    pub order: Order,
+}
+
+/// Why an order was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OrderError {
+    #[error("{0}")]
+    Bad(String),
+    #[error("the crawl has ended")]
+    Ended,
+    #[error("the crawl could not do it: {0}")]
+    Failed(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_one_line_of_json() {
+        for (text, order) in [
+            (r#"{"do":"pause"}"#, Order::Pause),
+            (
+                r#"{"do":"add-seeds","urls":["http://e.org/"]}"#,
+                Order::AddSeeds { urls: vec!["http://e.org/".into()] },
+            ),
+            (
+                r#"{"do":"set-limits","domain":null,"limits":{"max_objects":5,"max_bytes":-1,"max_seconds":-1}}"#,
+                Order::SetLimits { domain: None, limits: Limits { max_objects: 5, ..Limits::default() } },
+            ),
+            (r#"{"do":"queues","after":null,"limit":10}"#, Order::Queues { after: None, limit: 10 }),
+        ] {
+            assert_eq!(serde_json::from_str::<Order>(text).unwrap(), order);
+            assert_eq!(serde_json::to_string(&order).unwrap(), text);
+        }
+        assert!(serde_json::from_str::<Order>(r#"{"do":"explode"}"#).is_err());
+    }
+}

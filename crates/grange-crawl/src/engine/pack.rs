@@ -1,0 +1,162 @@
+//! From an answer to records and a log line.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+
+use warc::Date;
+use warc::write::{Compression, NewRecord, Press};
+
+use super::links::Found;
+use super::shared::{Shared, VisitError};
+use crate::candidate::Candidate;
+use crate::fetch::{DnsAnswer, Fetched};
+use crate::hops::Hop;
+use crate::log::{Annotations, CrawlLine, Extra, Fetched as FetchTime, Original as LoggedOriginal};
+use crate::record::capture::{Capture, Form, Packed};
+use crate::record::files::Lane;
+use crate::record::oracle::History;
+use crate::record::parcel::Parcel;
+use crate::record::recorder::Ready;
+
+thread_local! {
+    /// A press is large (a compressor's tables) and made once per thread.
+    static PRESS: RefCell<Option<(Compression, Press)>> = const { RefCell::new(None) };
+}
+
+fn with_press<T>(
+    compression: Compression,
+    work: impl FnOnce(&mut Press) -> std::io::Result<T>,
+) -> std::io::Result<T> {
+    PRESS.with_borrow_mut(|held| match held {
+        Some((of, press)) if *of == compression => work(press),
+        _ => work(&mut held.insert((compression, Press::new(compression)?)).1),
+    })
+}
+
+/// How an answer is to be written.
+pub(super) fn form(
+    crawl: &Shared,
+    url: &str,
+    fetched: &Fetched,
+    history: Option<History>,
+    annotations: &mut Annotations,
+) -> Form {
+    if fetched.status.0 == 304
+        && let Some(history) = history
+    {
+        annotations.not_modified();
+        return Form::NotModified(history);
+    }
+    if fetched.status.http().is_none() || fetched.truncated.is_some() {
+        return Form::Response;
+    }
+    let mime = fetched.mime().unwrap_or_default();
+    let size = fetched.payload_length;
+    let found = crawl.dedup.find(&*crawl.oracle, url, &mime, &fetched.payload_digest, size);
+    match found {
+        None => Form::Response,
+        Some(original) => {
+            let timestamp = original.date.strftime("%Y%m%d%H%M%S").to_string();
+            annotations.duplicate(Some(LoggedOriginal {
+                file: &original.file,
+                offset: original.offset,
+                timestamp: &timestamp,
+            }));
+            Form::Identical(original)
+        }
+    }
+}
+
+/// Packs an answer and makes its log line.
+#[expect(clippy::too_many_arguments, reason = "all that is known of one answer, from different hands")]
+pub(super) fn pack(
+    crawl: &Shared,
+    worker: u32,
+    candidate: &Candidate,
+    url: &str,
+    mut fetched: Fetched,
+    form: Form,
+    mut annotations: Annotations,
+    found: &Found,
+) -> Result<Ready, VisitError> {
+    for word in fetched.annotations() {
+        annotations.add(word);
+    }
+    let mut notes = Vec::new();
+    if let Some(tls) = &fetched.tls {
+        notes.push(("tls", tls.to_string()));
+    }
+    let mut line = CrawlLine {
+        logged: fetched.started,
+        status: fetched.status,
+        size: Some(fetched.payload_length).filter(|_| fetched.status.is_success()),
+        url: Cow::Owned(url.to_owned()),
+        hops: Cow::Owned(candidate.hops.clone()),
+        via: candidate.via.as_deref().map(|via| Cow::Owned(via.to_owned())),
+        mime: fetched.mime().map_or(Cow::Borrowed("unknown"), Cow::Owned),
+        worker,
+        fetched: Some(FetchTime { began: fetched.started, millis: fetched.duration.as_millis() as u64 }),
+        digest: fetched.status.is_success().then(|| Cow::Owned(fetched.payload_digest.to_string())),
+        source: candidate.source.as_deref().map(|source| Cow::Owned(source.to_owned())),
+        annotations: Cow::Owned(annotations.as_str().to_owned()),
+        extra: None,
+    };
+    if fetched.response.is_empty() {
+        return Ok(Ready { records: None, line });
+    }
+    line.extra = Some(Extra { content_size: Some(fetched.wire_length), ..Extra::default() });
+    let now = crawl.clock.now();
+    let viral = matches!(form, Form::Viral(_));
+    let ticket = if viral { crawl.desk.ticket_for(Lane::Viral, now)? } else { crawl.desk.ticket(now)? };
+    let mut parcel = Parcel::new(&crawl.scratch, ticket.warcinfo);
+    let large = fetched.response.bytes().is_none();
+    let mut capture = Capture {
+        candidate,
+        url,
+        fetched: &mut fetched,
+        form,
+        outlinks: &found.links,
+        charset: found.charset,
+        notes,
+    };
+    let write = &crawl.template.write;
+    let mut work = || with_press(write.packing(), |press| capture.pack(write, press, &mut parcel));
+    let packed = if large { tokio::task::block_in_place(work)? } else { work()? };
+    Ok(Ready { records: packed.map(|packed| (ticket, parcel, packed)), line })
+}
+
+/// The record of a name that was looked up.
+pub(super) fn name(
+    crawl: &Shared,
+    worker: u32,
+    candidate: &Candidate,
+    answer: &DnsAnswer,
+) -> Result<Ready, VisitError> {
+    let url = format!("dns:{}", answer.host);
+    let text = answer.text();
+    let now = crawl.clock.now();
+    let ticket = crawl.desk.ticket(now)?;
+    let mut parcel = Parcel::new(&crawl.scratch, ticket.warcinfo);
+    let mut record = NewRecord::new(warc::RecordType::Response, Date::from(answer.asked))
+        .target_uri(&url)
+        .content_type("text/dns")
+        .block(text.as_bytes());
+    let written = with_press(crawl.template.write.packing(), |press| parcel.add(press, &mut record))?;
+    let line = CrawlLine {
+        logged: now,
+        status: answer.status(),
+        size: Some(text.len() as u64),
+        url: Cow::Owned(url),
+        hops: Cow::Owned(candidate.hops.and(Hop::Prerequisite)),
+        via: Some(Cow::Owned(candidate.url.to_string())),
+        mime: Cow::Borrowed("text/dns"),
+        worker,
+        fetched: Some(FetchTime { began: answer.asked, millis: answer.duration.as_millis() as u64 }),
+        digest: written.payload_digest.map(|digest| Cow::Owned(digest.to_string())),
+        source: candidate.source.as_deref().map(|source| Cow::Owned(source.to_owned())),
+        annotations: Cow::Borrowed(""),
+        extra: Some(Extra { content_size: Some(text.len() as u64), ..Extra::default() }),
+    };
+    let packed = Packed { offset: written.offset, id: written.id };
+    Ok(Ready { records: Some((ticket, parcel, packed)), line })
+}

@@ -1,0 +1,32 @@
+//! How the engine itself runs.
+
+use grange_base::{Period, Size};
+use serde::{Deserialize, Serialize};
+
+/// The `[engine]` part of a template.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// How many URLs are worked on at the same time, over all hosts. Each may hold a connection and a body.
+    pub workers: u32,
+    /// The crawl pauses when less space than this is left for its files, and goes on when there is more again.
+    pub min_free: Size,
+    /// How often a line goes to progress-statistics.log.
+    pub statistics_every: Period,
+    /// How long an orderly stop waits for requests under way. What is cut off is fetched again on resume.
+    pub stop_within: Period,
+    /// A redirect from a seed is a seed too, up to this many steps.
+    pub seed_redirects: u8,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            workers: 100,
+            min_free: Size(1_000_000_000),
+            statistics_every: Period::from_secs(20),
+            stop_within: Period::from_secs(30),
+            seed_redirects: 5,
+        }
+    }
+}

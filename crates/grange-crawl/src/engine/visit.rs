@@ -1,0 +1,289 @@
+//! One URL from claim to delivery: what must be known first, the fetch, the links, the records.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use url::{Position, Url};
+
+use super::commit::Delivery;
+use super::hosts::{authority, must_ask};
+use super::shared::{Shared, VisitError};
+use super::{gate, links, pack};
+use crate::candidate::Candidate;
+use crate::extract::Role;
+use crate::fetch::{DnsSource, Fetched, Request, Validators};
+use crate::frontier::{Claim, Finished, Outcome};
+use crate::hops::Hop;
+use crate::log::{Annotations, CrawlLine};
+use crate::politeness::{Visit, retry_after};
+use crate::record::capture::Form;
+use crate::record::oracle::History;
+use crate::record::recorder::Ready;
+use crate::robots::{Answer, Policy, Standing};
+use crate::status::FetchStatus;
+
+/// A robots.txt may lead elsewhere this often (RFC 9309 §2.3.1.2).
+const ROBOTS_REDIRECTS_MAX: usize = 5;
+
+/// Works on one URL. The answer is committed; an error is a fault of our own and ends the crawl.
+pub(super) async fn visit(crawl: &Shared, claim: Claim, worker: u32) -> Result<Delivery, VisitError> {
+    let mut way = Way { crawl, worker, captures: Vec::new(), lines: Vec::new() };
+    let (outcome, discovered) = match claim.candidate.url.scheme() {
+        "http" | "https" if claim.is_prerequisite() => way.robots(&claim).await?,
+        "http" | "https" => way.page(&claim).await?,
+        _ => (way.left_alone(&claim, FetchStatus::ILLEGAL_URI, ""), Vec::new()),
+    };
+    let Way { captures, lines, .. } = way;
+    Ok(Delivery { captures, lines, finished: Finished { claim, outcome, discovered } })
+}
+
+/// What is gathered on the way.
+pub(super) struct Way<'a> {
+    pub(super) crawl: &'a Shared,
+    pub(super) worker: u32,
+    pub(super) captures: Vec<Ready>,
+    pub(super) lines: Vec<(&'static str, Vec<u8>)>,
+}
+
+type Went = (Outcome, Vec<Candidate>);
+
+impl Way<'_> {
+    /// An ordinary URL.
+    async fn page(&mut self, claim: &Claim) -> Result<Went, VisitError> {
+        let crawl = self.crawl;
+        let candidate = &claim.candidate;
+        let now = crawl.clock.now();
+        let authority = authority(&candidate.url);
+        let settings = &crawl.template.robots;
+        let copy = crawl.hosts.robots(&crawl.frontier, authority)?;
+        if must_ask(&copy, now, &settings.cache) {
+            let due = settings.policy != Policy::Ignore || copy.ask_at(&settings.cache) <= now;
+            if due && let Some(robots) = robots_of(candidate) {
+                return Ok((Outcome::Defer { prerequisites: vec![robots] }, Vec::new()));
+            }
+        }
+        let path = &candidate.url[Position::BeforePath..Position::AfterQuery];
+        let mut annotations = Annotations::new();
+        let mut crawl_delay = None;
+        match copy.standing(now, &settings.cache) {
+            Standing::Rules(robots) => {
+                crawl_delay = robots.crawl_delay();
+                let decision = settings.policy.decide(robots.allows(path), &candidate.hops);
+                if !decision.fetch {
+                    return Ok((self.left_alone(claim, FetchStatus::ROBOTS, ""), Vec::new()));
+                }
+                if let Some(word) = decision.annotation {
+                    annotations.add(word);
+                }
+            }
+            Standing::DisallowAll if settings.policy != Policy::Ignore => {
+                return Ok((self.left_alone(claim, FetchStatus::ROBOTS, "robotsUnreachable"), Vec::new()));
+            }
+            Standing::DisallowAll | Standing::Unknown => {}
+        }
+        if settings.policy == Policy::Ignore {
+            crawl_delay = None;
+        }
+        self.look_up(candidate).await?;
+        let history = self.history(candidate.url.as_str());
+        let mut request = Request::get(candidate.url.clone());
+        request.referer = candidate.via.as_deref().map(str::to_owned);
+        request.conditional = history.as_ref().map(validators);
+        let mut fetched = self.fetch_with_login(claim, request).await?;
+        let infected = gate::scan(crawl, &mut fetched, &mut annotations).await?;
+        self.arrived(claim, fetched, history, infected, annotations, crawl_delay)
+    }
+
+    /// A URL whose answer is there.
+    fn arrived(
+        &mut self,
+        claim: &Claim,
+        mut fetched: Fetched,
+        history: Option<History>,
+        infected: Option<String>,
+        mut annotations: Annotations,
+        crawl_delay: Option<Duration>,
+    ) -> Result<Went, VisitError> {
+        let crawl = self.crawl;
+        let mut visit = seen(&fetched, crawl);
+        visit.crawl_delay = crawl_delay;
+        if let Some(after) = crawl.template.frontier.retry(fetched.status, claim.tries) {
+            return Ok((Outcome::Retry { visit, after }, Vec::new()));
+        }
+        annotations.tries(claim.tries + 1);
+        let candidate = &claim.candidate;
+        let form = match infected {
+            Some(found) => Form::Viral(found),
+            None => pack::form(crawl, candidate.url.as_str(), &fetched, history, &mut annotations),
+        };
+        let found = links::find(crawl, candidate, &mut fetched, role(candidate))?;
+        for word in &found.annotations {
+            annotations.add(word);
+        }
+        let ready = pack::pack(
+            crawl,
+            self.worker,
+            candidate,
+            candidate.url.as_str(),
+            fetched,
+            form,
+            annotations,
+            &found,
+        )?;
+        self.captures.push(ready);
+        let discovered = links::choose(crawl, candidate, found, &mut self.lines);
+        Ok((Outcome::Done(visit), discovered))
+    }
+
+    /// The robots.txt of a host, wherever it leads.
+    async fn robots(&mut self, claim: &Claim) -> Result<Went, VisitError> {
+        let crawl = self.crawl;
+        let asked = &claim.candidate;
+        self.look_up(asked).await?;
+        let mut at = asked.clone();
+        let mut discovered = Vec::new();
+        let mut copy = (*crawl.hosts.robots(&crawl.frontier, authority(&asked.url))?).clone();
+        let mut visit = None;
+        for step in 0..=ROBOTS_REDIRECTS_MAX {
+            let mut fetched = crawl.fetcher.fetch(&Request::get(at.url.clone())).await?;
+            visit.get_or_insert_with(|| seen(&fetched, crawl));
+            let status = fetched.status;
+            let elsewhere = redirect(&fetched, &at);
+            let found = links::find(crawl, &at, &mut fetched, Role::Robots)?;
+            let now = crawl.clock.now();
+            let body = fetched.content_bytes(crate::robots::READ_BYTES_MAX as u64 + 1)?;
+            let answer = match (status.http(), &elsewhere) {
+                (Some(_), Some(_)) if step == ROBOTS_REDIRECTS_MAX => Some(Answer::LostInRedirects),
+                (Some(_), Some(_)) => None,
+                (Some(status), None) => Some(Answer::Http { status, body: &body }),
+                (None, _) => Some(Answer::Unreachable),
+            };
+            if let Some(answer) = answer {
+                copy.learn(answer, &crawl.product_token, now);
+            }
+            drop(body);
+            let settled = elsewhere.is_none() || step == ROBOTS_REDIRECTS_MAX;
+            let failed = settled && must_ask(&copy, now, &crawl.template.robots.cache);
+            if !failed || crawl.template.robots.policy == Policy::Ignore {
+                let mut annotations = Annotations::new();
+                annotations.tries(claim.tries + 1);
+                let url = at.url.to_string();
+                let form = pack::form(crawl, &url, &fetched, None, &mut annotations);
+                let ready = pack::pack(crawl, self.worker, &at, &url, fetched, form, annotations, &found)?;
+                self.captures.push(ready);
+            }
+            if settled {
+                discovered = links::choose(crawl, &at, found, &mut self.lines);
+                break;
+            }
+            let Some(next) = elsewhere else { break };
+            at = Candidate { url: next, hops: at.hops.and(Hop::Redirect), ..at };
+        }
+        let now = crawl.clock.now();
+        let settings = &crawl.template.robots;
+        let ask_at = copy.ask_at(&settings.cache);
+        let unknown = must_ask(&copy, now, &settings.cache);
+        crawl.hosts.set_robots(&crawl.frontier, authority(&asked.url), copy)?;
+        let visit = visit.unwrap_or(Visit::new(FetchStatus::NEVER_TRIED, 0, Duration::ZERO));
+        if unknown && settings.policy != Policy::Ignore {
+            let after = Duration::try_from(ask_at.duration_since(now)).unwrap_or_default();
+            return Ok((Outcome::Retry { visit, after }, Vec::new()));
+        }
+        Ok((Outcome::Done(visit), discovered))
+    }
+
+    /// Looks the name of a host up, once, and keeps what the name servers said.
+    async fn look_up(&mut self, candidate: &Candidate) -> Result<(), VisitError> {
+        let crawl = self.crawl;
+        let Some(host) = candidate.url.host_str() else { return Ok(()) };
+        if crawl.hosts.is_found(host) || !crawl.template.fetch.proxy.is_empty() {
+            return Ok(());
+        }
+        let answer = crawl.fetcher.resolve(host).await;
+        if answer.addresses.is_ok() {
+            crawl.hosts.set_found(host);
+            if matches!(answer.source, DnsSource::Servers | DnsSource::System) {
+                self.captures.push(pack::name(crawl, self.worker, candidate, &answer)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn history(&self, url: &str) -> Option<History> {
+        self.crawl.template.dedup.conditional.then(|| self.crawl.oracle.history(url)).flatten()
+    }
+
+    /// Notes a URL that is not fetched.
+    fn left_alone(&mut self, claim: &Claim, status: FetchStatus, why: &str) -> Outcome {
+        let mut annotations = Annotations::new();
+        if !why.is_empty() {
+            annotations.add(why);
+        }
+        let candidate = &claim.candidate;
+        let line = CrawlLine {
+            logged: self.crawl.clock.now(),
+            status,
+            size: None,
+            url: Cow::Owned(candidate.url.to_string()),
+            hops: Cow::Owned(candidate.hops.clone()),
+            via: candidate.via.as_deref().map(|via| Cow::Owned(via.to_owned())),
+            mime: Cow::Borrowed("unknown"),
+            worker: self.worker,
+            fetched: None,
+            digest: None,
+            source: candidate.source.as_deref().map(|source| Cow::Owned(source.to_owned())),
+            annotations: Cow::Owned(annotations.as_str().to_owned()),
+            extra: None,
+        };
+        self.captures.push(Ready { records: None, line });
+        Outcome::Done(Visit::new(status, 0, Duration::ZERO))
+    }
+}
+
+/// What the frontier learns from an answer.
+pub(super) fn seen(fetched: &Fetched, crawl: &Shared) -> Visit {
+    let mut visit = Visit::new(fetched.status, fetched.wire_length, fetched.duration);
+    visit.retry_after = fetched.header("Retry-After").and_then(|text| retry_after(&text, crawl.clock.now()));
+    visit
+}
+
+/// The robots.txt that speaks for a candidate.
+fn robots_of(candidate: &Candidate) -> Option<Candidate> {
+    let mut url = candidate.url.clone();
+    // No user and password: the file is for everybody.
+    url.set_username("").ok()?;
+    url.set_password(None).ok()?;
+    url.set_path("/robots.txt");
+    url.set_query(None);
+    Some(Candidate {
+        url,
+        via: Some(Arc::from(candidate.url.as_str())),
+        hops: candidate.hops.and(Hop::Prerequisite),
+        source: candidate.source.clone(),
+        force: true,
+    })
+}
+
+/// Where an answer sends us.
+fn redirect(fetched: &Fetched, at: &Candidate) -> Option<Url> {
+    if !matches!(fetched.status.0, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let place = fetched.header("Location")?;
+    at.url.join(place.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
+}
+
+fn validators(history: &History) -> Validators {
+    Validators { etag: history.etag.clone(), last_modified: history.last_modified.clone() }
+}
+
+/// What a URL is by the way we came to it.
+fn role(candidate: &Candidate) -> Role {
+    let mut back = candidate.hops.back();
+    if (back.next(), back.next()) == (Some(Hop::Manifest), Some(Hop::Prerequisite)) {
+        Role::Sitemap
+    } else {
+        Role::Any
+    }
+}

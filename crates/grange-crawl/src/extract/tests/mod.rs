@@ -1,0 +1,55 @@
+//! What is found, and what is left alone.
+
+mod charset;
+mod formats;
+mod hostile;
+mod html;
+mod scan;
+mod script;
+
+use url::Url;
+
+use super::{Body, Document, Extraction, Role, Settings, extract};
+
+/// The page all tests are about.
+const PAGE: &str = "http://example.com/dir/page.html";
+
+fn document<'a>(url: &'a Url, content_type: &'a str, body: &'a [u8]) -> Document<'a> {
+    Document { url, content_type: Some(content_type), headers: &[], role: Role::Any, body: Body::Bytes(body) }
+}
+
+/// Guesses of custom are off, so that a table shows what stands in the document.
+fn plain() -> Settings {
+    Settings { favicon: false, ..Settings::default() }
+}
+
+fn extracted(content_type: &str, body: &[u8], settings: &Settings) -> Extraction {
+    let url = Url::parse(PAGE).unwrap();
+    let whole = extract(document(&url, content_type, body), settings);
+    // The same bytes from a reader give the same links.
+    let mut reader = body;
+    let streamed = Document { body: Body::Read(&mut reader), ..document(&url, content_type, &[]) };
+    assert_eq!(extract(streamed, settings), whole);
+    whole
+}
+
+/// One line per link: `L http://… a/@href`; links to the page's own site without it.
+fn lines(extraction: &Extraction) -> Vec<String> {
+    let link = |link: &crate::Link| {
+        let url = link.url.as_str();
+        let url = url.strip_prefix("http://example.com").unwrap_or(url);
+        format!("{} {url} {}", link.hop.letter(), link.context)
+    };
+    extraction.links.iter().map(link).collect()
+}
+
+fn found(content_type: &str, body: &[u8]) -> Vec<String> {
+    lines(&extracted(content_type, body, &plain()))
+}
+
+/// Runs a table of documents and what is found in them.
+fn check(content_type: &str, cases: &[(&str, &[&str])]) {
+    for (body, expected) in cases {
+        assert_eq!(found(content_type, body.as_bytes()), *expected, "{body}");
+    }
+}

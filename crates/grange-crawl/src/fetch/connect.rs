@@ -1,0 +1,249 @@
+//! A connection to a server: TCP, perhaps through a proxy, perhaps with TLS inside.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use url::{Host, Url};
+
+use super::dns::{Dns, DnsFailure};
+use super::problem::{Problem, ProblemKind};
+use super::proxy::{Proxy, ProxyKind};
+use super::settings::Settings;
+use super::tls::{Tls, TlsSetup};
+use crate::FetchStatus;
+
+/// How many addresses of a host are tried. A host with more of them is large enough to have working ones in front.
+const ADDRESSES_MAX: usize = 3;
+
+/// Whom a connection leads to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Target {
+    /// As in the URL: IPv6 addresses in brackets.
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) tls: bool,
+}
+
+impl Target {
+    /// None for what is not HTTP.
+    pub(super) fn of(url: &Url) -> Option<Target> {
+        let tls = match url.scheme() {
+            "http" => false,
+            "https" => true,
+            _ => return None,
+        };
+        let host = url.host_str().filter(|host| !host.is_empty())?;
+        Some(Target { host: host.to_owned(), port: url.port_or_known_default()?, tls })
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) status: FetchStatus,
+    pub(super) problem: Problem,
+    pub(super) ip: Option<IpAddr>,
+}
+
+impl Failed {
+    fn connect(problem: Problem, ip: Option<IpAddr>) -> Failed {
+        Failed { status: FetchStatus::CONNECT_FAILED, problem, ip }
+    }
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) stream: Stream,
+    /// The server's address; not known through a proxy.
+    pub(super) ip: Option<IpAddr>,
+    pub(super) tls: Option<Arc<Tls>>,
+}
+
+#[derive(Debug)]
+pub(super) enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// Opens connections.
+#[derive(Debug)]
+pub(super) struct Connector {
+    pub(super) dns: Dns,
+    pub(super) proxy: Option<Proxy>,
+    tls: TlsSetup,
+    settings: Settings,
+}
+
+impl Connector {
+    pub(super) fn new(settings: &Settings, dns: Dns) -> Result<Connector, super::FetchError> {
+        let proxy = Proxy::parse(&settings.proxy)?;
+        Ok(Connector { dns, proxy, tls: TlsSetup::new(settings)?, settings: settings.clone() })
+    }
+
+    /// Whether requests to `target` go to an HTTP proxy as they are, not through a tunnel.
+    pub(super) fn asks_proxy(&self, target: &Target) -> bool {
+        !target.tls && self.proxy.as_ref().is_some_and(|proxy| proxy.kind == ProxyKind::Http)
+    }
+
+    pub(super) async fn connect(&self, target: &Target, deadline: Instant) -> Result<Connection, Failed> {
+        let (mut tcp, ip) = if let Some(proxy) = &self.proxy {
+            (self.reach(&proxy.host, proxy.port, deadline).await?.0, None)
+        } else {
+            let (tcp, ip) = self.reach(&target.host, target.port, deadline).await?;
+            (tcp, Some(ip))
+        };
+        // What we send is one write; waiting to put more into the packet only costs time.
+        let _ = tcp.set_nodelay(true);
+        if let Some(proxy) = &self.proxy {
+            let until = deadline.min(Instant::now() + self.settings.connect_timeout.0);
+            let through = async {
+                match proxy.kind {
+                    ProxyKind::Socks5 => proxy.socks(&mut tcp, &target.host, target.port).await,
+                    ProxyKind::Http if target.tls => proxy.tunnel(&mut tcp, &target.host, target.port).await,
+                    ProxyKind::Http => Ok(()),
+                }
+            };
+            let through = timeout_at(until, through).await;
+            through
+                .unwrap_or_else(|_| Err("no answer in time".to_owned()))
+                .map_err(|why| Failed::connect(Problem::with(ProblemKind::ProxyFailed, why), None))?;
+        }
+        if !target.tls {
+            return Ok(Connection { stream: Stream::Plain(tcp), ip, tls: None });
+        }
+        self.handshake(tcp, ip, &target.host, deadline).await
+    }
+
+    async fn handshake(
+        &self,
+        tcp: TcpStream,
+        ip: Option<IpAddr>,
+        host: &str,
+        deadline: Instant,
+    ) -> Result<Connection, Failed> {
+        let failed = |kind, why: String| Failed::connect(Problem::with(kind, why), ip);
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let name = ServerName::try_from(bare.to_owned())
+            .map_err(|error| failed(ProblemKind::TlsFailed, error.to_string()))?;
+        let until = deadline.min(Instant::now() + self.settings.tls_timeout.0);
+        let connector = TlsConnector::from(Arc::clone(&self.tls.config));
+        match timeout_at(until, connector.connect(name.clone(), tcp)).await {
+            Ok(Ok(stream)) => {
+                let tls = Arc::new(self.tls.describe(stream.get_ref().1, &name));
+                Ok(Connection { stream: Stream::Tls(Box::new(stream)), ip, tls: Some(tls) })
+            }
+            Ok(Err(error)) => {
+                let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+                let kind = match tls {
+                    Some(rustls::Error::InvalidCertificate(_)) => ProblemKind::CertificateNotVerified,
+                    _ => ProblemKind::TlsFailed,
+                };
+                Err(failed(kind, error.to_string()))
+            }
+            Err(_) => Err(failed(ProblemKind::TlsFailed, "no answer in time".to_owned())),
+        }
+    }
+
+    /// A TCP connection to the first address of `host` that answers.
+    async fn reach(&self, host: &str, port: u16, deadline: Instant) -> Result<(TcpStream, IpAddr), Failed> {
+        let addresses = self.addresses(host, port, deadline).await?;
+        let mut last = None;
+        for address in addresses {
+            let until = deadline.min(Instant::now() + self.settings.connect_timeout.0);
+            match timeout_at(until, self.open(address)).await {
+                Ok(Ok(tcp)) => return Ok((tcp, address.ip())),
+                Ok(Err(error)) => {
+                    let why = format_args!("{address}: {error}");
+                    last = Some((Problem::with(ProblemKind::NotConnected, why), address.ip()));
+                }
+                Err(_) => last = Some((Problem::with(ProblemKind::ConnectTimeout, address), address.ip())),
+            }
+        }
+        let (problem, ip) =
+            last.map_or((ProblemKind::NotConnected.into(), None), |(problem, ip)| (problem, Some(ip)));
+        Err(Failed::connect(problem, ip))
+    }
+
+    async fn addresses(&self, host: &str, port: u16, deadline: Instant) -> Result<Vec<SocketAddr>, Failed> {
+        if let Some(place) = self.dns.overrides().find(host, port) {
+            return Ok(vec![SocketAddr::new(place.ip, place.port.unwrap_or(port))]);
+        }
+        match Host::parse(host) {
+            Ok(Host::Ipv4(ip)) => return Ok(vec![SocketAddr::new(ip.into(), port)]),
+            Ok(Host::Ipv6(ip)) => return Ok(vec![SocketAddr::new(ip.into(), port)]),
+            _ => {}
+        }
+        let failed = |problem| Failed { status: FetchStatus::DNS_FAILED, problem, ip: None };
+        let Ok(answer) = timeout_at(deadline, self.dns.resolve(host)).await else {
+            return Err(failed(ProblemKind::NameNotAnswered.into()));
+        };
+        match &answer.addresses {
+            Ok(ips) => Ok(ips.iter().take(ADDRESSES_MAX).map(|ip| SocketAddr::new(*ip, port)).collect()),
+            Err(DnsFailure::NoSuchName) => Err(failed(ProblemKind::NoSuchName.into())),
+            Err(DnsFailure::NoAnswer(why)) => Err(failed(Problem::with(ProblemKind::NameNotAnswered, why))),
+        }
+    }
+
+    async fn open(&self, address: SocketAddr) -> io::Result<TcpStream> {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        if let Some(bind) = self.settings.bind {
+            socket.bind(SocketAddr::new(bind, 0))?;
+        }
+        socket.connect(address).await
+    }
+}
+
+impl Stream {
+    /// Whether the server seems to be there still: it has neither closed nor said anything unasked. Of TLS this
+    /// cannot be told, for tickets may come at any time.
+    pub(super) fn is_quiet(&self) -> bool {
+        match self {
+            Stream::Plain(tcp) => {
+                matches!(tcp.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+            }
+            Stream::Tls(_) => true,
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
+            Stream::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Stream::Plain(tcp) => Pin::new(tcp).poll_write(cx, buf),
+            Stream::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
+            Stream::Tls(tls) => Pin::new(tls).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            Stream::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! One request, one answer: over a connection that is there or a new one, with an eye on clock and memory.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use grange_base::Clock;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, sleep_until, timeout_at};
+use warc::Algorithm;
+
+use super::connect::{Connection, Connector, Failed, Target};
+use super::cookies::CookieJar;
+use super::dns::{Dns, DnsAnswer};
+use super::error::FetchError;
+use super::fetched::Fetched;
+use super::pool::Pool;
+use super::problem::{Problem, ProblemKind};
+use super::proxy::Proxy;
+use super::reply::{End, Outcome, Reply};
+use super::request::{Request, Standing, WantsBody};
+use super::settings::Settings;
+use super::spool::Spool;
+use crate::FetchStatus;
+
+/// The first read of an answer: most pages fit in, and a buffer of this size costs nothing.
+const READ_FIRST_BYTES: usize = 16 << 10;
+/// The least room for a read; below it the buffer grows.
+const READ_LEAST_BYTES: usize = 8 << 10;
+/// The digest of blocks and payloads: what every reader of WARC files can check.
+const ALGORITHM: Algorithm = Algorithm::Sha1;
+
+/// Fetches documents. Clones share connections, cookies and names.
+#[derive(Clone, Debug)]
+pub struct Fetcher(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    settings: Settings,
+    standing: Standing,
+    connector: Connector,
+    pool: Pool,
+    cookies: CookieJar,
+    scratch: PathBuf,
+    clock: Clock,
+}
+
+/// What an exchange over one connection gave.
+struct Exchange {
+    outcome: Outcome,
+    /// What did not fit into memory.
+    spilled: Option<File>,
+    first_byte: Option<Instant>,
+}
+
+impl Fetcher {
+    /// `scratch` is a folder for long answers; nothing stays in it.
+    pub fn new(settings: &Settings, scratch: &Path, clock: Clock) -> Result<Fetcher, FetchError> {
+        settings.check()?;
+        let dns = Dns::new(settings, clock.clone())?;
+        Ok(Fetcher(Arc::new(Shared {
+            standing: Standing::new(settings),
+            connector: Connector::new(settings, dns)?,
+            pool: Pool::new(settings.keep_alive_max as usize, settings.keep_alive_idle.0),
+            cookies: CookieJar::default(),
+            scratch: scratch.to_owned(),
+            clock,
+            settings: settings.clone(),
+        })))
+    }
+
+    /// The cookies, to be loaded and saved.
+    pub fn cookies(&self) -> &CookieJar {
+        &self.0.cookies
+    }
+
+    /// What is known about a name; asks for it if nothing is.
+    pub async fn resolve(&self, host: &str) -> Arc<DnsAnswer> {
+        self.0.connector.dns.resolve(host).await
+    }
+
+    /// Asks, and gives whatever came back. An error is a fault of our own.
+    pub async fn fetch(&self, request: &Request) -> Result<Fetched, FetchError> {
+        let shared = &*self.0;
+        let mut fetch = Fetch {
+            shared,
+            request,
+            started: shared.clock.now(),
+            begin: Instant::now(),
+            wire: Vec::new(),
+            private: None,
+        };
+        let Some(target) = Target::of(&request.url) else {
+            let problem = Problem::with(ProblemKind::NotFetchable, "not an http or https URL with a host");
+            return Ok(fetch.failed(FetchStatus::ILLEGAL_URI, problem, None));
+        };
+        fetch.write_request(&target);
+        let fetched = fetch.run(target).await?;
+        if shared.settings.cookies
+            && let Some(head) = &fetched.http
+        {
+            shared.cookies.store(&request.url, head.all("Set-Cookie"), fetch.started);
+        }
+        Ok(fetched)
+    }
+}
+
+/// One fetch under way.
+struct Fetch<'a> {
+    shared: &'a Shared,
+    request: &'a Request,
+    started: jiff::Timestamp,
+    begin: Instant,
+    /// The request as it is recorded.
+    wire: Vec<u8>,
+    /// The request as it is sent, where it holds what only the proxy may know.
+    private: Option<Vec<u8>>,
+}
+
+impl Fetch<'_> {
+    fn write_request(&mut self, target: &Target) {
+        let shared = self.shared;
+        let url = &self.request.url;
+        let cookies = if shared.settings.cookies { shared.cookies.header(url, self.started) } else { None };
+        let to_proxy = shared.connector.asks_proxy(target);
+        self.wire = shared.standing.write(self.request, cookies.as_deref(), to_proxy);
+        let line = shared.connector.proxy.as_ref().filter(|_| to_proxy).and_then(Proxy::header_line);
+        self.private = line.and_then(|line| {
+            let after = memchr::memchr(b'\n', &self.wire)? + 1;
+            Some([&self.wire[..after], line.as_bytes(), &self.wire[after..]].concat())
+        });
+    }
+
+    fn deadline(&self) -> Instant {
+        self.begin + self.shared.settings.total_timeout.0
+    }
+
+    async fn run(&mut self, target: Target) -> Result<Fetched, FetchError> {
+        let shared = self.shared;
+        if shared.settings.keep_alive
+            && let Some(mut connection) = shared.pool.take(&target, self.begin)
+        {
+            let exchange = self.exchange(&mut connection).await?;
+            // A server may close an idle connection just when we ask; it has not seen the request then.
+            let stale = exchange.first_byte.is_none() && exchange.outcome.status == FetchStatus::CONNECT_LOST;
+            if !stale || !self.request.method.can_repeat() {
+                return Ok(self.fetched(target, connection, exchange, true));
+            }
+        }
+        match shared.connector.connect(&target, self.deadline()).await {
+            Ok(mut connection) => {
+                let exchange = self.exchange(&mut connection).await?;
+                Ok(self.fetched(target, connection, exchange, false))
+            }
+            Err(Failed { status, problem, ip }) => {
+                // Nothing was sent.
+                self.wire.clear();
+                Ok(self.failed(status, problem, ip))
+            }
+        }
+    }
+
+    /// Sends the request and takes the answer.
+    async fn exchange(&self, connection: &mut Connection) -> Result<Exchange, FetchError> {
+        let settings = &self.shared.settings;
+        let deadline = self.deadline();
+        let max_bytes = if settings.max_bytes.0 == 0 { u64::MAX } else { settings.max_bytes.0 };
+        let no_body = self.request.method == super::Method::Head;
+        let mut reply = Reply::new(no_body, max_bytes, ALGORITHM);
+        let mut spilled = None;
+        let mut first_byte = None;
+        let sent = {
+            let until = deadline.min(Instant::now() + settings.idle_timeout.0);
+            let wire = self.private.as_deref().unwrap_or(&self.wire);
+            let stream = &mut connection.stream;
+            timeout_at(until, async { stream.write_all(wire).await.and(stream.flush().await) }).await
+        };
+        let end = match sent {
+            Err(_) => End::TimedOut,
+            // A server may refuse a long request before it has read it, and say why.
+            Ok(Ok(()) | Err(_)) => {
+                self.receive(connection, &mut reply, &mut spilled, &mut first_byte, deadline).await?
+            }
+        };
+        let mut outcome = reply.finish(end);
+        if let Some(file) = spilled.take() {
+            let (file, buffer) = self.spill(Some(file), std::mem::take(&mut outcome.buffer)).await?;
+            outcome.buffer = buffer;
+            outcome.buffer.clear();
+            spilled = Some(file);
+        }
+        Ok(Exchange { outcome, spilled, first_byte })
+    }
+
+    async fn receive(
+        &self,
+        connection: &mut Connection,
+        reply: &mut Reply,
+        spilled: &mut Option<File>,
+        first_byte: &mut Option<Instant>,
+        deadline: Instant,
+    ) -> Result<End, FetchError> {
+        let settings = &self.shared.settings;
+        let bound = settings.memory_bytes.0 as usize;
+        let mut now = Instant::now();
+        let mut received: u64 = 0;
+        let mut wanted = false;
+        reply.buffer().reserve_exact(READ_FIRST_BYTES);
+        loop {
+            // A read that is always ready never looks at the clock.
+            if now >= deadline {
+                return Ok(End::TimedOut);
+            }
+            let patience =
+                if first_byte.is_none() { settings.first_byte_timeout } else { settings.idle_timeout };
+            let until = deadline.min(now + patience.0);
+            let read = timeout_at(until, connection.stream.read_buf(reply.buffer())).await;
+            now = Instant::now();
+            let n = match read {
+                Err(_) => return Ok(End::TimedOut),
+                Ok(Ok(0)) => return Ok(End::Closed),
+                Ok(Ok(n)) => n,
+                // TLS that was cut off, not closed. Half the web does so.
+                Ok(Err(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                    reply.note(ProblemKind::NoCloseNotify.into());
+                    return Ok(End::Closed);
+                }
+                Ok(Err(_)) => return Ok(End::Lost),
+            };
+            first_byte.get_or_insert(now);
+            if reply.advance() {
+                return Ok(End::Done);
+            }
+            if !wanted && reply.in_body() {
+                wanted = true;
+                if let (Some(WantsBody(wants)), Some(head)) = (&self.request.wants_body, reply.head())
+                    && !wants(head)
+                {
+                    return Ok(End::NotWanted);
+                }
+            }
+            if reply.in_body() && reply.buffer().len() >= bound {
+                let (file, buffer) = self.spill(spilled.take(), reply.take_bytes()).await?;
+                *spilled = Some(file);
+                reply.give_back(buffer);
+            }
+            make_room(reply, bound);
+            if settings.max_rate.0 > 0 {
+                received += n as u64;
+                let due = received as f64 / settings.max_rate.0 as f64;
+                let start = first_byte.unwrap_or(now);
+                sleep_until(deadline.min(start + Duration::from_secs_f64(due))).await;
+                now = Instant::now();
+            }
+        }
+    }
+
+    /// Puts `bytes` at the end of the file, which is made if there is none. Gives the buffer back.
+    async fn spill(&self, file: Option<File>, bytes: Vec<u8>) -> Result<(File, Vec<u8>), FetchError> {
+        let folder = self.shared.scratch.clone();
+        let wrote = tokio::task::spawn_blocking({
+            let folder = folder.clone();
+            move || {
+                let mut file = file.map_or_else(|| tempfile::tempfile_in(&folder), Ok)?;
+                file.write_all(&bytes)?;
+                Ok((file, bytes))
+            }
+        });
+        let wrote = match wrote.await {
+            Ok(wrote) => wrote,
+            Err(_) => Err(std::io::Error::other("the runtime is shutting down")),
+        };
+        wrote.map_err(|source| FetchError::Scratch { folder, source })
+    }
+
+    fn fetched(
+        &mut self,
+        target: Target,
+        connection: Connection,
+        exchange: Exchange,
+        reused: bool,
+    ) -> Fetched {
+        let Exchange { outcome, spilled, first_byte } = exchange;
+        let now = Instant::now();
+        let (ip, tls) = (connection.ip, connection.tls.clone());
+        if outcome.clean
+            && self.shared.settings.keep_alive
+            && outcome.head.as_ref().is_some_and(super::reply::stays_open)
+        {
+            self.shared.pool.put(target, connection, now);
+        }
+        Fetched {
+            started: self.started,
+            duration: now - self.begin,
+            first_byte: first_byte.map(|at| at - self.begin),
+            ip,
+            request: std::mem::take(&mut self.wire),
+            response: match spilled {
+                Some(file) => Spool::file(file, outcome.len),
+                None => Spool::memory(outcome.buffer),
+            },
+            head_len: outcome.head_len,
+            http: outcome.head,
+            preamble: outcome.preamble,
+            status: outcome.status,
+            block_digest: outcome.block_digest,
+            payload_digest: outcome.payload_digest,
+            payload_length: outcome.payload_len,
+            wire_length: outcome.len,
+            truncated: outcome.truncated,
+            problems: outcome.problems,
+            tls,
+            reused,
+        }
+    }
+
+    /// No answer, for this reason.
+    fn failed(&mut self, status: FetchStatus, problem: Problem, ip: Option<std::net::IpAddr>) -> Fetched {
+        let nothing = warc::Digest::of(ALGORITHM, b"");
+        Fetched {
+            started: self.started,
+            duration: self.begin.elapsed(),
+            first_byte: None,
+            ip,
+            request: std::mem::take(&mut self.wire),
+            response: Spool::memory(Vec::new()),
+            head_len: 0,
+            http: None,
+            preamble: Vec::new(),
+            status,
+            block_digest: nothing,
+            payload_digest: nothing,
+            payload_length: 0,
+            wire_length: 0,
+            truncated: None,
+            problems: vec![problem],
+            tls: None,
+            reused: false,
+        }
+    }
+}
+
+/// Room for the next read: all that is still to come where that is known, else twice as much as there is.
+fn make_room(reply: &mut Reply, bound: usize) {
+    let left = reply.left();
+    let buffer = reply.buffer();
+    let room = buffer.capacity() - buffer.len();
+    let most = bound.saturating_sub(buffer.len()).max(READ_LEAST_BYTES);
+    let want = match left {
+        Some(left) => (left.min(most as u64) as usize).max(1),
+        None => buffer.len().clamp(READ_LEAST_BYTES, most),
+    };
+    let enough = if left.is_some() { want } else { READ_LEAST_BYTES };
+    if room < enough {
+        buffer.reserve_exact(want);
+    }
+}

@@ -1,0 +1,301 @@
+//! The one that writes: appends parcels, logs lines, closes chunks, and says how far the files count.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+
+use super::capture::Packed;
+use super::chunk::{Manifest, chunk_name};
+use super::files::{Files, Lane, Resumed, Ticket};
+use super::logs::Logs;
+use super::parcel::Parcel;
+use super::state::State;
+use crate::log::CrawlLine;
+
+/// Where a recorder writes.
+#[derive(Clone, Debug)]
+pub struct Places {
+    pub logs: PathBuf,
+    pub manifests: PathBuf,
+    /// The name of the job, for manifests.
+    pub job: String,
+}
+
+/// Appends captures to files. Owned by one thread; workers hold its [`Desk`].
+#[derive(Debug)]
+pub struct Recorder {
+    places: Places,
+    desk: Desk,
+    logs: Logs,
+    state: State,
+    /// When the chunk was begun.
+    begun: Timestamp,
+}
+
+/// Gives out tickets for files.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    files: Arc<Mutex<Files>>,
+    chunk: Arc<AtomicU32>,
+    turn: Arc<AtomicUsize>,
+    written: Arc<(AtomicU64, AtomicU64)>,
+    writers: usize,
+}
+
+/// A capture ready to be written: its log line, and its records if there was an answer.
+#[derive(Debug)]
+pub struct Ready {
+    pub records: Option<(Arc<Ticket>, Parcel, Packed)>,
+    pub line: CrawlLine<'static>,
+}
+
+impl Desk {
+    pub fn new(files: Files, writers: u8) -> Desk {
+        Desk {
+            files: Arc::new(Mutex::new(files)),
+            chunk: Arc::new(AtomicU32::new(1)),
+            turn: Arc::default(),
+            written: Arc::default(),
+            writers: usize::from(writers.max(1)),
+        }
+    }
+
+    /// A ticket for one of the ordinary files, in turn.
+    pub fn ticket(&self, now: Timestamp) -> io::Result<Arc<Ticket>> {
+        let lane = self.turn.fetch_add(1, Ordering::Relaxed) % self.writers;
+        self.ticket_for(Lane::Main(lane as u8), now)
+    }
+
+    /// A ticket for the file of `lane`.
+    pub fn ticket_for(&self, lane: Lane, now: Timestamp) -> io::Result<Arc<Ticket>> {
+        // Under the lock, so that a ticket never names a chunk that has been left.
+        let mut files = self.files();
+        let chunk = self.chunk.load(Ordering::Acquire);
+        files.ticket(lane, chunk, now)
+    }
+
+    /// Bytes of records written since the start, before and after packing.
+    pub fn written(&self) -> (u64, u64) {
+        (self.written.0.load(Ordering::Relaxed), self.written.1.load(Ordering::Relaxed))
+    }
+
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What an earlier run left that is not whole.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// Files the frontier never heard of, taken away.
+    pub swept: Vec<PathBuf>,
+    /// Files that are shorter than the frontier was told, and where they end now: what lay behind is lost.
+    /// Only a power cut does that.
+    pub short: BTreeMap<String, u64>,
+}
+
+impl Recorder {
+    /// Starts writing, or goes on where `state` says.
+    pub fn open(
+        places: Places,
+        desk: Desk,
+        state: Option<State>,
+        now: Timestamp,
+    ) -> io::Result<(Recorder, Recovered)> {
+        let mut state = state.unwrap_or(State { chunk: 1, ..State::default() });
+        let mut recovered = Recovered::default();
+        let mut files = desk.files();
+        recovered.swept = files.sweep(&state.open)?;
+        for mark in std::mem::take(&mut state.open) {
+            match files.resume(&mark)? {
+                Resumed::Closed(entry) => state.closed.push(entry),
+                Resumed::Open { missing: 0, .. } => {}
+                Resumed::Open { kept, .. } => {
+                    recovered.short.insert(mark.name, kept);
+                }
+            }
+        }
+        drop(files);
+        if let Some(name) = state.rotating.take() {
+            // The chunk was being closed. Every step of that can be repeated.
+            let mut files = desk.files();
+            files.retire(state.chunk);
+            state.closed.extend(files.close_retired()?);
+            drop(files);
+            let logs = Logs::finish_rotation(&places.logs, &name, &state.logs)?;
+            let closed = std::mem::take(&mut state.closed);
+            Manifest::new(&name, &places.job, state.urls, closed, logs, false).save(&places.manifests)?;
+            state.logs.clear();
+            state.chunk += 1;
+            state.urls = 0;
+        }
+        if let Some(name) = state.ended.take() {
+            reopen_last_chunk(&places, &name, &state)?;
+            state.logs.clear();
+            state.chunk += 1;
+        }
+        desk.chunk.store(state.chunk, Ordering::Release);
+        let logs = Logs::open(&places.logs, &state.logs)?;
+        Ok((Recorder { places, desk, logs, state, begun: now }, recovered))
+    }
+
+    pub fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// Whether this capture belongs to a chunk after the one being closed, and has to wait.
+    pub fn must_wait(&self, ready: &Ready) -> bool {
+        ready.records.as_ref().is_some_and(|(ticket, ..)| ticket.chunk > self.state.chunk)
+    }
+
+    /// Appends the records and logs the line. If that fails nothing of it is in the files, and it can be tried
+    /// again.
+    pub fn take(&mut self, ready: &mut Ready, now: Timestamp) -> io::Result<()> {
+        if let Some((ticket, parcel, packed)) = &mut ready.records {
+            let placed = self.desk.files().append(ticket, parcel, now)?;
+            self.desk.written.0.fetch_add(parcel.plain(), Ordering::Relaxed);
+            self.desk.written.1.fetch_add(parcel.length(), Ordering::Relaxed);
+            let extra = ready.line.extra.get_or_insert_default();
+            extra.warc_filename = Some(Cow::Owned(placed.file.to_string()));
+            extra.warc_file_offset = Some(placed.offset + packed.offset);
+        }
+        // The file may be closed once its last ticket is back.
+        ready.records = None;
+        ready.line.logged = now;
+        if let Some(pending) = self.logs.pending("crawl.log") {
+            ready.line.write(pending);
+        }
+        self.state.urls += 1;
+        Ok(())
+    }
+
+    /// Adds a line, its end included, to another log.
+    pub fn log(&mut self, name: &'static str, line: &[u8]) {
+        self.logs.add(name, line);
+    }
+
+    /// Hands everything to the system and says how far the files count now.
+    pub fn flush(&mut self) -> io::Result<(String, Vec<u8>)> {
+        self.logs.write()?;
+        let mut files = self.desk.files();
+        let closed = files.close_retired()?;
+        self.state.closed.extend(closed);
+        self.state.open = files.marks();
+        self.state.serial = files.serial();
+        drop(files);
+        self.state.logs = self.logs.ends();
+        Ok(self.state.to_mark())
+    }
+
+    /// Forces everything to the disk.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.logs.sync()?;
+        self.desk.files().sync()
+    }
+
+    /// How old the chunk is and how many bytes of WARC files it has.
+    pub fn chunk_size(&self, now: Timestamp) -> (std::time::Duration, u64) {
+        let closed: u64 = self.state.closed.iter().map(|file| file.size).sum();
+        let age = std::time::Duration::try_from(now.duration_since(self.begun)).unwrap_or_default();
+        (age, closed + self.desk.files().open_bytes())
+    }
+
+    /// Whether anything was written since the chunk began.
+    pub fn has_written(&self) -> bool {
+        self.state.urls > 0
+    }
+
+    pub fn is_rotating(&self) -> bool {
+        self.state.rotating.is_some()
+    }
+
+    /// Begins to close the chunk: captures packed from now on belong to the next one. The mark to be committed
+    /// before [`Recorder::finish_rotation`] is asked for.
+    pub fn begin_rotation(&mut self, now: Timestamp) -> io::Result<(String, Vec<u8>)> {
+        let mut files = self.desk.files();
+        self.desk.chunk.store(self.state.chunk + 1, Ordering::Release);
+        files.retire(self.state.chunk);
+        drop(files);
+        self.state.rotating = Some(chunk_name(self.state.chunk, now));
+        self.flush()
+    }
+
+    /// Closes the chunk, once no capture for it is under way. None as long as one is.
+    pub fn finish_rotation(&mut self, now: Timestamp) -> io::Result<Option<Manifest>> {
+        let Some(name) = self.state.rotating.clone() else { return Ok(None) };
+        let mut files = self.desk.files();
+        let closed = files.close_retired()?;
+        let busy = files.has_open(self.state.chunk);
+        drop(files);
+        self.state.closed.extend(closed);
+        if busy {
+            return Ok(None);
+        }
+        let logs = self.logs.rotate(Some(&name))?;
+        let manifest = self.close_chunk(&name, logs, false)?;
+        self.begun = now;
+        Ok(Some(manifest))
+    }
+
+    /// Closes the last chunk. Its logs keep their plain names.
+    pub fn finish(&mut self, now: Timestamp) -> io::Result<Manifest> {
+        let name = chunk_name(self.state.chunk, now);
+        let mut files = self.desk.files();
+        files.retire(u32::MAX);
+        let closed = files.close_retired()?;
+        let busy = files.has_open(u32::MAX);
+        drop(files);
+        self.state.closed.extend(closed);
+        if busy {
+            return Err(io::Error::other("captures were still under way when the last chunk was closed"));
+        }
+        let logs = self.logs.rotate(None)?;
+        self.close_chunk(&name, logs, true)
+    }
+
+    fn close_chunk(
+        &mut self,
+        name: &str,
+        logs: Vec<super::state::FileEntry>,
+        last: bool,
+    ) -> io::Result<Manifest> {
+        let closed = self.state.closed.clone();
+        let manifest = Manifest::new(name, &self.places.job, self.state.urls, closed, logs, last);
+        manifest.save(&self.places.manifests)?;
+        self.state.closed.clear();
+        self.state.open = self.desk.files().marks();
+        self.state.logs = self.logs.ends();
+        self.state.rotating = None;
+        self.state.ended = last.then(|| name.to_owned());
+        self.state.chunk += u32::from(!last);
+        self.state.urls = 0;
+        Ok(manifest)
+    }
+
+    /// Whether the last chunk was closed and nothing was written since.
+    pub fn is_unchanged(&self) -> bool {
+        self.state.urls == 0 && self.state.chunk > 1 && self.state.closed.is_empty()
+    }
+
+    /// The state as it stands, to be committed.
+    pub fn mark(&self) -> (String, Vec<u8>) {
+        self.state.to_mark()
+    }
+}
+
+/// A crawl that had ended goes on: the logs of its last chunk make way for new ones, and its manifest says where
+/// they are now.
+fn reopen_last_chunk(places: &Places, name: &str, state: &State) -> io::Result<()> {
+    let logs = Logs::finish_rotation(&places.logs, name, &state.logs)?;
+    let path = places.manifests.join(format!("{name}.json"));
+    let mut manifest = Manifest::load(&path)?;
+    manifest.logs = logs;
+    manifest.last_chunk = false;
+    manifest.save(&places.manifests)?;
+    Ok(())
+}

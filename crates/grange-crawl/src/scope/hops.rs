@@ -1,0 +1,93 @@
+//! Rules 3, 4 and 12: the way from the seed.
+
+use crate::hops::{Hop, Hops};
+
+/// Rule 3: too far from the seed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TooManyHops(pub(super) u32);
+
+impl TooManyHops {
+    pub(super) fn takes(self, hops: &Hops) -> bool {
+        hops.count() > self.0
+    }
+}
+
+/// Rule 4: a part of an accepted page. Looked at are the hops after the last one a reader would follow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transclusion {
+    pub(super) max_trans_hops: u32,
+    pub(super) max_speculative_hops: u32,
+}
+
+impl Transclusion {
+    pub(super) fn takes(self, hops: &Hops) -> bool {
+        let (mut all, mut counted, mut speculative) = (0_u32, 0_u32, 0_u32);
+        for hop in hops.back() {
+            if matches!(hop, Hop::Link | Hop::Submit | Hop::Manifest) {
+                break;
+            }
+            all += 1;
+            counted += u32::from(hop != Hop::Redirect);
+            speculative += u32::from(hop == Hop::Speculative);
+        }
+        all > 0 && speculative <= self.max_speculative_hops && counted <= self.max_trans_hops
+    }
+}
+
+/// Rule 12: what must be asked before an accepted URL can be.
+pub(super) fn is_prerequisite(hops: &Hops) -> bool {
+    hops.last() == Some(Hop::Prerequisite)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transclusion_counts_back_to_the_last_link() {
+        let rule = Transclusion { max_trans_hops: 2, max_speculative_hops: 1 };
+        for (hops, takes) in [
+            ("", false),
+            ("L", false),
+            ("LLM", false),
+            ("LS", false),
+            ("E", true),
+            ("LE", true),
+            ("LEE", true),
+            ("LEEE", false),
+            ("R", true),
+            ("RRRRR", true),
+            ("LEREX", false),
+            ("LERE", true),
+            ("LX", true),
+            ("LXE", true),
+            ("LXX", false),
+            ("LXRX", false),
+            ("EEEL", false),
+            ("EEELE", true),
+            ("LP", true),
+            ("LI", true),
+        ] {
+            assert_eq!(rule.takes(&hops.parse().unwrap()), takes, "{hops}");
+        }
+        let none = Transclusion { max_trans_hops: 0, max_speculative_hops: 0 };
+        assert!(none.takes(&"LR".parse().unwrap()) && !none.takes(&"LE".parse().unwrap()));
+    }
+
+    #[test]
+    fn all_hops_count_also_those_no_longer_shown() {
+        let far = format!("7+{}", "L".repeat(50));
+        for (hops, most, takes) in
+            [("", 0, false), ("L", 0, true), ("LERL", 4, false), ("LERL", 3, true), (far.as_str(), 56, true)]
+        {
+            assert_eq!(TooManyHops(most).takes(&hops.parse().unwrap()), takes, "{hops} {most}");
+        }
+    }
+
+    #[test]
+    fn only_the_last_hop_makes_a_prerequisite() {
+        for (hops, is) in [("P", true), ("LLP", true), ("PL", false), ("", false)] {
+            assert_eq!(is_prerequisite(&hops.parse().unwrap()), is, "{hops}");
+        }
+    }
+}

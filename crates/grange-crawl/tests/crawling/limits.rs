@@ -1,0 +1,76 @@
+//! Limits are kept to the object, and to one record for bytes; every stop has its reason.
+
+use grange_crawl::engine::End;
+use grange_crawl::job::{ByteLimitFrom, DomainBudget, Limits, StopReason};
+use grange_testkit::web::{Options, Profile, Web};
+
+use super::{captured, job, run, serve, template};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_limit_stops_where_it_says() {
+    let web =
+        Web::new(Options { hosts: 6, pages: 30, seed: 3, profile: Profile::Plain, ..Options::default() });
+    let server = serve(&web).await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let mut job = job(template(&server), web.seeds());
+    let domain = |site: usize| format!("h{site:04}.test");
+    let limits = |objects, bytes| Limits { max_objects: objects, max_bytes: bytes, ..Limits::default() };
+    let budgets = &mut job.budgets.domains;
+    budgets.insert(domain(0), DomainBudget { limits: limits(7, -1), ..DomainBudget::default() });
+    budgets.insert(domain(1), DomainBudget { limits: limits(-1, 50_000), ..DomainBudget::default() });
+    budgets.insert(
+        domain(2),
+        DomainBudget { limits: limits(-1, 50_000), bytes_from: ByteLimitFrom::Configuration },
+    );
+    budgets.insert(domain(3), DomainBudget { limits: limits(0, -1), ..DomainBudget::default() });
+    let outcome = run(job, &root).await;
+    assert_eq!(outcome.end, End::Finished);
+    let result = |site| {
+        let name = domain(site);
+        outcome.domains.iter().find(|result| result.domain == name).cloned().unwrap()
+    };
+    assert_eq!((result(0).objects, result(0).stop_reason), (7, StopReason::ObjectLimit));
+    for (site, reason) in [(1, StopReason::SizeLimit), (2, StopReason::ConfigSizeLimit)] {
+        let result = result(site);
+        assert_eq!(result.stop_reason, reason);
+        // The record that reaches the limit is the last one; the largest page has about 11 kB.
+        assert!((50_000..62_000).contains(&result.bytes), "{}", result.bytes);
+    }
+    assert_eq!((result(3).objects, result(3).stop_reason), (0, StopReason::ObjectLimit));
+    assert_eq!(result(4).stop_reason, StopReason::Completed);
+    let found = captured(&root);
+    let of = |site| {
+        let start = format!("http://{}/", domain(site));
+        found.keys().filter(|url| url.starts_with(&start) && !url.ends_with("/robots.txt")).count()
+    };
+    assert_eq!((of(0), of(3)), (7, 0));
+    assert_eq!(of(4) as u64, result(4).objects);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_limit_of_the_whole_crawl_is_exact_and_can_be_raised() {
+    let web =
+        Web::new(Options { hosts: 5, pages: 20, seed: 3, profile: Profile::Plain, ..Options::default() });
+    let server = serve(&web).await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let mut first = job(template(&server), web.seeds());
+    first.budgets.crawl.max_objects = 17;
+    let outcome = run(first.clone(), &root).await;
+    assert_eq!(outcome.end, End::Limit(StopReason::ObjectLimit));
+    let documents = |root| captured(root).keys().filter(|url| !url.ends_with("/robots.txt")).count();
+    assert_eq!(documents(&root), 17);
+    assert!(outcome.domains.iter().any(|result| result.stop_reason == StopReason::Unfinished));
+    // Raised, the crawl goes on where it was.
+    first.budgets.crawl.max_objects = 40;
+    let oracle = std::sync::Arc::new(grange_crawl::record::NoOracle);
+    let crawl =
+        grange_crawl::engine::Crawl::resume_as(first, &root, oracle, grange_base::Clock::system()).unwrap();
+    let outcome = crawl.run().await.unwrap();
+    assert_eq!(outcome.end, End::Limit(StopReason::ObjectLimit));
+    assert_eq!(documents(&root), 40);
+    assert!(captured(&root).values().all(|captures| captures.len() == 1));
+    server.stop().await;
+}

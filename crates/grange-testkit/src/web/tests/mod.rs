@@ -1,0 +1,7 @@
+//! The web against its own promises.
+
+mod client;
+mod foreign;
+mod model;
+mod served;
+mod wire;

@@ -1,0 +1,138 @@
+//! Orders to a crawl that runs in a folder.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use grange_base::Period;
+use grange_crawl::engine::{Order, ask};
+use grange_crawl::job::Limits;
+use serde_json::Value;
+
+use super::job::bytes;
+use crate::cli::Common;
+use crate::exit::Exit;
+use crate::output;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ControlCommand {
+    /// Give an order to a crawl that runs
+    Control(ControlArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ControlArgs {
+    /// The folder of the crawl
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    #[command(subcommand)]
+    order: OrderCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum OrderCommand {
+    /// How it goes
+    Status,
+    /// Fetch nothing new
+    Pause,
+    /// Go on
+    Resume,
+    /// End in order; what is queued can be resumed
+    Stop,
+    /// Close the chunk being written and begin another
+    Rotate,
+    /// Start from more URLs
+    AddSeeds { urls: Vec<String> },
+    /// Take no URL that matches as a whole, and drop those that wait
+    Reject { regex: String },
+    /// Drop what waits and matches as a whole
+    Delete { regex: String },
+    /// Change limits, of the whole crawl or of a domain; -1 for none
+    SetLimits {
+        #[arg(long)]
+        domain: Option<String>,
+        #[arg(long, default_value_t = -1, allow_negative_numbers = true)]
+        max_objects: i64,
+        #[arg(long, default_value = "-1", allow_hyphen_values = true, value_parser = bytes)]
+        max_bytes: i64,
+        #[arg(long)]
+        max_time: Option<Period>,
+    },
+    /// Multiply all waits: 2 is half as fast
+    SetPace { factor: f64 },
+    /// The queues that hold anything
+    Queues {
+        /// After the one with this cursor
+        #[arg(long)]
+        after: Option<u32>,
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+    },
+    /// What waits in a queue
+    Peek {
+        queue: String,
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+    },
+    /// Drop what waits in a queue
+    DeleteQueue { queue: String },
+}
+
+pub(super) async fn run(common: &Common, command: ControlCommand) -> anyhow::Result<Exit> {
+    let ControlCommand::Control(ControlArgs { folder, order }) = command;
+    let who = std::env::var("USER").unwrap_or_else(|_| "operator".to_owned());
+    let answer = ask(&folder, &who, order.into()).await?;
+    if common.json {
+        output::json(&answer)?;
+    } else {
+        tell(&answer);
+    }
+    Ok(Exit::Ok)
+}
+
+impl From<OrderCommand> for Order {
+    fn from(command: OrderCommand) -> Order {
+        match command {
+            OrderCommand::Status => Order::Status,
+            OrderCommand::Pause => Order::Pause,
+            OrderCommand::Resume => Order::Resume,
+            OrderCommand::Stop => Order::Stop,
+            OrderCommand::Rotate => Order::Rotate,
+            OrderCommand::AddSeeds { urls } => Order::AddSeeds { urls },
+            OrderCommand::Reject { regex } => Order::Reject { regex },
+            OrderCommand::Delete { regex } => Order::Delete { regex },
+            OrderCommand::SetLimits { domain, max_objects, max_bytes, max_time } => {
+                let max_seconds = max_time.map_or(-1, |time| time.0.as_secs() as i64);
+                Order::SetLimits { domain, limits: Limits { max_objects, max_bytes, max_seconds } }
+            }
+            OrderCommand::SetPace { factor } => Order::SetPace { factor },
+            OrderCommand::Queues { after, limit } => Order::Queues { after, limit },
+            OrderCommand::Peek { queue, limit } => Order::Peek { queue, limit },
+            OrderCommand::DeleteQueue { queue } => Order::DeleteQueue { queue },
+        }
+    }
+}
+
+/// One line per value, or per row.
+fn tell(answer: &Value) {
+    match answer {
+        Value::Object(map) if map.is_empty() => println!("done"),
+        Value::Object(map) => {
+            for (key, value) in map.iter().filter(|(_, value)| !value.is_array()) {
+                println!("{key}: {}", plain(value));
+            }
+        }
+        Value::Array(rows) => {
+            for row in rows {
+                let cells: Vec<_> = row.as_object().into_iter().flatten().collect();
+                let text: Vec<_> =
+                    cells.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
+                println!("{}", text.join(" "));
+            }
+        }
+        other => println!("{}", plain(other)),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
