@@ -91,8 +91,13 @@ impl Archive {
                 }
                 Begun::Proven(status) => return Ok(told(&status, true)),
                 Begun::Claimed(status, claim) => {
-                    self.held(&claim, self.drive(&status, &claim, Some(path.clone()), &store.by)).await?;
-                    return Ok(told(&self.file(&store.name).await?, false));
+                    match self.held(&claim, self.drive(&status, &claim, Some(path.clone()), &store.by)).await
+                    {
+                        Ok(()) => return Ok(told(&self.file(&store.name).await?, false)),
+                        // Somebody took over from us, who were too slow: how it ends is theirs to say.
+                        Err(Error::Db(grange_db::Error::LeaseLost { .. })) => {}
+                        Err(error) => return Err(error),
+                    }
                 }
                 Begun::Busy(_) => {
                     tokio::time::sleep(LOOK_AGAIN).await;
@@ -154,8 +159,11 @@ impl Archive {
             self.0.db.work().finish(&claim).await?;
             return Ok(Step::More);
         };
-        self.held(&claim, self.drive(&status, &claim, None, "grange")).await?;
-        Ok(Step::More)
+        match self.held(&claim, self.drive(&status, &claim, None, "grange")).await {
+            // Somebody else has it now.
+            Ok(()) | Err(Error::Db(grange_db::Error::LeaseLost { .. })) => Ok(Step::More),
+            Err(error) => Err(error),
+        }
     }
 
     /// Runs `act` and renews the lease meanwhile. Whoever loses it stops.
