@@ -75,11 +75,11 @@ pub(crate) async fn sum_file(path: &Path, algorithms: &[Algorithm]) -> Result<(u
     }
 }
 
-/// Only the named algorithm of these.
-pub(crate) fn only(checksums: &Checksums, algorithm: Algorithm) -> Checksums {
-    match algorithm {
-        Algorithm::Sha512 => Checksums { sha512: checksums.sha512, ..Checksums::default() },
-        Algorithm::Sha256 => Checksums { sha256: checksums.sha256, ..Checksums::default() },
-        Algorithm::Md5 => Checksums { md5: checksums.md5, ..Checksums::default() },
+/// Only the named algorithms of these.
+pub(crate) fn only(checksums: &Checksums, algorithms: &[Algorithm]) -> Checksums {
+    Checksums {
+        sha512: checksums.sha512.filter(|_| algorithms.contains(&Algorithm::Sha512)),
+        sha256: checksums.sha256.filter(|_| algorithms.contains(&Algorithm::Sha256)),
+        md5: checksums.md5.filter(|_| algorithms.contains(&Algorithm::Md5)),
     }
 }

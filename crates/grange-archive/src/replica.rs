@@ -121,14 +121,16 @@ impl Replica {
         match &self.keeps {
             Keeps::Bytes(_) => {
                 let taker = self.taker(name).await?;
-                match from {
-                    From::File(path) => {
-                        taker.put_file(name, path, Taking::Copy, Some(checksums)).await?;
-                    }
+                let stored = match from {
+                    From::File(path) => taker.put_file(name, path, Taking::Copy, Some(checksums)).await?,
                     From::Replica(other) => {
                         let source = other.get(name).await?.into_source();
-                        taker.put(name, source, Some(checksums)).await?;
+                        taker.put(name, source, Some(checksums)).await?
                     }
+                };
+                if !stored.already {
+                    let replica = self.name().to_owned();
+                    metrics::counter!("grange_archive_copies_sent_total", "replica" => replica).increment(1);
                 }
                 Ok(())
             }
@@ -184,7 +186,7 @@ impl Replica {
             Keeps::Sums(journal, _) => Ok(match journal.get(name) {
                 None => Answer::Missing,
                 Some(Entry::Damaged) => Answer::Unreadable,
-                Some(Entry::Sums(_, checksums)) => Answer::Sums(crate::digest::only(&checksums, algorithm)),
+                Some(Entry::Sums(_, checksums)) => Answer::Sums(crate::digest::only(&checksums, &[algorithm])),
             }),
         }
     }

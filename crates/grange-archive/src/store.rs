@@ -73,12 +73,15 @@ impl Archive {
         if witness::reserved(&store.name) {
             return Err(Error::Reserved { prefix: witness::PREFIX });
         }
-        let (size, checksums) = digest::sum_file(path, &self.0.settings.checksums).await?;
-        if let Some(announced) = store.expected.filter(|announced| !announced.is_empty())
-            && !announced.same_as(&checksums)
-        {
-            return Err(Error::WrongChecksum { name: store.name.clone(), announced, found: checksums });
+        let announced = store.expected.filter(|announced| !announced.is_empty());
+        // The sender's own kind of checksum is computed too, to compare; the configured ones are recorded.
+        let mut algorithms = self.0.settings.checksums.clone();
+        algorithms.extend(announced.iter().flat_map(Checksums::algorithms));
+        let (size, found) = digest::sum_file(path, &algorithms).await?;
+        if let Some(announced) = announced.filter(|announced| !announced.same_as(&found)) {
+            return Err(Error::WrongChecksum { name: store.name.clone(), announced, found });
         }
+        let checksums = digest::only(&found, &self.0.settings.checksums);
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let source = json!({ "node": self.0.node, "path": path }).to_string();
         let new = NewFile { name: store.name.clone(), size, checksums, source: Some(source) };

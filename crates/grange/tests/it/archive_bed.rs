@@ -56,15 +56,15 @@ pub(crate) fn source(grange: &Grange, name: &str, bytes: usize) -> PathBuf {
 
 pub(crate) fn content(name: &str, bytes: usize) -> Vec<u8> {
     let seed = name.bytes().fold(7_u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
-    (0..bytes as u64).map(|at| (at.wrapping_mul(seed | 1) >> 7) as u8).collect()
+    (0..bytes as u64).map(|at| (at.wrapping_mul(seed << 1 | 1) >> 7) as u8).collect()
 }
 
 /// The node that runs on the data folder right now, asked over HTTP. `None` while it is away.
 pub(crate) async fn store_over_http(
     http: &reqwest::Client,
-    data: &Path,
+    data: PathBuf,
     file: &Path,
-    name: Option<&str>,
+    name: &str,
 ) -> Option<Result<Value, String>> {
     let node: Value = serde_json::from_slice(&std::fs::read(data.join("run/node.json")).ok()?).ok()?;
     let call = http

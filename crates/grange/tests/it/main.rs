@@ -2,6 +2,7 @@
 
 mod archive;
 mod archive_bed;
+mod archive_faults;
 mod archive_kill;
 mod cluster;
 mod demo;
