@@ -91,7 +91,7 @@ async fn a_file_edited_together_with_its_journal_line_is_never_believed() {
     let before = std::fs::read_to_string(&journal).unwrap();
     let status = bed.archive.status(&named(&name)).await.unwrap().unwrap();
     let copy = bed.path("one", &name);
-    let (_, forged) = crate::digest::sum_file(&copy, grange_model::Algorithm::ALL).await.unwrap();
+    let (_, forged) = grange_blob::sum_path(&copy, grange_model::Algorithm::ALL).await.unwrap();
     let mut text = before.clone();
     for algorithm in grange_model::Algorithm::ALL {
         let hex =
