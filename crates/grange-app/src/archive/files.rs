@@ -5,8 +5,8 @@ use std::path::Path;
 use grange_archive::{Got, Store, StoreOutcome};
 use grange_blob::Opened;
 use grange_db::{FileFilter, FileStatus};
-use grange_model::{Checksums, FileName};
 use grange_model::account::Permission;
+use grange_model::{Checksums, FileName};
 use tokio::io::AsyncRead;
 
 use crate::{App, Error, Who};

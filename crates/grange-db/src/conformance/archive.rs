@@ -335,6 +335,14 @@ async fn one_check_of_a_kind_runs_at_a_time_and_ends_once(bed: &Bed) {
     assert_eq!(bed.db.audits().list(9).await.unwrap().len(), 2);
     assert!(bed.db.audits().last_start(rows[0].id, AuditKind::List).await.unwrap().is_some());
     assert_eq!(bed.db.audits().last_start(rows[1].id, AuditKind::List).await.unwrap(), None);
+    // A check by the calendar gives way to a person's, and never the other way round.
+    let system = Actor::system();
+    let calendar = bed.db.audits().start(rows[1].id, AuditKind::Checksum, &system).await.unwrap();
+    let asked = bed.db.audits().start(rows[1].id, AuditKind::Checksum, &anna()).await.unwrap();
+    let given_up = bed.db.audits().get(calendar.id).await.unwrap().unwrap();
+    assert_eq!((given_up.state, asked.state), (AuditState::Cancelled, AuditState::Running));
+    let again = bed.db.audits().start(rows[1].id, AuditKind::Checksum, &system).await.unwrap();
+    assert_eq!(again.id, asked.id);
 }
 
 async fn the_vote_over_all_decides_ties_and_absences(bed: &Bed) {

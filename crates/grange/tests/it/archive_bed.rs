@@ -41,6 +41,15 @@ pub(crate) fn machine(set: &[&str], settings: &str) -> Grange {
     grange
 }
 
+/// The settings of a checksum replica beside the bitarchives.
+pub(crate) const CHECKSUMS: &str = "[archive.replicas.three]\nkind = \"checksum\"\n";
+
+/// The three replicas of the default below one data folder, also on a machine with little room.
+pub(crate) fn single() -> Grange {
+    let (one, two) = (bytes_at("one", &["file:replicas/one"]), bytes_at("two", &["file:replicas/two"]));
+    machine(&[], &[&one, &two, CHECKSUMS].concat())
+}
+
 pub(crate) fn write_settings(grange: &Grange, settings: &str) {
     std::fs::write(grange.data().join("grange.toml"), format!("{QUICK}{settings}")).unwrap();
 }

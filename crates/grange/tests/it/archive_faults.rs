@@ -20,21 +20,10 @@ use grange_testkit::{TcpFault, TestBucket, TestDatabase, until};
 use serde_json::Value;
 
 use crate::archive_bed::{
-    audit, bytes_at, content, free_ports, http, lying_in, machine, source, store_over_http, write_settings,
+    CHECKSUMS, audit, bytes_at, content, free_ports, http, lying_in, machine, single, source,
+    store_over_http, write_settings,
 };
 use crate::harness::{Ended, Grange, RunningNode};
-
-const CHECKSUMS: &str = "[archive.replicas.three]\nkind = \"checksum\"\n";
-
-/// One process with everything, on SQLite.
-fn single() -> Grange {
-    let settings = [
-        bytes_at("one", &["file:replicas/one"]),
-        bytes_at("two", &["file:replicas/two"]),
-        CHECKSUMS.to_owned(),
-    ];
-    machine(&[], &settings.concat())
-}
 
 fn store(grange: &Grange, file: &Path) -> Ended {
     grange.run(&["store", "--json", file.to_str().unwrap()])

@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
 use crate::archive_bed::{
-    audit, bytes_at, content, free_ports, http, lying_in, machine, source, store_over_http,
+    CHECKSUMS, audit, bytes_at, content, free_ports, http, lying_in, machine, single, source, store_over_http,
 };
 use crate::harness::{Grange, RunningNode};
 
@@ -150,11 +150,7 @@ async fn two_hundred_kills_of_archiver_and_bitarchives_on_postgresql_lose_and_do
             if at == own { format!("file:replicas/{name}") } else { peer(at, name) }
         };
         let (one, two) = (place(1, "one"), place(2, "two"));
-        let settings = [
-            bytes_at("one", &[&one]),
-            bytes_at("two", &[&two]),
-            "[archive.replicas.three]\nkind = \"checksum\"\n".to_owned(),
-        ];
+        let settings = [bytes_at("one", &[&one]), bytes_at("two", &[&two]), CHECKSUMS.to_owned()];
         let (db, listen) = (format!("db.url={}", database.url), format!("node.listen={}", ports[own]));
         let roles = format!("node.roles={roles}");
         machine(&[&db, "bus.url=postgres:", &listen, &roles], &settings.concat())
@@ -173,12 +169,7 @@ async fn two_hundred_kills_of_archiver_and_bitarchives_on_postgresql_lose_and_do
 /// Everything in one process on SQLite.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_kills_of_one_process_on_sqlite_lose_and_double_nothing() {
-    let settings = [
-        bytes_at("one", &["file:replicas/one"]),
-        bytes_at("two", &["file:replicas/two"]),
-        "[archive.replicas.three]\nkind = \"checksum\"\n".to_owned(),
-    ];
-    let grange = machine(&[], &settings.concat());
+    let grange = single();
     let (stored, nodes) = stores_under_fire(&[(&grange, 100)], &grange);
     let bases = ["one", "two"].map(|name| grange.data().join(format!("replicas/{name}")));
     nothing_lost_nothing_doubled(&grange, stored, &bases).await;
