@@ -192,7 +192,8 @@ impl Archive {
         }
         self.0.db.audits().end(claim, id, AuditState::Done, None, Vec::new()).await?;
         if by_itself && self.0.settings.repair_missing {
-            self.reestablish_missing(replica).await?;
+            // Boxed: a repair is a large act, and most checks need none.
+            Box::pin(self.reestablish_missing(replica)).await?;
         }
         Ok(())
     }
