@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
+use grange_model::Checksums;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
@@ -67,17 +68,22 @@ impl Client {
     }
 
     /// Sends a file's bytes, after asking whether they would be taken: a server that refuses does not read them all,
-    /// and its reason would be lost in the broken connection.
+    /// and its reason would be lost in the broken connection. The checksums are the sender's, for the server to compare
+    /// with what arrives.
     pub async fn put_file<T: DeserializeOwned>(
         &self,
         path: &str,
         file: tokio::fs::File,
+        checksums: &Checksums,
     ) -> Result<T, ApiError> {
         let kind = "application/octet-stream";
         let asked = self.request(Method::PUT, &format!("{path}?ask=true"), kind, whole("")).await?;
         self.read::<()>(asked).await?;
-        let response = self.request(Method::PUT, path, "application/octet-stream", from_file(file)).await?;
-        self.read(response).await
+        let request = build(Method::PUT, path, kind)
+            .header(CHECKSUM, checksums.to_string())
+            .body(from_file(file))
+            .map_err(|error| ApiError::Request(error.into()))?;
+        self.read(self.transport.send(request).await?).await
     }
 
     /// Asks for bytes; the answer's headers and a body to read.
@@ -112,13 +118,8 @@ impl Client {
         kind: &str,
         body: Body,
     ) -> Result<Response<Body>, ApiError> {
-        let request = Request::builder()
-            .method(method)
-            .uri(format!("{BASE}{path}"))
-            .header(header::CONTENT_TYPE, kind)
-            .header(header::ACCEPT, "application/json")
-            .body(body)
-            .map_err(|error| ApiError::Request(error.into()))?;
+        let request =
+            build(method, path, kind).body(body).map_err(|error| ApiError::Request(error.into()))?;
         self.transport.send(request).await
     }
 
@@ -129,6 +130,14 @@ impl Client {
         let body = response.into_body().collect().await.map_err(broken)?.to_bytes();
         read(self.transport.server(), status, &body)
     }
+}
+
+fn build(method: Method, path: &str, kind: &str) -> http::request::Builder {
+    Request::builder()
+        .method(method)
+        .uri(format!("{BASE}{path}"))
+        .header(header::CONTENT_TYPE, kind)
+        .header(header::ACCEPT, "application/json")
 }
 
 fn read<T: DeserializeOwned>(server: &str, status: StatusCode, body: &[u8]) -> Result<T, ApiError> {
@@ -145,6 +154,9 @@ fn read<T: DeserializeOwned>(server: &str, status: StatusCode, body: &[u8]) -> R
     let body: ErrorBody = serde_json::from_slice(body).map_err(foreign)?;
     Err(ApiError::Refused { status, body })
 }
+
+/// The header with the checksums of the bytes that are sent, in either direction: `sha512=HEX md5=HEX`.
+pub const CHECKSUM: &str = "grange-checksum";
 
 /// One part of a path, safe to put between slashes.
 pub fn segment(text: &str) -> String {

@@ -11,12 +11,16 @@ use grange_model::{Actor, AuditId, AuditKind, AuditState, FileName};
 use crate::archive::Archive;
 use crate::error::Error;
 use crate::replica::{Answer, Listed, Replica, UNREADABLE};
+use crate::schedule::may_go_on_at;
 
 /// Copies that are read at once: the disk has the next ready while the processor sums up this one.
 const AT_ONCE: usize = 4;
 
 /// How long a check rests that may not read now: outside its hours, or while the replica is away.
 const REST: Duration = Duration::from_secs(5 * 60);
+
+/// The longest rest of a check that is spread: so long a changed setting may go unnoticed.
+const SPREAD_REST: Duration = Duration::from_secs(60 * 60);
 
 impl Archive {
     /// Asks for a check of one replica. It runs in whatever process does the archive's work.
@@ -135,7 +139,19 @@ impl Archive {
         }
         let by_itself = audit.asked_by == Actor::system().who;
         let mut after: Option<String> = audit.position.clone();
+        let (spread, mut read) = (self.0.settings.check_spread.0, audit.found.bytes);
+        let spread = if by_itself && audit.kind == AuditKind::Checksum { spread } else { Duration::ZERO };
+        let total = if spread.is_zero() { 0 } else { self.bytes_of(replica).await? };
         loop {
+            let go_on = may_go_on_at(audit.started_at, spread, read, total);
+            if let (false, Ok(wait)) =
+                (spread.is_zero(), Duration::try_from(go_on.duration_since(self.0.clock.now())))
+                && !wait.is_zero()
+                && read > 0
+            {
+                self.0.db.work().fail(claim, "spread by archive.check_spread", wait.min(SPREAD_REST)).await?;
+                return Ok(());
+            }
             let hour = self.0.clock.now().to_zoned(jiff::tz::TimeZone::UTC).hour();
             if by_itself && !self.0.settings.may_check(hour as u8) {
                 self.0.db.work().fail(claim, "outside archive.check_hours", REST).await?;
@@ -151,6 +167,7 @@ impl Archive {
                     .map(|one| Seen { name: one.name, size: one.size, checksum: None })
                     .collect(),
             };
+            read += seen.iter().map(|one| one.size).sum::<u64>();
             let page = Page {
                 audit: id,
                 replica_id: audit.replica_id,
@@ -174,7 +191,16 @@ impl Archive {
             }
         }
         self.0.db.audits().end(claim, id, AuditState::Done, None, Vec::new()).await?;
+        if by_itself && self.0.settings.repair_missing {
+            // Boxed: a repair is a large act, and most checks need none.
+            Box::pin(self.reestablish_missing(replica)).await?;
+        }
         Ok(())
+    }
+
+    async fn bytes_of(&self, replica: &Replica) -> Result<u64, Error> {
+        let overview = self.overview().await?;
+        Ok(overview.iter().find(|one| one.replica.id == replica.row.id).map_or(0, |one| one.bytes))
     }
 
     /// Has the replica read every one of these copies.

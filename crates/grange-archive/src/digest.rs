@@ -1,16 +1,7 @@
-//! The checksums of a file that comes in: all that are wanted, in one pass.
-
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+//! The checksums of bytes that pass by in async code.
 
 use grange_model::{Algorithm, Checksums, Md5, Sha256, Sha512};
 use sha2::Digest as _;
-
-use crate::error::Error;
-
-/// Large enough that the disk streams, small enough to stay in the processor's cache for all digests.
-const CHUNK_BYTES: usize = 256 << 10;
 
 /// Digests of bytes as they pass.
 #[derive(Clone, Default)]
@@ -50,36 +41,5 @@ impl Sums {
             sha256: self.sha256.map(|digest| Sha256(digest.finalize().into())),
             md5: self.md5.map(|digest| Md5(digest.finalize().into())),
         }
-    }
-}
-
-/// Reads a local file through, off the async threads.
-pub(crate) async fn sum_file(path: &Path, algorithms: &[Algorithm]) -> Result<(u64, Checksums), Error> {
-    let (path, algorithms) = (path.to_owned(), algorithms.to_vec());
-    let read = tokio::task::spawn_blocking(move || {
-        let failed = || Error::io("read", &path);
-        let mut file = File::open(&path).map_err(failed())?;
-        let mut sums = Sums::new(&algorithms);
-        let mut buffer = vec![0; CHUNK_BYTES];
-        loop {
-            let count = file.read(&mut buffer).map_err(failed())?;
-            if count == 0 {
-                return Ok((sums.size, sums.finish()));
-            }
-            sums.update(&buffer[..count]);
-        }
-    });
-    match read.await {
-        Ok(result) => result,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
-}
-
-/// Only the named algorithm of these.
-pub(crate) fn only(checksums: &Checksums, algorithm: Algorithm) -> Checksums {
-    match algorithm {
-        Algorithm::Sha512 => Checksums { sha512: checksums.sha512, ..Checksums::default() },
-        Algorithm::Sha256 => Checksums { sha256: checksums.sha256, ..Checksums::default() },
-        Algorithm::Md5 => Checksums { md5: checksums.md5, ..Checksums::default() },
     }
 }

@@ -80,6 +80,25 @@ impl Archive {
         Ok(report)
     }
 
+    /// Makes the copies again that the replica was found to miss. What cannot be made now stays in the queue.
+    pub(crate) async fn reestablish_missing(&self, replica: &Replica) -> Result<(), Error> {
+        let (trouble, replica_id) = (Some(Trouble::Missing), Some(replica.row.id));
+        let mut filter = FileFilter { trouble, replica: replica_id, limit: 500, ..FileFilter::default() };
+        loop {
+            let page = self.list(&filter).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            filter.after = Some(last.file.name.clone());
+            for status in &page {
+                let row = self
+                    .repair(status, replica, RepairKind::Missing, &Actor::system(), &Second::None)
+                    .await?;
+                if let Some(error) = &row.last_error {
+                    self.notify(row.name.as_str(), error).await;
+                }
+            }
+        }
+    }
+
     /// Repairs one copy, if it needs to be.
     pub async fn repair_one(
         &self,

@@ -110,27 +110,33 @@ impl Replica {
             .ok_or_else(|| Error::Settings { reason: format!("the replica {} has no place", self.name()) })
     }
 
-    /// Puts the copy there.
+    /// Puts the copy there. Gives the replica's own checksum of it, read back from where it now lies; `None` where that
+    /// is to be asked for.
     pub(crate) async fn upload(
         &self,
         name: &FileName,
         size: u64,
         checksums: &Checksums,
         from: &From,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Checksums>, Error> {
         match &self.keeps {
             Keeps::Bytes(_) => {
                 let taker = self.taker(name).await?;
-                match from {
-                    From::File(path) => {
-                        taker.put_file(name, path, Taking::Copy, Some(checksums)).await?;
-                    }
+                // The checksum that decides is enough to compare; the others were computed once, when the file came.
+                let deciding: Vec<_> = checksums.algorithms().take(1).collect();
+                let expected = checksums.only(&deciding);
+                let stored = match from {
+                    From::File(path) => taker.put_file(name, path, Taking::Copy, Some(&expected)).await?,
                     From::Replica(other) => {
                         let source = other.get(name).await?.into_source();
-                        taker.put(name, source, Some(checksums)).await?;
+                        taker.put(name, source, Some(&expected)).await?
                     }
+                };
+                if !stored.already {
+                    let replica = self.name().to_owned();
+                    metrics::counter!("grange_archive_copies_sent_total", "replica" => replica).increment(1);
                 }
-                Ok(())
+                Ok(Some(stored.checksums))
             }
             Keeps::Sums(journal, _) => {
                 let (name, at) = (name.clone(), self.clock.now());
@@ -147,7 +153,7 @@ impl Replica {
                 .await?;
                 let found = || format!("{:?}", self.answer_of(&name));
                 if added {
-                    Ok(())
+                    Ok(None)
                 } else {
                     Err(Error::NotThatBad {
                         name: name.clone(),
@@ -184,9 +190,19 @@ impl Replica {
             Keeps::Sums(journal, _) => Ok(match journal.get(name) {
                 None => Answer::Missing,
                 Some(Entry::Damaged) => Answer::Unreadable,
-                Some(Entry::Sums(_, checksums)) => Answer::Sums(crate::digest::only(&checksums, algorithm)),
+                Some(Entry::Sums(_, checksums)) => Answer::Sums(checksums.only(&[algorithm])),
             }),
         }
+    }
+
+    /// The size of the copy, without reading it.
+    pub(crate) async fn size_of(&self, name: &FileName) -> Result<Option<u64>, Error> {
+        for node in self.nodes()? {
+            if let Some(stat) = node.stat(name).await? {
+                return Ok(Some(stat.size));
+            }
+        }
+        Ok(None)
     }
 
     pub(crate) async fn get(&self, name: &FileName) -> Result<Opened, Error> {

@@ -14,6 +14,12 @@ fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
     !every.is_zero() && last.is_none_or(|last| last.checked_add(every).is_ok_and(|next| next <= now))
 }
 
+/// When a check that is spread over a while may read on, having read `done` of `total` bytes.
+pub(crate) fn may_go_on_at(start: Timestamp, spread: Duration, done: u64, total: u64) -> Timestamp {
+    let part = if total == 0 { 1.0 } else { (done as f64 / total as f64).min(1.0) };
+    start.checked_add(spread.mul_f64(part)).unwrap_or(Timestamp::MAX)
+}
+
 impl Archive {
     /// One step of the archive's own work: a file that is due, else a check. For a worker's loop.
     pub async fn work_step(&self) -> Result<Step, Error> {
@@ -43,6 +49,13 @@ impl Archive {
                 }
             }
         }
+        self.seal().await?;
+        Ok(Step::Idle)
+    }
+
+    /// Signs the log when that is due and writes the witness of the day.
+    pub async fn seal(&self) -> Result<(), Error> {
+        let (settings, now) = (&self.0.settings, self.0.clock.now());
         let checkpoints = self.0.db.logbook().checkpoints().await?;
         let last = checkpoints.last();
         let size = self.0.db.logbook().size().await?;
@@ -53,13 +66,25 @@ impl Archive {
         if size > 0 {
             self.write_witness().await?;
         }
-        Ok(Step::Idle)
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_check_is_spread_by_the_bytes_it_has_read() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let spread = Duration::from_secs(1000);
+        for (done, total, expected) in
+            [(0, 10, 0), (5, 10, 500), (10, 10, 1000), (30, 10, 1000), (0, 0, 1000)]
+        {
+            assert_eq!(may_go_on_at(at(0), spread, done, total), at(expected), "{done} of {total}");
+        }
+        assert_eq!(may_go_on_at(at(7), Duration::ZERO, 5, 10), at(7));
+    }
 
     #[test]
     fn due_is_when_the_time_has_passed_and_never_when_never_was_asked_for() {

@@ -55,6 +55,14 @@ pub struct Settings {
     /// `[22, 6]` the night.
     pub check_hours: [u8; 2],
 
+    /// Over how long a check by the calendar is spread, so that disks are left to people and a bad disk is not met by
+    /// the checks of all replicas in one night; `0s` reads as fast as it may. Checks asked for by people never wait.
+    pub check_spread: Period,
+
+    /// Whether copies that a check by the calendar finds missing are made again at once from a proven one. A corrupt
+    /// copy always waits for a second pair of eyes.
+    pub repair_missing: bool,
+
     /// How many files are named to a replica in one question of a check.
     pub check_page: u32,
 
@@ -110,6 +118,8 @@ impl Default for Settings {
             challenge_files: 100,
             check_bytes_per_second: Size(0),
             check_hours: [0, 24],
+            check_spread: Period::from_secs(7 * 24 * 60 * 60),
+            repair_missing: true,
             check_page: 500,
             checkpoint_every: Period::from_secs(60 * 60),
         }

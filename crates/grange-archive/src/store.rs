@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use crate::archive::Archive;
-use crate::digest::{self, Sums};
+use crate::digest::Sums;
 use crate::error::Error;
 use crate::machine::{Action, Copy, Event, step};
 use crate::replica::{Answer, From, Replica, UNREADABLE};
@@ -73,12 +73,16 @@ impl Archive {
         if witness::reserved(&store.name) {
             return Err(Error::Reserved { prefix: witness::PREFIX });
         }
-        let (size, checksums) = digest::sum_file(path, &self.0.settings.checksums).await?;
-        if let Some(announced) = store.expected.filter(|announced| !announced.is_empty())
-            && !announced.same_as(&checksums)
-        {
-            return Err(Error::WrongChecksum { name: store.name.clone(), announced, found: checksums });
+        let announced = store.expected.filter(|announced| !announced.is_empty());
+        // The sender's own kind of checksum is computed too, to compare; the configured ones are recorded.
+        let mut algorithms = self.0.settings.checksums.clone();
+        algorithms.extend(announced.iter().flat_map(Checksums::algorithms));
+        let (size, found) =
+            grange_blob::sum_path(path, &algorithms).await.map_err(Error::io("read", path))?;
+        if let Some(announced) = announced.filter(|announced| !announced.same_as(&found)) {
+            return Err(Error::WrongChecksum { name: store.name.clone(), announced, found });
         }
+        let checksums = found.only(&self.0.settings.checksums);
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let source = json!({ "node": self.0.node, "path": path }).to_string();
         let new = NewFile { name: store.name.clone(), size, checksums, source: Some(source) };
@@ -91,8 +95,13 @@ impl Archive {
                 }
                 Begun::Proven(status) => return Ok(told(&status, true)),
                 Begun::Claimed(status, claim) => {
-                    self.held(&claim, self.drive(&status, &claim, Some(path.clone()), &store.by)).await?;
-                    return Ok(told(&self.file(&store.name).await?, false));
+                    match self.held(&claim, self.drive(&status, &claim, Some(path.clone()), &store.by)).await
+                    {
+                        Ok(()) => return Ok(told(&self.file(&store.name).await?, false)),
+                        // Somebody took over from us, who were too slow: how it ends is theirs to say.
+                        Err(Error::Db(grange_db::Error::LeaseLost { .. })) => {}
+                        Err(error) => return Err(error),
+                    }
                 }
                 Begun::Busy(_) => {
                     tokio::time::sleep(LOOK_AGAIN).await;
@@ -154,8 +163,11 @@ impl Archive {
             self.0.db.work().finish(&claim).await?;
             return Ok(Step::More);
         };
-        self.held(&claim, self.drive(&status, &claim, None, "grange")).await?;
-        Ok(Step::More)
+        match self.held(&claim, self.drive(&status, &claim, None, "grange")).await {
+            // Somebody else has it now.
+            Ok(()) | Err(Error::Db(grange_db::Error::LeaseLost { .. })) => Ok(Step::More),
+            Err(error) => Err(error),
+        }
     }
 
     /// Runs `act` and renews the lease meanwhile. Whoever loses it stops.
@@ -272,6 +284,8 @@ impl Archive {
         let (mut presence, mut verdict) = (holding.presence, holding.verdict);
         let mut checksum = holding.checksum.clone();
         let mut answered = false;
+        // What the replica said of the copy when it took it.
+        let mut read_back = None;
         let (mut next, mut action) = step(copy, Event::StoreAsked, retries);
         loop {
             if next != copy || answered {
@@ -293,8 +307,8 @@ impl Archive {
                 Some(Action::Upload) => {
                     answered = false;
                     match self.upload(status, replica, from).await {
-                        Ok(()) => {
-                            done.sent = true;
+                        Ok(answer) => {
+                            (done.sent, read_back) = (true, answer);
                             Event::Taken
                         }
                         Err(reason) => {
@@ -304,7 +318,7 @@ impl Archive {
                     }
                 }
                 Some(Action::AskChecksum) => {
-                    let (event, answer) = self.ask(status, replica).await;
+                    let (event, answer) = self.ask(status, replica, read_back.take()).await;
                     answered = event != Event::Unanswered;
                     done.error = match &event {
                         Event::Equal => None,
@@ -334,7 +348,7 @@ impl Archive {
         status: &FileStatus,
         replica: &Replica,
         from: Option<&From>,
-    ) -> Result<(), String> {
+    ) -> Result<Option<Checksums>, String> {
         let file = &status.file;
         // The journal needs no bytes.
         let nowhere = From::File(PathBuf::new());
@@ -347,13 +361,27 @@ impl Archive {
         sent.map_err(|error| Chain(&error).to_string())
     }
 
-    /// Asks the replica for its own checksum. The text is the answer, or why there is none.
-    async fn ask(&self, status: &FileStatus, replica: &Replica) -> (Event, String) {
+    /// Asks the replica for its own checksum, unless it has just read the copy back where it lies: then only whether
+    /// it still lies there. The text is the answer, or why there is none.
+    async fn ask(
+        &self,
+        status: &FileStatus,
+        replica: &Replica,
+        read_back: Option<Checksums>,
+    ) -> (Event, String) {
         let file = &status.file;
         let Some((algorithm, _)) = file.checksums.strongest() else {
             return (Event::Unanswered, "the file has no checksum".to_owned());
         };
-        match replica.checksum(&file.name, algorithm).await {
+        let answer = match read_back {
+            Some(sums) => match replica.size_of(&file.name).await {
+                Ok(Some(size)) if size == file.size => Ok(Answer::Sums(sums)),
+                Ok(_) => replica.checksum(&file.name, algorithm).await,
+                Err(error) => Err(error),
+            },
+            None => replica.checksum(&file.name, algorithm).await,
+        };
+        match answer {
             Ok(Answer::Sums(sums)) if sums.same_as(&file.checksums) => (Event::Equal, deciding(&sums)),
             Ok(Answer::Sums(sums)) => (Event::Different, deciding(&sums)),
             Ok(Answer::Unreadable) => (Event::Different, UNREADABLE.to_owned()),

@@ -196,7 +196,8 @@ pub trait Blob: Debug + Send + Sync {
         if taking == Taking::Move {
             // A put may not have read the file at all. Nothing is deleted that was not just seen to be these bytes.
             if stored.already {
-                let given = sum_path(path, &stored.checksums).await.map_err(failed)?;
+                let deciding: Vec<_> = stored.checksums.algorithms().take(1).collect();
+                let (_, given) = sum_path(path, &deciding).await.map_err(failed)?;
                 check::known(name, self.place(), stored.size, stored.checksums, &given)?;
             }
             tokio::fs::remove_file(path).await.map_err(failed)?;
@@ -234,13 +235,9 @@ pub trait Blob: Debug + Send + Sync {
     fn place(&self) -> &str;
 }
 
-/// The strongest of `like`, of a local file.
-async fn sum_path(path: &Path, like: &Checksums) -> io::Result<Checksums> {
-    let algorithms: Vec<_> = like.strongest().map(|(algorithm, _)| algorithm).into_iter().collect();
-    let path = path.to_owned();
-    let sum = move || {
-        let mut file = File::open(path)?;
-        sum_file(&mut file, By::First, &algorithms, &Buffers::default()).map(|(_, sums)| sums)
-    };
+/// Size and checksums of a local file, by the implementation used on the way in, off the async threads.
+pub async fn sum_path(path: &Path, algorithms: &[Algorithm]) -> io::Result<(u64, Checksums)> {
+    let (path, algorithms) = (path.to_owned(), algorithms.to_vec());
+    let sum = move || sum_file(&mut File::open(path)?, By::First, &algorithms, &Buffers::default());
     tokio::task::spawn_blocking(sum).await?
 }

@@ -38,6 +38,22 @@ impl Announced {
     }
 }
 
+/// What is to be computed of bytes while they are written, where they are read back afterwards anyway: everything but
+/// the checksum that decides, if it was announced. That one is then taken as announced and proven by reading back.
+/// The second value is that checksum.
+pub(crate) fn while_writing(
+    algorithms: Vec<Algorithm>,
+    announced: Option<&Checksums>,
+) -> (Vec<Algorithm>, Option<Checksums>) {
+    let decides = algorithms.iter().max().copied();
+    let Some((algorithm, _)) = announced.and_then(Checksums::strongest).filter(|one| Some(one.0) == decides)
+    else {
+        return (algorithms, None);
+    };
+    let rest = algorithms.into_iter().filter(|one| *one != algorithm).collect();
+    (rest, announced.map(|sums| sums.only(&[algorithm])))
+}
+
 /// Whether what came is what was announced. Every announced checksum must be right, not only the strongest:
 /// a sender that is wrong about one of them is wrong about its file.
 pub(crate) fn received(

@@ -1,4 +1,4 @@
-//! Checksums in one pass over the bytes, by two implementations, with reading and hashing side by side.
+//! Checksums in one pass over the bytes, by two implementations; several of them side by side.
 //!
 //! What is written is summed by RustCrypto, what is read back by AWS-LC, so that a flaw in one of them, or in the
 //! memory it ran in, does not prove itself right. MD5 has no second implementation here.
@@ -80,7 +80,8 @@ struct Lane {
     thread: JoinHandle<Hasher>,
 }
 
-/// Sums up bytes as they come: small files in the caller's thread, large ones with a thread per algorithm.
+/// Sums up bytes as they come: in the caller's thread, or, of a large file with several algorithms, with a thread for
+/// each. One algorithm alone gains little from a thread beside the reader, which costs a tenth of the core's work.
 pub(crate) struct Summing {
     inline: Vec<Hasher>,
     lanes: Vec<Lane>,
@@ -91,7 +92,8 @@ pub(crate) struct Summing {
 impl Summing {
     /// May block on its threads; not for async code.
     pub(crate) fn new(by: By, algorithms: &[Algorithm]) -> Self {
-        Self { threads: true, ..Self::inline(by, algorithms) }
+        let inline = Self::inline(by, algorithms);
+        Self { threads: inline.inline.len() > 1, ..inline }
     }
 
     /// Always in the caller's thread.

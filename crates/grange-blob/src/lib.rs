@@ -30,7 +30,7 @@ mod s3;
 #[cfg(test)]
 mod conformance;
 
-pub use blob::{Blob, Listed, Opened, Source, Space, Stat, Stored, Taking};
+pub use blob::{Blob, Listed, Opened, Source, Space, Stat, Stored, Taking, sum_path};
 pub use disk::{Disk, DiskSettings, FreeSpace, Placement, Room};
 pub use error::Error;
 pub use memory::Memory;

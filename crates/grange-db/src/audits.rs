@@ -81,6 +81,7 @@ impl Db {
 
 impl Audits<'_> {
     /// Asks for a check. One of the same kind that is running on the replica is given instead.
+    /// Starts a check, or gives the one that runs already. A check by the calendar gives way to one that a person wants.
     pub async fn start(&self, replica: i64, kind: AuditKind, actor: &Actor) -> Result<AuditRow, Error> {
         self.0
             .write("start the check", (replica, kind, actor.clone()), |tx, (replica, kind, actor)| {
@@ -206,7 +207,17 @@ async fn start(tx: &mut Tx<'_>, replica: i64, kind: AuditKind, actor: &Actor) ->
         let query = tx.sql(&RUNNING).bind(replica).bind(kind.as_str());
         let gone = || Error::NotFound { what: "check, which ended just now".to_owned() };
         let running = tx.row(query).await?.ok_or_else(gone)?.text("id")?;
-        return get(tx, running).await;
+        let running = get(tx, running).await?;
+        let by_itself = |who: &str| who == Actor::system().who;
+        if by_itself(&actor.who) || !by_itself(&running.asked_by) {
+            return Ok(running);
+        }
+        // A person wants to know now; a check by the calendar may take a week and began days ago.
+        end(tx, running.id, AuditState::Cancelled, Some(format!("{} asked for a new one", actor.who)))
+            .await?;
+        let query = tx.sql(&UNQUEUE).bind(AUDIT_WORK).bind(running.id.to_string());
+        tx.run(query).await?;
+        return Box::pin(start(tx, replica, kind, actor)).await;
     }
     // It goes on until it is ended; a replica that is down for a week is no reason to forget it.
     let offer = Offer::new(AUDIT_WORK, id.to_string(), json!({})).attempts_max(0);

@@ -89,7 +89,7 @@ macro_rules! columns {
 
 static ALL: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM replicas ORDER BY id"));
 static ADD: Sql = Sql::new(concat!(
-    "INSERT INTO replicas (name, kind, created_at) VALUES ($1, $2, $3) RETURNING ",
+    "INSERT INTO replicas (name, kind, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING ",
     columns!()
 ));
 static FILL: Sql = Sql::new(
@@ -122,8 +122,11 @@ async fn declare(tx: &mut Tx<'_>, wanted: &[(ReplicaName, ReplicaKind)]) -> Resu
         }
         let now = micros(tx.now);
         let query = tx.sql(&ADD).bind(name.as_str().to_owned()).bind(kind.as_str()).bind(now);
-        let gone = || Error::NotFound { what: format!("replica {name}, which was just added") };
-        let row = replica(&tx.row(query).await?.ok_or_else(gone)?)?;
+        let Some(row) = tx.row(query).await? else {
+            // A node that starts at the same moment was faster; what it declared counts.
+            return Box::pin(declare(tx, wanted)).await;
+        };
+        let row = replica(&row)?;
         let query = tx.sql(&FILL).bind(row.id).bind(now);
         tx.run(query).await?;
         known.push(row);

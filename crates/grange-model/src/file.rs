@@ -273,6 +273,27 @@ impl Checksums {
         Agreement::Unknown
     }
 
+    /// These, and from the other whichever are missing.
+    #[must_use]
+    pub fn or(self, other: Option<&Self>) -> Self {
+        let Some(other) = other else { return self };
+        Self {
+            sha512: self.sha512.or(other.sha512),
+            sha256: self.sha256.or(other.sha256),
+            md5: self.md5.or(other.md5),
+        }
+    }
+
+    /// Only the named algorithms of these.
+    #[must_use]
+    pub fn only(self, algorithms: &[Algorithm]) -> Self {
+        Self {
+            sha512: self.sha512.filter(|_| algorithms.contains(&Algorithm::Sha512)),
+            sha256: self.sha256.filter(|_| algorithms.contains(&Algorithm::Sha256)),
+            md5: self.md5.filter(|_| algorithms.contains(&Algorithm::Md5)),
+        }
+    }
+
     /// Whether both are known to be of the same bytes.
     pub fn same_as(&self, other: &Self) -> bool {
         matches!(self.compare(other), Agreement::Same(_))

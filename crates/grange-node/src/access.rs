@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,9 +11,9 @@ use axum::Router;
 use axum::body::Body;
 use grange_api::{ApiError, Body as ApiBody, Client, HttpTransport, Transport};
 use grange_app::{OpenArchive, Who};
-use grange_base::{Clock, Shutdown, Worker};
+use grange_base::{Chain, Clock, Shutdown, Worker};
 use grange_db::Db;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 
@@ -31,13 +32,15 @@ pub async fn client(settings: &Settings, data: &Path, user: &str) -> Result<Clie
         Access::Direct(folder) => {
             let db = open::db(settings, folder.path(), Clock::system()).await?;
             let archive = working_archive(settings, folder.path(), &db);
-            let app = open::app(settings, &folder, db, Clock::system(), archive).await?;
+            let app = open::app(settings, &folder, db, Clock::system(), archive.clone()).await?;
             let web = grange_web::Web { app, local: None, version: crate::VERSION };
             let server = format!("the store in {}", folder.path().display());
             Ok(Client::new(InProcess {
                 routes: grange_web::api(web),
                 who: Who::local(user),
                 server,
+                archive,
+                sealed: AtomicBool::new(false),
                 _folder: folder,
             }))
         }
@@ -74,7 +77,23 @@ struct InProcess {
     routes: Router,
     who: Who,
     server: String,
+    archive: OpenArchive,
+    /// The log was signed, as far as that was due, since something was done.
+    sealed: AtomicBool,
     _folder: DataFolder,
+}
+
+impl InProcess {
+    /// What a node does by the calendar, for archives that are only ever used by commands: once per command.
+    async fn seal(&self) {
+        let Some(archive) = self.archive.opened() else { return };
+        if self.sealed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Err(error) = archive.seal().await {
+            tracing::warn!(error = %Chain(&error), "the log could not be signed; the next command tries again");
+        }
+    }
 }
 
 impl fmt::Debug for InProcess {
@@ -90,9 +109,13 @@ impl Transport for InProcess {
     }
 
     async fn send(&self, request: Request<ApiBody>) -> Result<Response<ApiBody>, ApiError> {
+        let acts = request.method() != Method::GET;
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(self.who.clone());
         let Ok(response) = self.routes.clone().oneshot(request).await;
+        if acts && response.status().is_success() {
+            self.seal().await;
+        }
         Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 }

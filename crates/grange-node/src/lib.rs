@@ -18,6 +18,8 @@ pub mod settings;
 pub mod supervise;
 
 pub use data::DataFolder;
+/// Checking a proof needs no node, no data folder and no database.
+pub use grange_archive::{Proof, Witness, check_proof};
 pub use node::{Node, StartError};
 pub use settings::Settings;
 

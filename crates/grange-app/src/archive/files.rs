@@ -5,8 +5,8 @@ use std::path::Path;
 use grange_archive::{Got, Store, StoreOutcome};
 use grange_blob::Opened;
 use grange_db::{FileFilter, FileStatus};
-use grange_model::FileName;
 use grange_model::account::Permission;
+use grange_model::{Checksums, FileName};
 use tokio::io::AsyncRead;
 
 use crate::{App, Error, Who};
@@ -36,15 +36,16 @@ impl App {
         Ok(())
     }
 
-    /// Stores what is sent.
+    /// Stores what is sent, provided it is what the sender says.
     pub async fn store_bytes(
         &self,
         who: &Who,
         name: &str,
+        announced: Option<Checksums>,
         bytes: impl AsyncRead + Send + Unpin,
     ) -> Result<StoreOutcome, Error> {
         who.needs(Permission::ManageSystem)?;
-        let store = Store::new(name.parse::<FileName>()?, who.name());
+        let store = Store { expected: announced, ..Store::new(name.parse::<FileName>()?, who.name()) };
         Ok(self.archive.get().await?.store_reader(bytes, &store).await?)
     }
 

@@ -27,6 +27,11 @@ impl OpenArchive {
         Self { cell: Arc::default(), open: Arc::new(open) }
     }
 
+    /// The archive, if somebody asked for it before.
+    pub fn opened(&self) -> Option<&Archive> {
+        self.cell.get()
+    }
+
     /// The archive, opened by now.
     pub async fn get(&self) -> Result<&Archive, Error> {
         Ok(self.cell.get_or_try_init(|| (self.open)()).await?)

@@ -91,7 +91,7 @@ async fn a_file_edited_together_with_its_journal_line_is_never_believed() {
     let before = std::fs::read_to_string(&journal).unwrap();
     let status = bed.archive.status(&named(&name)).await.unwrap().unwrap();
     let copy = bed.path("one", &name);
-    let (_, forged) = crate::digest::sum_file(&copy, grange_model::Algorithm::ALL).await.unwrap();
+    let (_, forged) = grange_blob::sum_path(&copy, grange_model::Algorithm::ALL).await.unwrap();
     let mut text = before.clone();
     for algorithm in grange_model::Algorithm::ALL {
         let hex =
@@ -208,4 +208,41 @@ async fn a_salted_challenge_finds_the_copy_that_is_not_read_any_more() {
     }
     assert!(found > 0, "a sample of random files meets one of six that are all damaged");
     assert!(bed.events(LogEvent::Challenged).await > 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_calendar_finds_missing_is_made_again_and_a_corrupt_copy_waits() {
+    for repair_missing in [true, false] {
+        let bed = Bed::with(Settings { repair_missing, ..settings() }).await;
+        bed.fill(FILES).await;
+        for n in 0..3 {
+            std::fs::remove_file(bed.path("one", &file(n))).unwrap();
+        }
+        bed.damage("one", &file(3), |bytes| bytes[0] ^= 1);
+        let started = bed.archive.start_audit("one", AuditKind::List, &Actor::system()).await.unwrap();
+        let row = bed.archive.wait_audit(started.id).await.unwrap();
+        assert_eq!(row.found.missing, 3);
+        let present = (0..3).filter(|n| bed.path("one", &file(*n)).exists()).count();
+        assert_eq!(present, if repair_missing { 3 } else { 0 });
+        assert_eq!(bed.attic("one"), 0);
+        let missing: u64 = bed.archive.overview().await.unwrap().iter().map(|row| row.missing).sum();
+        assert_eq!(missing, if repair_missing { 0 } else { 3 });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_by_the_calendar_is_spread_and_gives_way_to_a_person() {
+    let spread = grange_base::Period::from_secs(3600);
+    let bed = Bed::with(Settings { check_page: 4, check_spread: spread, ..settings() }).await;
+    bed.fill(FILES).await;
+    let started = bed.archive.start_audit("one", AuditKind::Checksum, &Actor::system()).await.unwrap();
+    bed.work().await;
+    let resting = bed.archive.audit(started.id).await.unwrap();
+    assert_eq!((resting.state, resting.found.files), (grange_model::AuditState::Running, 4));
+    let asked = bed.archive.start_audit("one", AuditKind::Checksum, &anna()).await.unwrap();
+    assert_ne!(asked.id, started.id);
+    let row = bed.archive.wait_audit(asked.id).await.unwrap();
+    assert_eq!((row.found.files, row.found.ok), (FILES as u64, FILES as u64));
+    let given_up = bed.archive.audit(started.id).await.unwrap();
+    assert_eq!(given_up.state, grange_model::AuditState::Cancelled);
 }

@@ -113,9 +113,13 @@ impl<'a> Temp<'a> {
         sum(&mut self.file).map_err(Error::io("read", &self.path))
     }
 
+    pub(super) fn size(&self) -> Result<u64, Error> {
+        self.file.metadata().map(|data| data.len()).map_err(Error::io("look at", &self.path))
+    }
+
     /// Makes the bytes durable, reads them back from the disk, and gives them their name. Where the name came up
-    /// meanwhile, what lies there decides.
-    pub(super) fn publish(mut self, size: u64, checksums: Checksums) -> Result<Stored, Error> {
+    /// meanwhile, what lies there decides. `assumed`: the deciding checksum is the sender's word so far.
+    pub(super) fn publish(mut self, size: u64, checksums: Checksums, assumed: bool) -> Result<Stored, Error> {
         let failed = Error::io("sync", &self.path);
         let settle = || {
             // A file taken over by a link brings its own rights.
@@ -123,7 +127,14 @@ impl<'a> Temp<'a> {
             self.file.sync_all()
         };
         settle().map_err(failed)?;
-        self.read_back(size, &checksums)?;
+        if let Err(error) = self.read_back(size, &checksums) {
+            // The sender's fault, or the disk's? The other implementation tells.
+            if let (true, Some((algorithm, _))) = (assumed, checksums.strongest()) {
+                let (_, found) = self.sum(&[algorithm])?;
+                check::received(self.name, None, size, Some(&checksums.only(&[algorithm])), &found)?;
+            }
+            return Err(error);
+        }
         let _lock = self.inner.lock(self.name);
         if let Some(stored) = self.inner.known(self.name, &checksums)? {
             return Ok(stored);

@@ -78,7 +78,9 @@ impl Inner {
         {
             return Ok(stored);
         }
-        let mut summing = Summing::new(By::First, &announced.algorithms(&self.checksums));
+        let algorithms = announced.algorithms(&self.checksums);
+        let (algorithms, assumed) = check::while_writing(algorithms, announced.expected.as_ref());
+        let mut summing = Summing::new(By::First, &algorithms);
         // Of a name that is known only the sums are wanted; nothing is written.
         let mut temp = match self.find(name)? {
             Some(_) => None,
@@ -95,10 +97,10 @@ impl Inner {
             }
         }
         let bytes = summing.bytes();
-        let sums = summing.finish();
+        let sums = summing.finish().or(assumed.as_ref());
         announced.check(name, bytes, &sums)?;
         match temp {
-            Some(temp) => temp.publish(bytes, sums),
+            Some(temp) => temp.publish(bytes, sums, assumed.is_some()),
             None => self.known(name, &sums)?.ok_or_else(|| {
                 // It went to the attic while these bytes were read.
                 Error::NotFound { name: name.clone(), place: self.place.clone() }

@@ -106,6 +106,7 @@ pub(super) async fn put(
 async fn known(peer: &Peer, name: &FileName, expected: Option<&Checksums>) -> Result<Option<Stored>, Error> {
     let Some(expected) = expected else { return Ok(None) };
     let Some(stat) = peer.stat(name).await? else { return Ok(None) };
-    let Some(known) = peer.checksum(name, Algorithm::ALL).await? else { return Ok(None) };
+    let algorithms: Vec<_> = expected.algorithms().collect();
+    let Some(known) = peer.checksum(name, &algorithms).await? else { return Ok(None) };
     check::known(name, &peer.place, stat.size, known, expected).map(Some)
 }

@@ -105,8 +105,10 @@ fn change(replica_id: i64, state: UploadState, byte: u8) -> HoldingChange {
 }
 
 async fn replicas_are_declared_once_and_an_undeclared_one_is_told(bed: &Bed) {
+    // Nodes that start together on a new database.
+    let together = tokio::join!(three(bed), three(bed), three(bed), three(bed));
     let rows = three(bed).await;
-    assert_eq!(three(bed).await, rows);
+    assert_eq!(together, (rows.clone(), rows.clone(), rows.clone(), rows.clone()));
     claimed(bed, "a", 1).await;
     let one = vec![("one".parse().unwrap(), ReplicaKind::Checksum)];
     let Declared::Undeclared(left) = bed.db.replicas().declare(one).await.unwrap() else { panic!("taken") };
@@ -335,6 +337,14 @@ async fn one_check_of_a_kind_runs_at_a_time_and_ends_once(bed: &Bed) {
     assert_eq!(bed.db.audits().list(9).await.unwrap().len(), 2);
     assert!(bed.db.audits().last_start(rows[0].id, AuditKind::List).await.unwrap().is_some());
     assert_eq!(bed.db.audits().last_start(rows[1].id, AuditKind::List).await.unwrap(), None);
+    // A check by the calendar gives way to a person's, and never the other way round.
+    let system = Actor::system();
+    let calendar = bed.db.audits().start(rows[1].id, AuditKind::Checksum, &system).await.unwrap();
+    let asked = bed.db.audits().start(rows[1].id, AuditKind::Checksum, &anna()).await.unwrap();
+    let given_up = bed.db.audits().get(calendar.id).await.unwrap().unwrap();
+    assert_eq!((given_up.state, asked.state), (AuditState::Cancelled, AuditState::Running));
+    let again = bed.db.audits().start(rows[1].id, AuditKind::Checksum, &system).await.unwrap();
+    assert_eq!(again.id, asked.id);
 }
 
 async fn the_vote_over_all_decides_ties_and_absences(bed: &Bed) {

@@ -3,10 +3,12 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::TryStreamExt;
+use grange_api::client::CHECKSUM;
 use grange_api::wire::archive::{NewAudit, RepairAll, StoreFile};
+use grange_model::Checksums;
 use serde::Deserialize;
 use tokio_util::io::{ReaderStream, StreamReader};
 
@@ -60,14 +62,25 @@ pub(super) async fn store_bytes(
     Caller(who): Caller,
     Path(name): Path<String>,
     Query(ask): Query<Ask>,
+    headers: HeaderMap,
     body: Body,
 ) -> Shown {
     web.app.may_store(&who, &name)?;
+    let announced = headers.get(CHECKSUM).map(announced).transpose()?;
     if ask.ask {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let reader = StreamReader::new(body.into_data_stream().map_err(std::io::Error::other));
-    Ok(Json(web.app.store_bytes(&who, &name, reader).await?).into_response())
+    Ok(Json(web.app.store_bytes(&who, &name, announced, reader).await?).into_response())
+}
+
+/// What the sender says its bytes are.
+fn announced(value: &HeaderValue) -> Result<Checksums, Refusal> {
+    let checksums = value.to_str().ok().and_then(|text| text.parse().ok());
+    checksums.ok_or_else(|| {
+        let text = format!("the header {CHECKSUM} holds no checksums such as sha512=HEX");
+        Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "checksums", text)
+    })
 }
 
 /// The bytes of a file, with its checksum: whoever takes them can see that they came whole.
@@ -76,7 +89,7 @@ pub(super) async fn content(State(web): State<Web>, Caller(who): Caller, Path(na
     let headers = [
         (header::CONTENT_TYPE.as_str(), "application/octet-stream".to_owned()),
         (header::CONTENT_LENGTH.as_str(), opened.size.to_string()),
-        ("grange-checksum", got.checksums.to_string()),
+        (CHECKSUM, got.checksums.to_string()),
         ("grange-replica", got.replica),
     ];
     Ok((headers, Body::from_stream(ReaderStream::with_capacity(opened, 1 << 18))).into_response())

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::archive_bed::single;
 use crate::harness::Grange;
 
 /// Files of several sizes beside the data folder; gives their names.
@@ -37,7 +38,7 @@ fn same(one: &Path, other: &Path) -> bool {
 
 #[test]
 fn what_is_stored_comes_back_and_other_bytes_under_its_name_are_refused() {
-    let grange = Grange::new();
+    let grange = single();
     let names = files(&grange);
     let outcomes = store(&grange, &names);
     assert!(outcomes.as_array().unwrap().iter().all(|outcome| outcome["stored"] == true), "{outcomes}");
@@ -69,7 +70,7 @@ fn what_is_stored_comes_back_and_other_bytes_under_its_name_are_refused() {
 
 #[test]
 fn damage_is_found_blamed_and_repaired_and_the_log_holds() {
-    let grange = Grange::new();
+    let grange = single();
     let names = files(&grange);
     let node = grange.up();
     store(&grange, &names);
@@ -108,7 +109,7 @@ fn damage_is_found_blamed_and_repaired_and_the_log_holds() {
 
 #[test]
 fn a_lost_database_is_rebuilt_from_the_replicas() {
-    let grange = Grange::new();
+    let grange = single();
     let names = files(&grange);
     store(&grange, &names);
     for end in ["", "-wal", "-shm"] {
@@ -121,7 +122,7 @@ fn a_lost_database_is_rebuilt_from_the_replicas() {
 
 #[test]
 fn a_token_sends_and_gets_bytes_over_the_network() {
-    let grange = Grange::new();
+    let grange = single();
     files(&grange);
     let node = grange.up();
     grange.run(&["users", "add", "olga", "--role", "operator"]).ok();
@@ -142,9 +143,74 @@ fn a_token_sends_and_gets_bytes_over_the_network() {
     assert_eq!(node.stop(), 0);
 }
 
+/// A corrupt copy leaves its place only when a second person has said yes.
+#[test]
+fn a_repair_that_waits_is_confirmed_by_a_second_person() {
+    let grange = single();
+    files(&grange);
+    store(&grange, &["one.warc", "some.warc"]);
+    let node = grange.up();
+    grange.run(&["users", "add", "olga", "--role", "operator"]).ok();
+    let token = grange.file("olga", &grange.run(&["users", "token", "olga"]).ok().stdout);
+    let admin = node.url("admin");
+    let olga = |args: &[&str]| {
+        let mut all = vec!["--server", &admin, "--token-file", token.to_str().unwrap()];
+        all.extend(args);
+        grange.run(&all)
+    };
+    let bad = grange.data().join("replicas/one/filedir/some.warc");
+    std::fs::remove_file(&bad).unwrap();
+    std::fs::write(&bad, "other bytes").unwrap();
+    assert_eq!(audit(&grange, 5)[2], 1);
+    let asked = olga(&["repair", "--all", "--yes", "--json"]);
+    assert_eq!((asked.code, asked.json()["waiting"].as_u64()), (5, Some(1)), "{asked:?}");
+    let waiting = grange.run(&["repair", "ls", "--json"]).ok().json();
+    let id = waiting[0]["id"].as_str().unwrap().to_owned();
+    olga(&["repair", "confirm", &id]).fails(4, &["second person"]);
+    assert_eq!(std::fs::read(&bad).unwrap(), b"other bytes");
+    grange.run(&["repair", "confirm", &id]).ok();
+    assert!(same(&grange.path("some.warc"), &bad));
+    assert_eq!(audit(&grange, 0), [6, 0, 0]);
+    grange.run(&["repair", "confirm", "nonsense"]).fails(3, &["nonsense"]);
+    assert_eq!(node.stop(), 0);
+}
+
+/// Everything by commands, without a node: the log is signed and witnessed all the same, and a third party can check.
+#[test]
+fn a_proof_is_checked_without_a_data_folder_and_a_changed_one_fails() {
+    let grange = single();
+    files(&grange);
+    store(&grange, &["one.warc", "some.warc"]);
+    let witness = std::fs::read_dir(grange.data().join("replicas/three")).unwrap();
+    let witness = witness.map(|entry| entry.unwrap().path());
+    let witness =
+        witness.into_iter().find(|path| path.to_str().unwrap().contains("grange-witness-")).unwrap();
+    let text = grange.run(&["audit", "prove", "some.warc"]).ok().stdout;
+    let proof = grange.file("proof.json", &text);
+    let forged = grange.file("forged.json", &text.replace("\\\"size\\\":70000", "\\\"size\\\":70001"));
+    assert_ne!(std::fs::read(&proof).unwrap(), std::fs::read(&forged).unwrap());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let check = |args: &[&str]| {
+        crate::harness::run(elsewhere.path(), &[&["audit", "check-proof", "--json"], args].concat())
+    };
+    let [proof, forged, witness] = [&proof, &forged, &witness].map(|path| path.to_str().unwrap());
+    let checked = check(&[proof, "--witness", witness]).ok().json();
+    assert_eq!(
+        (&checked["holds"], &checked["records"][0]["size"]),
+        (&true.into(), &70_000.into()),
+        "{checked}"
+    );
+    let key = checked["public_key"].as_str().unwrap();
+    check(&[proof, "--key", key]).ok();
+    assert_eq!(check(&[proof, "--key", &key.replace('0', "1")]).code, 1);
+    assert_eq!(check(&[forged]).code, 1);
+    assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0, "nothing was made");
+    grange.run(&["audit", "verify-log"]).ok();
+}
+
 #[test]
 fn a_replica_that_the_settings_forgot_keeps_the_node_from_starting() {
-    let grange = Grange::new();
+    let grange = single();
     files(&grange);
     store(&grange, &["one.warc"]);
     let file = grange.file("two.toml", "[archive.replicas.one]\nkind = \"bitarchive\"\n");
@@ -168,7 +234,8 @@ async fn replicas_on_two_nodes_are_filled_from_either_and_heal() {
             }
         };
         let settings = format!(
-            "[archive.replicas.one]\nat = [{{ url = \"{}\" }}]\n[archive.replicas.two]\nat = [{{ url = \"{}\" }}]\n\
+            "[archive.replicas.one]\nat = [{{ url = \"{}\", min_space_left = \"1MB\" }}]\n\
+             [archive.replicas.two]\nat = [{{ url = \"{}\", min_space_left = \"1MB\" }}]\n\
              [archive]\nretry_first = \"100ms\"\nretry_most = \"200ms\"\n",
             place(0, "one"),
             place(1, "two")

@@ -1,6 +1,9 @@
 //! The whole product, tested through its command line and its ports. One binary, so that it links once.
 
 mod archive;
+mod archive_bed;
+mod archive_faults;
+mod archive_kill;
 mod cluster;
 mod demo;
 mod formats;

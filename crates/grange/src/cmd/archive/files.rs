@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use grange_api::client::segment;
+use grange_api::client::{CHECKSUM, segment};
 use grange_api::wire::archive::StoreFile;
 use grange_base::Size;
+use grange_model::Checksums;
 use http_body_util::BodyExt;
 use serde_json::Value;
+use sha2::{Digest, Sha512};
 use tokio::io::AsyncWriteExt;
 
 use super::text;
@@ -29,7 +31,8 @@ pub(super) async fn store(common: &Common, files: &[PathBuf]) -> anyhow::Result<
             let file = tokio::fs::File::open(path)
                 .await
                 .with_context(|| format!("cannot read {}", path.display()))?;
-            client.put_file(&format!("/files/{}", segment(&name)), file).await?
+            let checksums = sha512(path).with_context(|| format!("cannot read {}", path.display()))?;
+            client.put_file(&format!("/files/{}", segment(&name)), file, &checksums).await?
         } else {
             let path = std::path::absolute(path)?.display().to_string();
             client.post("/files", &StoreFile { path, name: None }).await?
@@ -66,11 +69,26 @@ fn told(outcome: &Value) {
     }
 }
 
+/// The checksum that goes with bytes over the network, for the other side to compare.
+fn sha512(path: &Path) -> std::io::Result<Checksums> {
+    let (mut file, mut digest) = (std::fs::File::open(path)?, Sha512::new());
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        let count = std::io::Read::read(&mut file, &mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        digest.update(&buffer[..count]);
+    }
+    Ok(Checksums { sha512: Some(grange_model::Sha512(digest.finalize().into())), ..Checksums::default() })
+}
+
 /// Gets a file; it appears under its name only when it is whole.
 pub(super) async fn get(common: &Common, name: &str, dest: Option<PathBuf>) -> anyhow::Result<Exit> {
     let client = context::client(common).await?;
     let (headers, mut body) = client.get_bytes(&format!("/files/{}/content", segment(name))).await?;
     let size: Option<u64> = headers.get("content-length").and_then(|size| size.to_str().ok()?.parse().ok());
+    let announced = headers.get(CHECKSUM).and_then(|text| text.to_str().ok()?.parse::<Checksums>().ok());
     let dest = dest.unwrap_or_else(|| PathBuf::from(name));
     if dest == Path::new("-") {
         while let Some(frame) = body.frame().await {
@@ -87,14 +105,20 @@ pub(super) async fn get(common: &Common, name: &str, dest: Option<PathBuf>) -> a
     let aside = tempfile::NamedTempFile::new_in(folder)
         .with_context(|| format!("cannot write into {}", folder.display()))?;
     let mut file = tokio::fs::File::from_std(aside.reopen()?);
-    let mut written = 0;
+    let (mut written, mut digest) = (0, Sha512::new());
     while let Some(frame) = body.frame().await {
         let bytes = frame.map_err(anyhow::Error::from_boxed)?.into_data().unwrap_or_default();
         written += bytes.len() as u64;
+        digest.update(&bytes);
         file.write_all(&bytes).await?;
     }
     file.sync_all().await?;
     ensure!(size.is_none_or(|size| size == written), "{name} broke off after {written} bytes; try again");
+    let got =
+        Checksums { sha512: Some(grange_model::Sha512(digest.finalize().into())), ..Checksums::default() };
+    // An archive that records weaker checksums only has nothing to compare with.
+    let same = announced.filter(|announced| announced.sha512.is_some()).is_none_or(|one| one.same_as(&got));
+    ensure!(same, "{name} was damaged on its way; try again");
     aside.persist_noclobber(&dest).map_err(|error| error.error)?;
     if common.json {
         output::json(&serde_json::json!({ "name": name, "path": dest, "size": written }))?;

@@ -3,6 +3,8 @@
 mod audit;
 mod files;
 mod keep;
+mod proof;
+mod repairs;
 
 use std::path::PathBuf;
 
@@ -69,16 +71,42 @@ pub(crate) enum AuditCommand {
     VerifyLog,
     /// A proof about a file that a third party can check without Grange's database
     Prove { name: String },
+    /// Check a proof, with nothing but this program; exit code 1 if it does not hold
+    CheckProof {
+        /// The proof, as `audit prove` wrote it
+        file: PathBuf,
+        /// The archive's public key in hexadecimal, got by another way
+        #[arg(long, value_name = "HEX")]
+        key: Option<String>,
+        /// A witness that somebody kept: the log must continue it
+        #[arg(long, value_name = "FILE")]
+        witness: Option<PathBuf>,
+    },
 }
 
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct RepairArgs {
+    #[command(subcommand)]
+    command: Option<RepairCommand>,
     /// Every copy that is missing or corrupt
     #[arg(long, required = true)]
     all: bool,
     /// Really do it, with the replicas' credentials on this machine; otherwise only say what would be done
     #[arg(long)]
     yes: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RepairCommand {
+    /// The newest repairs: which wait for a second person, which are done
+    #[command(alias = "list")]
+    Ls,
+    /// Say yes to a repair that somebody else asked for; it is done at once
+    Confirm {
+        /// Its id, as listed by `repair ls`
+        id: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -116,11 +144,18 @@ pub(super) async fn audit(common: &Common, command: AuditCommand) -> anyhow::Res
         AuditCommand::Status => audit::status(common).await,
         AuditCommand::VerifyLog => keep::verify_log(common).await,
         AuditCommand::Prove { name } => keep::prove(common, &name).await,
+        AuditCommand::CheckProof { file, key, witness } => {
+            proof::check(common, &file, key.as_deref(), witness.as_deref())
+        }
     }
 }
 
 pub(super) async fn repair(common: &Common, args: RepairArgs) -> anyhow::Result<Exit> {
-    keep::repair(common, args.yes).await
+    match args.command {
+        Some(RepairCommand::Ls) => repairs::list(common).await,
+        Some(RepairCommand::Confirm { id }) => repairs::confirm(common, &id).await,
+        None => keep::repair(common, args.yes).await,
+    }
 }
 
 pub(super) async fn archive(

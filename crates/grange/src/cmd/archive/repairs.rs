@@ -1,0 +1,39 @@
+//! `grange repair ls` and `confirm`: the second pair of eyes.
+
+use grange_api::client::segment;
+use serde_json::Value;
+
+use super::text;
+use crate::cli::Common;
+use crate::exit::Exit;
+use crate::{context, output};
+
+pub(super) async fn list(common: &Common) -> anyhow::Result<Exit> {
+    let repairs: Vec<Value> = context::client(common).await?.get("/repairs").await?;
+    if common.json {
+        output::json(&repairs)?;
+        return Ok(Exit::Ok);
+    }
+    let row = |repair: &Value| {
+        ["id", "name", "replica", "kind", "state", "asked_by", "confirmed_by"]
+            .map(|field| text(&repair[field]))
+    };
+    let rows: Vec<_> = repairs.iter().map(row).collect();
+    output::table(["ID", "NAME", "REPLICA", "KIND", "STATE", "ASKED BY", "CONFIRMED BY"], &rows)?;
+    Ok(Exit::Ok)
+}
+
+/// Exit code 5 when the repair did not succeed.
+pub(super) async fn confirm(common: &Common, id: &str) -> anyhow::Result<Exit> {
+    let path = format!("/repairs/{}/confirm", segment(id));
+    let repair: Value = context::client(common).await?.post(&path, &()).await?;
+    let done = repair["state"] == "done";
+    if common.json {
+        output::json(&repair)?;
+    } else {
+        let [name, replica, state] = ["name", "replica", "state"].map(|field| text(&repair[field]));
+        let error = repair["last_error"].as_str().map(|error| format!(": {error}")).unwrap_or_default();
+        println!("{name} on {replica}: {state}{error}");
+    }
+    Ok(if done { Exit::Ok } else { Exit::Partial })
+}
