@@ -63,9 +63,9 @@ named! {
 /// What is to happen to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobEvent {
-    /// A harvester takes it; also one that takes over from a dead one.
+    /// A harvester takes it.
     Claim,
-    /// A harvester gives it back before it began.
+    /// A harvester gives it back, or died with it: another may take it.
     Release,
     Start,
     Finish,
@@ -81,8 +81,8 @@ impl JobStatus {
     pub const fn after(self, event: JobEvent) -> Option<Self> {
         use JobEvent as E;
         match (self, event) {
-            (Self::New | Self::Submitted | Self::Started, E::Claim) => Some(Self::Submitted),
-            (Self::Submitted, E::Release) => Some(Self::New),
+            (Self::New, E::Claim) => Some(Self::Submitted),
+            (Self::Submitted | Self::Started, E::Release) => Some(Self::New),
             (Self::Submitted, E::Start) => Some(Self::Started),
             (Self::Started, E::Finish) => Some(Self::Done),
             (Self::New | Self::Submitted | Self::Started, E::Fail) => Some(Self::Failed),
@@ -217,11 +217,10 @@ mod tests {
         let legal = [
             (S::New, E::Claim, S::Submitted),
             (S::New, E::Fail, S::Failed),
-            (S::Submitted, E::Claim, S::Submitted),
             (S::Submitted, E::Release, S::New),
             (S::Submitted, E::Start, S::Started),
             (S::Submitted, E::Fail, S::Failed),
-            (S::Started, E::Claim, S::Submitted),
+            (S::Started, E::Release, S::New),
             (S::Started, E::Finish, S::Done),
             (S::Started, E::Fail, S::Failed),
             (S::Failed, E::Resubmit, S::Resubmitted),
@@ -240,7 +239,8 @@ mod tests {
     #[test]
     fn what_ended_is_never_taken_again() {
         for status in JobStatus::ALL {
-            assert_eq!(status.ended(), status.after(JobEvent::Claim).is_none(), "{status}");
+            assert_eq!(status.ended(), status.after(JobEvent::Fail).is_none(), "{status}");
+            assert!(!status.ended() || status.after(JobEvent::Claim).is_none(), "{status}");
         }
     }
 }
