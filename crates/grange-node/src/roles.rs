@@ -7,15 +7,22 @@ use grange_app::App;
 use grange_archive::Archive;
 use grange_base::worker::Hint;
 use grange_base::{Clock, Worker};
+use grange_bus::{Announcer, Bus, Waker};
+use grange_db::Db;
+use grange_model::harvest::HarvestKind;
+use grange_model::ids::NodeId;
 use grange_model::node::NodeRole;
+use grange_schedule::Scheduler;
 use tokio::net::TcpListener;
 
 use crate::health::{self, Health};
 use crate::serve;
+use crate::settings::Settings;
 use crate::supervise::Parts;
 
 /// The roles this version has. Others of the design are refused by name until their code is there.
-pub const AVAILABLE: &[NodeRole] = &[NodeRole::Bitarchive, NodeRole::Archiver, NodeRole::Admin];
+pub const AVAILABLE: &[NodeRole] =
+    &[NodeRole::Bitarchive, NodeRole::Archiver, NodeRole::Scheduler, NodeRole::Admin];
 
 /// A role was asked for that cannot be played.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +58,47 @@ pub fn archiver(parts: &mut Parts, archive: &Archive, clock: &Clock) {
     parts.start("archiver", |shutdown| async move { files(shutdown).run(|| work.work_step()).await });
     let (calendar, archive) = (worker("calendar", CALENDAR_EVERY, Hint::new()), archive.clone());
     parts.start("calendar", |shutdown| async move { calendar(shutdown).run(|| archive.tick()).await });
+}
+
+/// How often dead harvesters are looked for: well within a lease of theirs.
+const SUPERVISE_EVERY: Duration = Duration::from_secs(10);
+
+/// Scheduler: due harvests become jobs, and jobs of dead harvesters come back. Snapshots have a worker of their own,
+/// because they take longer and shall not hold up the others.
+pub async fn scheduler(
+    parts: &mut Parts,
+    settings: &Settings,
+    db: &Db,
+    clock: &Clock,
+    id: NodeId,
+    bus: &dyn Bus,
+    announcer: &Announcer,
+) -> Result<Vec<Waker>, grange_bus::Error> {
+    let scheduler = Scheduler::new(
+        db.clone(),
+        clock.clone(),
+        settings.schedule.clone(),
+        &id.to_string(),
+        Some(announcer.clone()),
+    );
+    let mut wakers = Vec::new();
+    let kinds = [("plan selective", HarvestKind::Selective), ("plan snapshots", HarvestKind::Snapshot)];
+    for (name, kind) in kinds {
+        let hint = Hint::new();
+        wakers.push(grange_bus::wake(bus, &announcer.channels().the_sched(), &hint).await?);
+        let (clock, scheduler, interval) = (clock.clone(), scheduler.clone(), settings.schedule.look_every.0);
+        parts.start(name, move |shutdown| async move {
+            let worker = Worker { name: name.to_owned(), interval, clock, shutdown, hint };
+            worker.run(|| scheduler.plan_step(kind)).await
+        });
+    }
+    let clock = clock.clone();
+    parts.start("supervise", move |shutdown| async move {
+        let (name, hint) = ("supervise".to_owned(), Hint::new());
+        let worker = Worker { name, interval: SUPERVISE_EVERY, clock, shutdown, hint };
+        worker.run(|| scheduler.supervise_step()).await
+    });
+    Ok(wakers)
 }
 
 /// Admin: the pages and the JSON API.
