@@ -152,7 +152,7 @@ impl Node {
         parts.start("node", |shutdown| serve(node_listener, routes, shutdown));
         let mut wakers = vec![waker];
         if chosen.contains(&NodeRole::Scheduler) {
-            wakers.extend(
+            wakers.push(
                 roles::scheduler(&mut parts, &settings, &db, &clock, id, &*health.bus, &announcer).await?,
             );
         }

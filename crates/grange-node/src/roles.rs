@@ -73,7 +73,7 @@ pub async fn scheduler(
     id: NodeId,
     bus: &dyn Bus,
     announcer: &Announcer,
-) -> Result<Vec<Waker>, grange_bus::Error> {
+) -> Result<Waker, grange_bus::Error> {
     let scheduler = Scheduler::new(
         db.clone(),
         clock.clone(),
@@ -81,11 +81,23 @@ pub async fn scheduler(
         &id.to_string(),
         Some(announcer.clone()),
     );
-    let mut wakers = Vec::new();
-    let kinds = [("plan selective", HarvestKind::Selective), ("plan snapshots", HarvestKind::Snapshot)];
-    for (name, kind) in kinds {
-        let hint = Hint::new();
-        wakers.push(grange_bus::wake(bus, &announcer.channels().the_sched(), &hint).await?);
+    // The channel is a queue, so one listener hears each hint and passes it on to both planners.
+    let (heard, selective, snapshots) = (Hint::new(), Hint::new(), Hint::new());
+    let waker = grange_bus::wake(bus, &announcer.channels().the_sched(), &heard).await?;
+    let both = [selective.clone(), snapshots.clone()];
+    parts.start("scheduler hints", move |shutdown| async move {
+        loop {
+            tokio::select! {
+                () = shutdown.wait() => return Ok::<_, std::convert::Infallible>(()),
+                () = heard.wait() => both.iter().for_each(Hint::wake),
+            }
+        }
+    });
+    let planners = [
+        ("plan selective", HarvestKind::Selective, selective),
+        ("plan snapshots", HarvestKind::Snapshot, snapshots),
+    ];
+    for (name, kind, hint) in planners {
         let (clock, scheduler, interval) = (clock.clone(), scheduler.clone(), settings.schedule.look_every.0);
         parts.start(name, move |shutdown| async move {
             let worker = Worker { name: name.to_owned(), interval, clock, shutdown, hint };
@@ -98,7 +110,7 @@ pub async fn scheduler(
         let worker = Worker { name, interval: SUPERVISE_EVERY, clock, shutdown, hint };
         worker.run(|| scheduler.supervise_step()).await
     });
-    Ok(wakers)
+    Ok(waker)
 }
 
 /// Admin: the pages and the JSON API.

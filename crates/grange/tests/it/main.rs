@@ -6,6 +6,7 @@ mod demo;
 mod formats;
 mod generated;
 mod harness;
+mod harvests;
 mod health;
 mod peers;
 mod people;
