@@ -103,8 +103,8 @@ fn a_selective_harvest_made_now_becomes_a_job() {
 #[test]
 fn a_snapshot_is_previewed_and_runs_once() {
     let grange = Grange::new();
-    let names: String = (0..30).map(|n| format!("d{n}.dk\n")).collect();
-    let file = grange.file("names", &names);
+    let names: Vec<_> = (0..30).map(|n| format!("d{n}.dk")).collect();
+    let file = grange.file("names", &names.join("\n"));
     grange.run(&["domains", "import", file.to_str().unwrap()]).ok();
     grange.run(&["harvests", "create", "snapshot", "first", "--max-bytes", "100MB"]).ok();
     let preview = grange.run(&["harvests", "preview", "first", "--json"]).ok().json();

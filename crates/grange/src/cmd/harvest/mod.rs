@@ -24,29 +24,29 @@ use crate::output;
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct LimitArgs {
     /// The most objects per domain [default: no limit]
-    #[arg(long, value_name = "COUNT")]
-    max_objects: Option<u64>,
+    #[arg(long = "max-objects", value_name = "COUNT")]
+    objects: Option<u64>,
     /// The most bytes per domain, such as 100MB [default: no limit]
-    #[arg(long, value_name = "SIZE")]
-    max_bytes: Option<Size>,
+    #[arg(long = "max-bytes", value_name = "SIZE")]
+    bytes: Option<Size>,
     /// The longest a job may crawl, such as 12h [default: no limit]
-    #[arg(long, value_name = "PERIOD")]
-    max_time: Option<Period>,
+    #[arg(long = "max-time", value_name = "PERIOD")]
+    time: Option<Period>,
 }
 
 impl LimitArgs {
     fn limits(self) -> Limits {
         let limit = |number: Option<u64>| number.map_or(Limit::NONE, Limit::of);
         Limits {
-            objects: limit(self.max_objects),
-            bytes: limit(self.max_bytes.map(|size| size.0)),
-            running_s: limit(self.max_time.map(|period| period.0.as_secs())),
+            objects: limit(self.objects),
+            bytes: limit(self.bytes.map(|size| size.0)),
+            running_s: limit(self.time.map(|period| period.0.as_secs())),
         }
     }
 
     /// `None` when nothing was said.
     fn given(self) -> Option<Limits> {
-        let said = self.max_objects.is_some() || self.max_bytes.is_some() || self.max_time.is_some();
+        let said = self.objects.is_some() || self.bytes.is_some() || self.time.is_some();
         said.then(|| self.limits())
     }
 }
