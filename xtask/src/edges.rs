@@ -38,7 +38,10 @@ const MAY: &[(&str, &[&[&str]])] = &[
     ("grange-swap", &[GROUND, &["grange-blob", "grange-i18n", "warc"]]),
     ("grange-package", &[GROUND, PORTS, FORMATS, &["grange-index", "grange-archive"]]),
     ("grange-api", &[GROUND]),
-    ("grange-app", &[GROUND, PORTS, FORMATS, &["grange-index", "grange-archive", "grange-batch"]]),
+    (
+        "grange-app",
+        &[GROUND, PORTS, FORMATS, &["grange-index", "grange-archive", "grange-batch", "grange-schedule"]],
+    ),
     ("grange-web", &[GROUND, &["grange-app", "grange-api", "grange-i18n"]]),
     (
         "grange-node",

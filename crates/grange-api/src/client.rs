@@ -63,6 +63,10 @@ impl Client {
         self.call(Method::PATCH, path, Some(body)).await
     }
 
+    pub async fn put<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ApiError> {
+        self.call(Method::PUT, path, Some(body)).await
+    }
+
     pub async fn delete(&self, path: &str) -> Result<(), ApiError> {
         self.call(Method::DELETE, path, None::<&()>).await
     }

@@ -31,6 +31,12 @@ pub enum Error {
     FileName(#[from] grange_model::file::FileNameError),
     #[error(transparent)]
     Archive(Box<grange_archive::Error>),
+    #[error("{0}")]
+    Invalid(String),
+    #[error("logins cannot be kept here: this node has no vault")]
+    NoVault,
+    #[error(transparent)]
+    Vault(#[from] grange_base::VaultError),
     #[error(transparent)]
     Db(#[from] grange_db::Error),
 }
@@ -59,6 +65,9 @@ impl Error {
             Self::NoRecord { .. } => "no-record",
             Self::FileName(_) => "file-name",
             Self::Archive(error) => error.code(),
+            Self::Invalid(_) => "invalid",
+            Self::NoVault => "no-vault",
+            Self::Vault(_) => "vault",
             Self::Db(error) => error.code(),
         }
     }

@@ -7,6 +7,7 @@
 mod archive;
 mod changes;
 mod error;
+mod harvest;
 mod password;
 mod secret;
 mod sessions;
@@ -25,6 +26,8 @@ use grange_db::Db;
 pub use archive::OpenArchive;
 pub use error::Error;
 pub use grange_archive::Error as ArchiveError;
+pub use grange_db::{ConfigurationChange, HarvestChange, JobFilter, NewChannel, NewHarvest};
+pub use harvest::{Harvesting, ImportReport, NewLogin};
 pub use sessions::{LoggedIn, SessionOf};
 pub use who::{Via, Who};
 
@@ -35,6 +38,7 @@ pub struct App {
     clock: Clock,
     rules: Arc<Rules>,
     archive: OpenArchive,
+    harvesting: Arc<Harvesting>,
 }
 
 /// What the settings say about acts.
@@ -53,7 +57,13 @@ pub struct Rules {
 
 impl App {
     pub fn new(db: Db, clock: Clock, rules: Rules, archive: OpenArchive) -> Self {
-        Self { db, clock, rules: Arc::new(rules), archive }
+        Self { db, clock, rules: Arc::new(rules), archive, harvesting: Arc::default() }
+    }
+
+    /// With what the settings say about harvests; without it the defaults hold and logins cannot be kept.
+    #[must_use]
+    pub fn with_harvesting(self, harvesting: Harvesting) -> Self {
+        Self { harvesting: Arc::new(harvesting), ..self }
     }
 
     pub fn secure_cookies(&self) -> bool {

@@ -1,5 +1,5 @@
 //! What every Grange crate stands on: an injected clock, orderly shutdown, the supervised worker loop,
-//! retry, throttle, quantities with units, telemetry and the printing of error chains.
+//! retry, throttle, quantities with units, sealed secrets, telemetry and the printing of error chains.
 //!
 //! Nothing here knows what Grange is about. No nouns of the archive, no database, no HTTP serving.
 
@@ -10,6 +10,7 @@ pub mod retry;
 pub mod shutdown;
 pub mod telemetry;
 pub mod throttle;
+pub mod vault;
 pub mod worker;
 
 pub use chain::Chain;
@@ -18,4 +19,5 @@ pub use quantity::{Period, Size};
 pub use retry::{Retry, RetryPolicy};
 pub use shutdown::{Shutdown, Trigger};
 pub use throttle::Throttle;
+pub use vault::{Vault, VaultError};
 pub use worker::{Worker, WorkerError};

@@ -30,6 +30,81 @@ ended_at BIGINT
 last_error TEXT COLLATE "C"
 edition BIGINT NOT NULL DEFAULT 1
 
+-- table channels
+id BIGINT NOT NULL IDENTITY
+name TEXT COLLATE "C" NOT NULL
+kind TEXT NOT NULL
+is_default BIGINT NOT NULL DEFAULT 0
+comments TEXT NOT NULL DEFAULT ''::text
+
+-- table configuration_credentials
+configuration_id BIGINT NOT NULL
+credential_id BIGINT NOT NULL
+
+-- table configuration_seed_lists
+configuration_id BIGINT NOT NULL
+seed_list_id BIGINT NOT NULL
+
+-- table configurations
+id BIGINT NOT NULL IDENTITY
+domain_id BIGINT NOT NULL
+name TEXT COLLATE "C" NOT NULL
+is_default BIGINT NOT NULL DEFAULT 0
+template_id BIGINT NOT NULL
+max_objects BIGINT NOT NULL DEFAULT '-1'::integer
+max_bytes BIGINT NOT NULL DEFAULT '-1'::integer
+max_running_s BIGINT NOT NULL DEFAULT '-1'::integer
+comments TEXT NOT NULL DEFAULT ''::text
+best_objects BIGINT
+best_bytes BIGINT
+best_complete BIGINT
+changed_at BIGINT NOT NULL
+changed_by TEXT NOT NULL
+edition BIGINT NOT NULL DEFAULT 1
+
+-- table credentials
+id BIGINT NOT NULL IDENTITY
+domain_id BIGINT NOT NULL
+name TEXT COLLATE "C" NOT NULL
+url TEXT NOT NULL
+realm TEXT NOT NULL
+username TEXT NOT NULL
+sealed TEXT NOT NULL
+comments TEXT NOT NULL DEFAULT ''::text
+changed_at BIGINT NOT NULL
+changed_by TEXT NOT NULL
+
+-- table custom_fields
+noun TEXT COLLATE "C" NOT NULL
+name TEXT COLLATE "C" NOT NULL
+body TEXT NOT NULL
+
+-- table domain_history
+id BIGINT NOT NULL IDENTITY
+domain_id BIGINT NOT NULL
+configuration_id BIGINT NOT NULL
+configuration TEXT NOT NULL
+harvest_id BIGINT NOT NULL
+run BIGINT NOT NULL
+job_id BIGINT NOT NULL
+stop_reason TEXT NOT NULL
+objects BIGINT NOT NULL
+bytes BIGINT NOT NULL
+ended_at BIGINT NOT NULL
+
+-- table domains
+id BIGINT NOT NULL IDENTITY
+name TEXT COLLATE "C" NOT NULL
+comments TEXT NOT NULL DEFAULT ''::text
+traps TEXT NOT NULL DEFAULT ''::text
+fields TEXT NOT NULL DEFAULT '{}'::text
+alias_of BIGINT
+alias_at BIGINT
+created_at BIGINT NOT NULL
+changed_at BIGINT NOT NULL
+changed_by TEXT NOT NULL
+edition BIGINT NOT NULL DEFAULT 1
+
 -- table files
 id BIGINT NOT NULL IDENTITY
 name TEXT COLLATE "C" NOT NULL
@@ -46,6 +121,97 @@ number BIGINT NOT NULL
 name TEXT NOT NULL
 checksum TEXT NOT NULL
 applied_at BIGINT NOT NULL
+
+-- table harvest_configurations
+harvest_id BIGINT NOT NULL
+configuration_id BIGINT NOT NULL
+
+-- table harvest_definitions
+id BIGINT NOT NULL IDENTITY
+name TEXT COLLATE "C" NOT NULL
+kind TEXT NOT NULL
+comments TEXT NOT NULL DEFAULT ''::text
+audience TEXT NOT NULL DEFAULT ''::text
+active BIGINT NOT NULL DEFAULT 0
+deactivated TEXT
+runs BIGINT NOT NULL DEFAULT 0
+next_at BIGINT
+schedule_id BIGINT
+channel_id BIGINT
+max_objects BIGINT NOT NULL DEFAULT '-1'::integer
+max_bytes BIGINT NOT NULL DEFAULT '-1'::integer
+max_running_s BIGINT NOT NULL DEFAULT '-1'::integer
+continues BIGINT
+traps TEXT NOT NULL DEFAULT ''::text
+fields TEXT NOT NULL DEFAULT '{}'::text
+plan_owner TEXT
+plan_token BIGINT NOT NULL DEFAULT 0
+plan_until BIGINT
+created_at BIGINT NOT NULL
+changed_at BIGINT NOT NULL
+changed_by TEXT NOT NULL
+edition BIGINT NOT NULL DEFAULT 1
+
+-- table harvesters
+name TEXT COLLATE "C" NOT NULL
+host TEXT NOT NULL
+channels TEXT NOT NULL
+state TEXT NOT NULL
+free_bytes BIGINT
+seen_at BIGINT NOT NULL
+
+-- table job_configurations
+job_id BIGINT NOT NULL
+configuration_id BIGINT NOT NULL
+domain_id BIGINT NOT NULL
+name TEXT NOT NULL
+max_objects BIGINT NOT NULL
+max_bytes BIGINT NOT NULL
+max_running_s BIGINT NOT NULL
+expected_objects BIGINT NOT NULL
+seeds TEXT NOT NULL
+traps TEXT NOT NULL
+
+-- table job_progress
+job_id BIGINT NOT NULL
+at BIGINT NOT NULL
+sampled_at BIGINT NOT NULL
+body TEXT NOT NULL
+
+-- table job_progress_samples
+job_id BIGINT NOT NULL
+at BIGINT NOT NULL
+body TEXT NOT NULL
+
+-- table jobs
+id BIGINT NOT NULL IDENTITY
+harvest_id BIGINT NOT NULL
+run BIGINT NOT NULL
+status TEXT COLLATE "C" NOT NULL
+channel TEXT COLLATE "C" NOT NULL
+snapshot BIGINT NOT NULL
+template_id BIGINT NOT NULL
+template_version BIGINT NOT NULL
+max_objects BIGINT NOT NULL
+max_bytes BIGINT NOT NULL
+max_running_s BIGINT NOT NULL
+configurations BIGINT NOT NULL
+expected_objects BIGINT NOT NULL
+created_at BIGINT NOT NULL
+submitted_at BIGINT
+started_at BIGINT
+ended_at BIGINT
+harvester TEXT
+lease_token BIGINT NOT NULL DEFAULT 0
+lease_until BIGINT
+attempts BIGINT NOT NULL DEFAULT 0
+stop_wanted BIGINT NOT NULL DEFAULT 0
+harvest_errors TEXT
+harvest_details TEXT
+upload_errors TEXT
+upload_details TEXT
+resubmitted_as BIGINT
+continuation_of BIGINT
 
 -- table log_checkpoints
 size BIGINT NOT NULL
@@ -124,6 +290,41 @@ listed_at BIGINT
 checked_at BIGINT
 edition BIGINT NOT NULL DEFAULT 1
 
+-- table runs
+harvest_id BIGINT NOT NULL
+number BIGINT NOT NULL
+due_at BIGINT NOT NULL
+planned_at BIGINT NOT NULL
+configurations BIGINT NOT NULL
+left_out TEXT NOT NULL
+skipped BIGINT NOT NULL
+jobs BIGINT NOT NULL
+schedule TEXT
+comments TEXT NOT NULL
+audience TEXT NOT NULL
+traps TEXT NOT NULL
+dedup_jobs TEXT NOT NULL
+
+-- table schedules
+id BIGINT NOT NULL IDENTITY
+name TEXT COLLATE "C" NOT NULL
+body TEXT NOT NULL
+changed_at BIGINT NOT NULL
+changed_by TEXT NOT NULL
+edition BIGINT NOT NULL DEFAULT 1
+
+-- table seed_lists
+id BIGINT NOT NULL IDENTITY
+domain_id BIGINT NOT NULL
+name TEXT COLLATE "C" NOT NULL
+comments TEXT NOT NULL DEFAULT ''::text
+seeds TEXT NOT NULL
+active TEXT
+active_count BIGINT NOT NULL
+changed_at BIGINT NOT NULL
+changed_by TEXT NOT NULL
+edition BIGINT NOT NULL DEFAULT 1
+
 -- table sessions
 id TEXT COLLATE "C" NOT NULL
 user_id TEXT COLLATE "C" NOT NULL
@@ -132,6 +333,22 @@ csrf_hash TEXT COLLATE "C" NOT NULL
 created_at BIGINT NOT NULL
 expires_at BIGINT NOT NULL
 last_seen_at BIGINT NOT NULL
+
+-- table template_versions
+template_id BIGINT NOT NULL
+version BIGINT NOT NULL
+text TEXT NOT NULL
+created_at BIGINT NOT NULL
+created_by TEXT NOT NULL
+
+-- table templates
+id BIGINT NOT NULL IDENTITY
+name TEXT COLLATE "C" NOT NULL
+version BIGINT NOT NULL
+active BIGINT NOT NULL DEFAULT 1
+comments TEXT NOT NULL DEFAULT ''::text
+changed_at BIGINT NOT NULL
+changed_by TEXT NOT NULL
 
 -- table tokens
 id TEXT COLLATE "C" NOT NULL
@@ -142,6 +359,16 @@ created_at BIGINT NOT NULL
 expires_at BIGINT
 last_used_at BIGINT
 revoked_at BIGINT
+edition BIGINT NOT NULL DEFAULT 1
+
+-- table trap_lists
+id BIGINT NOT NULL IDENTITY
+name TEXT COLLATE "C" NOT NULL
+description TEXT NOT NULL DEFAULT ''::text
+active BIGINT NOT NULL
+expressions TEXT NOT NULL
+changed_at BIGINT NOT NULL
+changed_by TEXT NOT NULL
 edition BIGINT NOT NULL DEFAULT 1
 
 -- table users
@@ -179,9 +406,44 @@ CREATE UNIQUE INDEX audit_log_pkey ON audit_log USING btree (number);
 CREATE INDEX audits_by_start ON audits USING btree (started_at);
 CREATE UNIQUE INDEX audits_pkey ON audits USING btree (id);
 CREATE UNIQUE INDEX audits_running ON audits USING btree (replica_id, kind) WHERE (state = 'running'::text);
+CREATE UNIQUE INDEX channels_default ON channels USING btree (kind) WHERE (is_default = 1);
+CREATE UNIQUE INDEX channels_name_key ON channels USING btree (name);
+CREATE UNIQUE INDEX channels_pkey ON channels USING btree (id);
+CREATE UNIQUE INDEX configuration_credentials_pkey ON configuration_credentials USING btree (configuration_id, credential_id);
+CREATE INDEX configuration_credentials_used ON configuration_credentials USING btree (credential_id);
+CREATE UNIQUE INDEX configuration_seed_lists_pkey ON configuration_seed_lists USING btree (configuration_id, seed_list_id);
+CREATE INDEX configuration_seed_lists_used ON configuration_seed_lists USING btree (seed_list_id);
+CREATE UNIQUE INDEX configurations_default ON configurations USING btree (domain_id) WHERE (is_default = 1);
+CREATE UNIQUE INDEX configurations_domain_id_name_key ON configurations USING btree (domain_id, name);
+CREATE UNIQUE INDEX configurations_pkey ON configurations USING btree (id);
+CREATE UNIQUE INDEX credentials_domain_id_name_key ON credentials USING btree (domain_id, name);
+CREATE UNIQUE INDEX credentials_pkey ON credentials USING btree (id);
+CREATE UNIQUE INDEX custom_fields_pkey ON custom_fields USING btree (noun, name);
+CREATE INDEX domain_history_domain ON domain_history USING btree (domain_id, id);
+CREATE UNIQUE INDEX domain_history_job ON domain_history USING btree (job_id, configuration_id);
+CREATE UNIQUE INDEX domain_history_pkey ON domain_history USING btree (id);
+CREATE INDEX domain_history_run ON domain_history USING btree (harvest_id, run);
+CREATE INDEX domains_aliases ON domains USING btree (alias_of) WHERE (alias_of IS NOT NULL);
+CREATE UNIQUE INDEX domains_name_key ON domains USING btree (name);
+CREATE UNIQUE INDEX domains_pkey ON domains USING btree (id);
 CREATE UNIQUE INDEX files_name_key ON files USING btree (name);
 CREATE UNIQUE INDEX files_pkey ON files USING btree (id);
 CREATE UNIQUE INDEX grange_migrations_pkey ON grange_migrations USING btree (number);
+CREATE UNIQUE INDEX harvest_configurations_pkey ON harvest_configurations USING btree (harvest_id, configuration_id);
+CREATE INDEX harvest_configurations_used ON harvest_configurations USING btree (configuration_id);
+CREATE INDEX harvest_definitions_due ON harvest_definitions USING btree (kind, next_at) WHERE ((active = 1) AND (next_at IS NOT NULL));
+CREATE UNIQUE INDEX harvest_definitions_name_key ON harvest_definitions USING btree (name);
+CREATE UNIQUE INDEX harvest_definitions_pkey ON harvest_definitions USING btree (id);
+CREATE UNIQUE INDEX harvesters_pkey ON harvesters USING btree (name);
+CREATE INDEX job_configurations_domain ON job_configurations USING btree (domain_id, job_id);
+CREATE UNIQUE INDEX job_configurations_pkey ON job_configurations USING btree (job_id, configuration_id);
+CREATE UNIQUE INDEX job_progress_pkey ON job_progress USING btree (job_id);
+CREATE UNIQUE INDEX job_progress_samples_pkey ON job_progress_samples USING btree (job_id, at);
+CREATE INDEX jobs_by_status ON jobs USING btree (status, id);
+CREATE INDEX jobs_of_run ON jobs USING btree (harvest_id, run);
+CREATE UNIQUE INDEX jobs_pkey ON jobs USING btree (id);
+CREATE INDEX jobs_running ON jobs USING btree (id) WHERE (status = ANY (ARRAY['submitted'::text, 'started'::text]));
+CREATE INDEX jobs_to_claim ON jobs USING btree (channel, id) WHERE (status = 'new'::text);
 CREATE UNIQUE INDEX log_checkpoints_pkey ON log_checkpoints USING btree (size);
 CREATE UNIQUE INDEX log_head_pkey ON log_head USING btree (id);
 CREATE INDEX log_leaves_of_file ON log_leaves USING btree (name, number) WHERE (name IS NOT NULL);
@@ -197,13 +459,23 @@ CREATE INDEX replica_files_unproven ON replica_files USING btree (replica_id, fi
 CREATE UNIQUE INDEX replica_totals_pkey ON replica_totals USING btree (replica_id, state, presence, verdict, slot);
 CREATE UNIQUE INDEX replicas_name_key ON replicas USING btree (name);
 CREATE UNIQUE INDEX replicas_pkey ON replicas USING btree (id);
+CREATE UNIQUE INDEX runs_pkey ON runs USING btree (harvest_id, number);
+CREATE UNIQUE INDEX schedules_name_key ON schedules USING btree (name);
+CREATE UNIQUE INDEX schedules_pkey ON schedules USING btree (id);
+CREATE UNIQUE INDEX seed_lists_domain_id_name_key ON seed_lists USING btree (domain_id, name);
+CREATE UNIQUE INDEX seed_lists_pkey ON seed_lists USING btree (id);
 CREATE INDEX sessions_by_end ON sessions USING btree (expires_at);
 CREATE UNIQUE INDEX sessions_hash_key ON sessions USING btree (hash);
 CREATE INDEX sessions_of_user ON sessions USING btree (user_id);
 CREATE UNIQUE INDEX sessions_pkey ON sessions USING btree (id);
+CREATE UNIQUE INDEX template_versions_pkey ON template_versions USING btree (template_id, version);
+CREATE UNIQUE INDEX templates_name_key ON templates USING btree (name);
+CREATE UNIQUE INDEX templates_pkey ON templates USING btree (id);
 CREATE UNIQUE INDEX tokens_hash_key ON tokens USING btree (hash);
 CREATE INDEX tokens_of_user ON tokens USING btree (user_id);
 CREATE UNIQUE INDEX tokens_pkey ON tokens USING btree (id);
+CREATE UNIQUE INDEX trap_lists_name_key ON trap_lists USING btree (name);
+CREATE UNIQUE INDEX trap_lists_pkey ON trap_lists USING btree (id);
 CREATE UNIQUE INDEX users_name_key ON users USING btree (name);
 CREATE UNIQUE INDEX users_pkey ON users USING btree (id);
 CREATE INDEX work_ended ON work USING btree (kind, outcome, ended_at) WHERE (outcome IS NOT NULL);

@@ -96,6 +96,10 @@ pub enum Error {
     Stale { what: String, by: String, at: Timestamp, edition: i64 },
     #[error("{name} is the last admin: make somebody else admin first")]
     LastAdmin { name: String },
+    #[error("{what} is in use by {by}: change that first")]
+    InUse { what: String, by: String },
+    #[error("{reason}")]
+    Refused { reason: String },
     #[error("the lease on {what} was lost to somebody else: stop working on it")]
     LeaseLost { what: String },
 
@@ -138,6 +142,8 @@ impl Error {
             Self::Exists { .. } => "exists",
             Self::Stale { .. } => "stale",
             Self::LastAdmin { .. } => "last-admin",
+            Self::InUse { .. } => "in-use",
+            Self::Refused { .. } => "refused",
             Self::LeaseLost { .. } => "lease-lost",
             Self::BackupExists { .. } => "backup-exists",
             Self::Backup { .. } => "backup-failed",

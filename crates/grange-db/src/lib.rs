@@ -25,6 +25,7 @@ mod conformance;
 mod dialect;
 mod error;
 mod files;
+mod harvest;
 mod logbook;
 mod migrate;
 mod nodes;
@@ -53,6 +54,12 @@ pub use backup::{backup_due, list_backups, prune_backups};
 pub use ballots::Votes;
 pub use error::Error;
 pub use files::{FileFilter, FileStatus, Files, Holding, StoredFile, Trouble, deciding};
+pub use harvest::{
+    Added, Candidate, Channels, ConfigurationChange, CustomFields, DeadJobs, Definitions, DomainChange,
+    DomainFilter, Domains, Due, Found as FoundDomains, HarvestChange, Heartbeat, HistoryFilter, Imported,
+    JobClaim, JobFilter, JobReport, Jobs, NewChannel, NewCredential, NewHarvest, NewJob, Planner, Policy,
+    Reported, RunPlan, Schedules, SnapshotRow, Templates, Traps,
+};
 pub use logbook::{Checkpoint, Leaf, Logbook};
 pub use nodes::{NewNode, Nodes};
 pub use open::{Db, Status};

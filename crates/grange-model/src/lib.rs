@@ -8,6 +8,7 @@
 pub mod account;
 pub mod audit;
 pub mod file;
+pub mod harvest;
 pub mod holding;
 pub mod ids;
 pub mod logbook;

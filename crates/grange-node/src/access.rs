@@ -32,7 +32,7 @@ pub async fn client(settings: &Settings, data: &Path, user: &str) -> Result<Clie
         Access::Direct(folder) => {
             let db = open::db(settings, folder.path(), Clock::system()).await?;
             let archive = working_archive(settings, folder.path(), &db);
-            let app = open::app(settings, &folder, db, Clock::system(), archive.clone()).await?;
+            let app = open::app(settings, &folder, db, Clock::system(), archive.clone(), None).await?;
             let web = grange_web::Web { app, local: None, version: crate::VERSION };
             let server = format!("the store in {}", folder.path().display());
             Ok(Client::new(InProcess {

@@ -56,7 +56,7 @@ pub struct Node {
     data: DataFolder,
     parts: Parts,
     /// Carries hints from the bus to the workers.
-    _waker: Waker,
+    _wakers: Vec<Waker>,
     /// Ends what lives as long as the node itself, such as the bus connection.
     end: Trigger,
     settings: Settings,
@@ -93,7 +93,9 @@ impl Node {
             Held::default()
         };
         let archive = open_archive(&settings, &data, id, &db, &clock, auth, &announcer);
-        let app = open::app(&settings, &data, db.clone(), clock.clone(), archive.clone()).await?;
+        let app =
+            open::app(&settings, &data, db.clone(), clock.clone(), archive.clone(), Some(announcer.clone()))
+                .await?;
         // A replica that cannot be opened is known before anybody relies on it.
         archive.get().await?;
         let first_password = app.first_admin().await?;
@@ -148,6 +150,12 @@ impl Node {
             .merge(health::private(health.clone()))
             .merge(grange_web::api(acts));
         parts.start("node", |shutdown| serve(node_listener, routes, shutdown));
+        let mut wakers = vec![waker];
+        if chosen.contains(&NodeRole::Scheduler) {
+            wakers.push(
+                roles::scheduler(&mut parts, &settings, &db, &clock, id, &*health.bus, &announcer).await?,
+            );
+        }
         if chosen.contains(&NodeRole::Archiver) {
             roles::archiver(&mut parts, archive.get().await?, &clock);
         }
@@ -160,7 +168,7 @@ impl Node {
         data.announce(&here)?;
         health.started.store(true, Ordering::Release);
         tracing::info!(node.id = %id, version = VERSION, roles = ?chosen, data = %data.path().display(), "node started");
-        Ok(Self { id, db, data, parts, _waker: waker, end, settings, record, first_password })
+        Ok(Self { id, db, data, parts, _wakers: wakers, end, settings, record, first_password })
     }
 
     /// How the node stands in the register: its name, roles and addresses.

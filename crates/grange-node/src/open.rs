@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use grange_app::{App, OpenArchive};
+use grange_app::{App, Harvesting, OpenArchive};
 use grange_archive::{Archive, Parts};
 use grange_base::{Clock, Shutdown};
 use grange_blob::{Blob, PeerAuth};
@@ -84,9 +84,16 @@ pub async fn app(
     db: Db,
     clock: Clock,
     archive: OpenArchive,
-) -> Result<App, grange_db::Error> {
+    announcer: Option<Announcer>,
+) -> Result<App, grange_app::Error> {
     let database = Db::status(&settings.db, data.path()).await?;
-    Ok(App::new(
+    let harvesting = Harvesting {
+        settings: settings.schedule.clone(),
+        vault: Some(data.path().join("secrets/vault.key")),
+        announcer,
+        ..Harvesting::default()
+    };
+    let app = App::new(
         db,
         clock,
         grange_app::Rules {
@@ -98,5 +105,8 @@ pub async fn app(
             database,
         },
         archive,
-    ))
+    )
+    .with_harvesting(harvesting);
+    app.ship().await?;
+    Ok(app)
 }

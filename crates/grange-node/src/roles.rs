@@ -7,15 +7,22 @@ use grange_app::App;
 use grange_archive::Archive;
 use grange_base::worker::Hint;
 use grange_base::{Clock, Worker};
+use grange_bus::{Announcer, Bus, Waker};
+use grange_db::Db;
+use grange_model::harvest::HarvestKind;
+use grange_model::ids::NodeId;
 use grange_model::node::NodeRole;
+use grange_schedule::Scheduler;
 use tokio::net::TcpListener;
 
 use crate::health::{self, Health};
 use crate::serve;
+use crate::settings::Settings;
 use crate::supervise::Parts;
 
 /// The roles this version has. Others of the design are refused by name until their code is there.
-pub const AVAILABLE: &[NodeRole] = &[NodeRole::Bitarchive, NodeRole::Archiver, NodeRole::Admin];
+pub const AVAILABLE: &[NodeRole] =
+    &[NodeRole::Bitarchive, NodeRole::Archiver, NodeRole::Scheduler, NodeRole::Admin];
 
 /// A role was asked for that cannot be played.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +58,59 @@ pub fn archiver(parts: &mut Parts, archive: &Archive, clock: &Clock) {
     parts.start("archiver", |shutdown| async move { files(shutdown).run(|| work.work_step()).await });
     let (calendar, archive) = (worker("calendar", CALENDAR_EVERY, Hint::new()), archive.clone());
     parts.start("calendar", |shutdown| async move { calendar(shutdown).run(|| archive.tick()).await });
+}
+
+/// How often dead harvesters are looked for: well within a lease of theirs.
+const SUPERVISE_EVERY: Duration = Duration::from_secs(10);
+
+/// Scheduler: due harvests become jobs, and jobs of dead harvesters come back. Snapshots have a worker of their own,
+/// because they take longer and shall not hold up the others.
+pub async fn scheduler(
+    parts: &mut Parts,
+    settings: &Settings,
+    db: &Db,
+    clock: &Clock,
+    id: NodeId,
+    bus: &dyn Bus,
+    announcer: &Announcer,
+) -> Result<Waker, grange_bus::Error> {
+    let scheduler = Scheduler::new(
+        db.clone(),
+        clock.clone(),
+        settings.schedule.clone(),
+        &id.to_string(),
+        Some(announcer.clone()),
+    );
+    // The channel is a queue, so one listener hears each hint and passes it on to both planners.
+    let (heard, selective, snapshots) = (Hint::new(), Hint::new(), Hint::new());
+    let waker = grange_bus::wake(bus, &announcer.channels().the_sched(), &heard).await?;
+    let both = [selective.clone(), snapshots.clone()];
+    parts.start("scheduler hints", move |shutdown| async move {
+        loop {
+            tokio::select! {
+                () = shutdown.wait() => return Ok::<_, std::convert::Infallible>(()),
+                () = heard.wait() => both.iter().for_each(Hint::wake),
+            }
+        }
+    });
+    let planners = [
+        ("plan selective", HarvestKind::Selective, selective),
+        ("plan snapshots", HarvestKind::Snapshot, snapshots),
+    ];
+    for (name, kind, hint) in planners {
+        let (clock, scheduler, interval) = (clock.clone(), scheduler.clone(), settings.schedule.look_every.0);
+        parts.start(name, move |shutdown| async move {
+            let worker = Worker { name: name.to_owned(), interval, clock, shutdown, hint };
+            worker.run(|| scheduler.plan_step(kind)).await
+        });
+    }
+    let clock = clock.clone();
+    parts.start("supervise", move |shutdown| async move {
+        let (name, hint) = ("supervise".to_owned(), Hint::new());
+        let worker = Worker { name, interval: SUPERVISE_EVERY, clock, shutdown, hint };
+        worker.run(|| scheduler.supervise_step()).await
+    });
+    Ok(waker)
 }
 
 /// Admin: the pages and the JSON API.

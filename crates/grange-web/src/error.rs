@@ -42,12 +42,15 @@ fn status_of(error: &ActError) -> StatusCode {
         | ActError::FileName(_)
         | ActError::PasswordTooShort { .. }
         | ActError::PasswordTooLong { .. }
-        | ActError::TokenName => StatusCode::UNPROCESSABLE_ENTITY,
-        ActError::Hashing => StatusCode::INTERNAL_SERVER_ERROR,
+        | ActError::TokenName
+        | ActError::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        ActError::Hashing | ActError::NoVault | ActError::Vault(_) => StatusCode::INTERNAL_SERVER_ERROR,
         ActError::Archive(error) => archive_status(error),
         ActError::Db(error) => match error.code() {
             "not-found" => StatusCode::NOT_FOUND,
-            "exists" | "stale" | "last-admin" | "backup-exists" | "backup-elsewhere" => StatusCode::CONFLICT,
+            "bad-text" => StatusCode::UNPROCESSABLE_ENTITY,
+            "exists" | "stale" | "last-admin" | "in-use" | "refused" | "backup-exists"
+            | "backup-elsewhere" => StatusCode::CONFLICT,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         },
     }

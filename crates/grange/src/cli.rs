@@ -28,6 +28,16 @@ Run it:
   nodes        The nodes of this Grange and whether they live
   db           The database: state, migration, backup
 
+Harvests:
+  harvests     Harvests: define, preview, put into service
+  domains      Domains, their configurations and logins
+  seeds        Seed lists of a domain
+  schedules    When harvests run
+  templates    How crawls behave
+  jobs         Jobs: what is crawled, what became of it
+  channels     Lanes of harvesters, and the harvesters
+  traps        Global lists of what no crawl follows
+
 The archive:
   store        Store files on every replica and prove the copies
   get          Get a file back from a proven copy
@@ -126,6 +136,30 @@ pub(crate) enum Command {
         #[arg(long, default_value_t = 50)]
         limit: u32,
     },
+    /// Harvests: define, preview, put into service
+    #[command(subcommand)]
+    Harvests(crate::cmd::harvest::harvests::HarvestsCommand),
+    /// Domains, their configurations and logins
+    #[command(subcommand)]
+    Domains(crate::cmd::harvest::domains::DomainsCommand),
+    /// Seed lists of a domain
+    #[command(subcommand)]
+    Seeds(crate::cmd::harvest::seeds::SeedsCommand),
+    /// When harvests run
+    #[command(subcommand)]
+    Schedules(crate::cmd::harvest::schedules::SchedulesCommand),
+    /// How crawls behave
+    #[command(subcommand)]
+    Templates(crate::cmd::harvest::templates::TemplatesCommand),
+    /// Jobs: what is crawled, what became of it
+    #[command(subcommand)]
+    Jobs(crate::cmd::harvest::jobs::JobsCommand),
+    /// Lanes of harvesters, and the harvesters
+    #[command(subcommand)]
+    Channels(crate::cmd::harvest::channels::ChannelsCommand),
+    /// Global lists of what no crawl follows
+    #[command(subcommand)]
+    Traps(crate::cmd::harvest::traps::TrapsCommand),
     /// Store files on every replica and prove the copies
     Store(crate::cmd::archive::StoreArgs),
     /// Get a file back from a proven copy

@@ -2,5 +2,6 @@
 
 pub mod archive;
 pub mod changes;
+pub mod harvests;
 pub mod system;
 pub mod users;

@@ -6,7 +6,11 @@
 mod archive;
 mod audit;
 mod claims;
+mod domains;
+mod harvest_bed;
+mod jobs;
 mod nodes;
+mod planning;
 mod sessions;
 mod tokens;
 mod users;

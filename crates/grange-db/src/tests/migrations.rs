@@ -11,8 +11,8 @@ use crate::{Db, Settings};
 
 /// What the next release might bring.
 const NEXT: Step = Step {
-    number: 5,
-    name: "0005_next",
+    number: 7,
+    name: "0007_next",
     sqlite: "CREATE TABLE next (id TEXT NOT NULL PRIMARY KEY) STRICT;",
     postgres: "CREATE TABLE next (id TEXT NOT NULL PRIMARY KEY);",
 };
@@ -38,8 +38,8 @@ async fn an_older_file_is_migrated_after_a_copy() {
     old.close().await;
     assert_eq!(copies(&dir), Vec::<String>::new(), "a new file needs no copy");
     let status = Db::status(&settings, dir.path()).await.unwrap();
-    assert_eq!((status.engine.as_str(), status.step, status.step_known), ("sqlite", 2, 4));
-    assert_eq!(status.pending, ["0003_work", "0004_archive"]);
+    assert_eq!((status.engine.as_str(), status.step, status.step_known), ("sqlite", 2, 6));
+    assert_eq!(status.pending, ["0003_work", "0004_archive", "0006_harvest"]);
     let new = Db::open(&settings, dir.path(), clock.clone()).await.unwrap();
     assert_eq!(new.work().counts("x").await.unwrap().ready, 0);
     assert_eq!(new.audit().list(&crate::AuditFilter::default()).await.unwrap().len(), 1);
@@ -64,7 +64,7 @@ async fn a_newer_file_is_refused_and_kept() {
     let error = Db::open(&settings, dir.path(), Clock::system()).await.unwrap_err();
     assert_eq!(error.code(), "db-newer");
     let text = error.to_string();
-    assert!(text.contains("was made by a newer Grange (step 5, this program knows 4)"), "{text}");
+    assert!(text.contains("was made by a newer Grange (step 7, this program knows 6)"), "{text}");
     assert_eq!(Db::status(&settings, dir.path()).await.unwrap_err().code(), "db-newer");
     assert_eq!(fs::read(dir.path().join("grange.db")).unwrap(), before);
     assert_eq!(copies(&dir), Vec::<String>::new());
@@ -103,11 +103,11 @@ async fn postgres_is_migrated_only_when_told() {
     let error = Db::open(&settings, dir.path(), clock.clone()).await.unwrap_err();
     assert_eq!(error.code(), "db-unmigrated");
     assert!(
-        error.to_string().ends_with("is at step 0 and this program needs 4: run `grange db migrate`"),
+        error.to_string().ends_with("is at step 0 and this program needs 6: run `grange db migrate`"),
         "{error}"
     );
     let status = Db::status(&settings, dir.path()).await.unwrap();
-    assert_eq!((status.engine.as_str(), status.step, status.pending.len()), ("postgres", 0, 4));
+    assert_eq!((status.engine.as_str(), status.step, status.pending.len()), ("postgres", 0, 5));
     Db::migrate_with(&settings, dir.path(), &clock, &STEPS[..1]).await.unwrap();
     assert_eq!(Db::open(&settings, dir.path(), clock.clone()).await.unwrap_err().code(), "db-unmigrated");
     // Several at once: the steps are taken once.
@@ -118,7 +118,7 @@ async fn postgres_is_migrated_only_when_told() {
     );
     let mut taken = [a.unwrap(), b.unwrap(), c.unwrap()].concat();
     taken.sort();
-    assert_eq!(taken, ["0002_people", "0003_work", "0004_archive"]);
+    assert_eq!(taken, ["0002_people", "0003_work", "0004_archive", "0006_harvest"]);
     Db::open(&settings, dir.path(), clock.clone()).await.unwrap().ping().await.unwrap();
     // Newer, changed and foreign are refused as on SQLite.
     let newer = next_release();
@@ -141,8 +141,8 @@ fn the_folders_and_the_list_hold_the_same_steps() {
         let listed: Vec<_> = STEPS.iter().map(|step| format!("{}.sql", step.name)).collect();
         assert_eq!(names, listed, "{engine}");
     }
-    for (n, step) in STEPS.iter().enumerate() {
-        assert_eq!(step.number, n as i64 + 1);
+    assert!(STEPS.is_sorted_by_key(|step| step.number));
+    for step in STEPS {
         assert!(step.name.starts_with(&format!("{:04}_", step.number)), "{}", step.name);
     }
 }

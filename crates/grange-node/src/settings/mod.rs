@@ -36,6 +36,8 @@ pub struct Settings {
     pub web: grange_web::Settings,
     /// The replicas of the archive, and how they are kept true.
     pub archive: grange_archive::Settings,
+    /// How harvests become jobs, and how jobs are watched over.
+    pub schedule: grange_schedule::Settings,
 }
 
 /// This process: its name, its roles, how it is reached by other nodes.

@@ -2,6 +2,7 @@
 
 mod archive;
 mod changes;
+mod harvest;
 mod session;
 mod system;
 mod users;
@@ -24,7 +25,8 @@ pub(crate) fn routes() -> Router<Web> {
         .route("/users/{name}/password", post(users::password))
         .route("/users/{name}/tokens", get(users::tokens).post(users::make_token))
         .route("/tokens/{id}", delete(users::revoke_token))
-        .route("/changes", get(changes::list));
+        .route("/changes", get(changes::list))
+        .merge(harvest::routes());
     Router::new().nest(BASE, routes)
 }
 
@@ -41,6 +43,7 @@ pub(crate) fn long_routes() -> Router<Web> {
         .route("/repairs", get(archive::repairs).post(archive::repair_all))
         .route("/repairs/{id}/confirm", post(archive::confirm))
         .route("/log/verify", get(archive::verify_log))
-        .route("/archive/rebuild", post(archive::rebuild));
+        .route("/archive/rebuild", post(archive::rebuild))
+        .merge(harvest::long_routes());
     Router::new().nest(BASE, routes)
 }

@@ -8,6 +8,7 @@ mod db;
 mod demo;
 mod demo_archive;
 mod demo_files;
+pub(crate) mod harvest;
 mod nodes;
 mod papers;
 mod settings;
@@ -39,6 +40,14 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Repair(args) => archive::repair(common, args).await,
         Command::Archive(command) => archive::archive(common, command).await,
         Command::Crawl(args) => crawl::run(common, *args).await,
+        Command::Domains(command) => harvest::domains::run(common, command).await,
+        Command::Seeds(command) => harvest::seeds::run(common, command).await,
+        Command::Schedules(command) => harvest::schedules::run(common, command).await,
+        Command::Templates(command) => harvest::templates::run(common, command).await,
+        Command::Harvests(command) => harvest::harvests::run(common, command).await,
+        Command::Jobs(command) => harvest::jobs::run(common, command).await,
+        Command::Channels(command) => harvest::channels::run(common, command).await,
+        Command::Traps(command) => harvest::traps::run(common, command).await,
         Command::Warc(command) => warc::run(common, command),
         Command::Cdx(command) => cdx::run(common, command),
         Command::Testkit(command) => testkit::run(common, command).await,

@@ -9,6 +9,7 @@ mod demo;
 mod formats;
 mod generated;
 mod harness;
+mod harvests;
 mod health;
 mod peers;
 mod people;

@@ -1,0 +1,209 @@
+//! Measures harvests at the size of a country:
+//! `cargo run --release -p grange-schedule --example harvest_scale -- <url> [--domains N] [--harvests N] [--harvesters N]`
+//!
+//! `sqlite:PATH` or `postgres://…`; the database must be empty, and is migrated. Domains are imported as
+//! `grange domains import` does, given history by a first snapshot whose jobs all report, and a second snapshot is
+//! planned over them; then harvests are put into service and the due check timed; then harvesters report progress
+//! while jobs are claimed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use grange_base::Clock;
+use grange_base::worker::Step;
+use grange_db::{Db, JobReport, NewHarvest};
+use grange_model::Actor;
+use grange_model::harvest::{
+    ChannelName, CrawlState, DomainName, DomainReport, HarvestKind, Limits, Name, Progress, Schedule,
+    StopReason, template,
+};
+use grange_schedule::{Scheduler, Settings};
+
+struct Plan {
+    url: String,
+    domains: usize,
+    harvests: usize,
+    harvesters: usize,
+}
+
+fn plan() -> anyhow::Result<Plan> {
+    let mut plan = Plan { url: String::new(), domains: 1_100_000, harvests: 100_000, harvesters: 500 };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut number = || -> anyhow::Result<usize> {
+            words.next().context("a number must follow")?.parse().context("that is not a number")
+        };
+        match word.as_str() {
+            "--domains" => plan.domains = number()?,
+            "--harvests" => plan.harvests = number()?,
+            "--harvesters" => plan.harvesters = number()?,
+            url if url.contains(':') => url.clone_into(&mut plan.url),
+            other => bail!("what is \"{other}\"?"),
+        }
+    }
+    ensure!(!plan.url.is_empty(), "usage: harvest_scale <url> [--domains N] [--harvests N] [--harvesters N]");
+    Ok(plan)
+}
+
+/// The most memory this process ever held, in MB.
+fn memory_mb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().next().and_then(|kb| kb.parse::<u64>().ok()).unwrap_or_default() / 1000
+}
+
+fn harvest(name: &str, kind: HarvestKind) -> anyhow::Result<NewHarvest> {
+    Ok(NewHarvest {
+        name: name.parse()?,
+        kind,
+        comments: String::new(),
+        audience: String::new(),
+        schedule: if kind == HarvestKind::Selective { Some("daily".parse()?) } else { None },
+        channel: None,
+        limits: Limits::NONE,
+        continues: None,
+        traps: Vec::new(),
+        fields: BTreeMap::new(),
+    })
+}
+
+async fn snapshot(db: &Db, name: &str) -> anyhow::Result<Duration> {
+    let system = Actor::system();
+    db.harvests().create(harvest(name, HarvestKind::Snapshot)?, &system).await?;
+    db.harvests().set_active(&name.parse::<Name>()?, true, None, &system).await?;
+    let scheduler = Scheduler::new(db.clone(), Clock::system(), Settings::default(), "bench", None);
+    let start = Instant::now();
+    ensure!(scheduler.plan_step(HarvestKind::Snapshot).await? == Step::More, "nothing was due");
+    Ok(start.elapsed())
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let plan = plan()?;
+    let settings = grange_db::Settings { url: plan.url.clone(), ..grange_db::Settings::default() };
+    Db::migrate(&settings, Path::new("."), &Clock::system()).await?;
+    let db = Db::open(&settings, Path::new("."), Clock::system()).await?;
+    db.templates().ship(template::shipped()).await?;
+    db.schedules().ship(Schedule::shipped().to_vec()).await?;
+    let system = Actor::system();
+
+    let start = Instant::now();
+    for chunk in 0..plan.domains.div_ceil(2500) {
+        let names = (chunk * 2500..plan.domains.min((chunk + 1) * 2500))
+            .map(|n| format!("site-{n:07}.dk").parse::<DomainName>())
+            .collect::<Result<Vec<_>, _>>()?;
+        db.domains().import(names, &system).await?;
+    }
+    println!("{}: {} domains created in {:.1} s", db.place(), plan.domains, start.elapsed().as_secs_f64());
+
+    println!(
+        "first snapshot, without history: planned in {:.1} s",
+        snapshot(&db, "first").await?.as_secs_f64()
+    );
+    let lane: Vec<ChannelName> = vec!["snapshot".parse()?];
+    let start = Instant::now();
+    let mut reported = 0;
+    while let Some(claim) = db.jobs().claim(&lane, "bench", Duration::from_secs(60)).await? {
+        db.jobs().start(&claim, Duration::from_secs(60)).await?;
+        let domains =
+            db.jobs().configurations(claim.job).await?.into_iter().enumerate().map(|(n, one)| DomainReport {
+                domain: one.domain,
+                objects: 20 + (n as u64 * 7919) % 4000,
+                bytes: 40_000 * (20 + (n as u64 * 7919) % 4000),
+                stop: if n % 10 == 0 { StopReason::Unfinished } else { StopReason::Complete },
+            });
+        let report = JobReport { domains: domains.collect(), ..JobReport::default() };
+        reported += db.jobs().finish(&claim, report).await?.domains_kept;
+    }
+    println!("history of {reported} configurations kept in {:.1} s", start.elapsed().as_secs_f64());
+    let took = snapshot(&db, "second").await?;
+    println!(
+        "second snapshot, with history: planned in {:.1} s, {} MB at most",
+        took.as_secs_f64(),
+        memory_mb()
+    );
+
+    for n in 0..plan.harvests {
+        let name = format!("h{n}");
+        db.harvests().create(harvest(&name, HarvestKind::Selective)?, &system).await?;
+        db.harvests().set_active(&name.parse()?, true, None, &system).await?;
+    }
+    let start = Instant::now();
+    let due = db.due_harvests().await?;
+    println!("{due} harvests are due: counted in {:.1} ms", start.elapsed().as_secs_f64() * 1000.0);
+    let start = Instant::now();
+    db.planner().claim(HarvestKind::Selective, "bench", Duration::from_secs(60), None).await?;
+    println!("the first of them taken in {:.1} ms", start.elapsed().as_secs_f64() * 1000.0);
+
+    claims(&db, &plan, &lane).await?;
+    db.close().await;
+    Ok(())
+}
+
+/// Harvesters report progress every second each; meanwhile jobs are taken and given back.
+async fn claims(db: &Db, plan: &Plan, lane: &[ChannelName]) -> anyhow::Result<()> {
+    let lease = Duration::from_secs(600);
+    let mut running = Vec::new();
+    while running.len() < plan.harvesters {
+        let Some(claim) = db.jobs().claim(lane, &format!("h{}", running.len()), lease).await? else { break };
+        running.push(claim);
+    }
+    // One job is left to be taken again and again.
+    let Some(spare) = running.pop() else { bail!("there are no jobs to run") };
+    db.jobs().release(&spare).await?;
+    ensure!(!running.is_empty(), "there are too few jobs");
+    let end = Instant::now() + Duration::from_secs(10);
+    let reporting = (0..plan.harvesters).map(|n| {
+        let (db, claim) = (db.clone(), running[n % running.len()].clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(n as u64 * 2)).await;
+            while Instant::now() < end {
+                let progress = Progress {
+                    at: jiff::Timestamp::now(),
+                    state: CrawlState::Active,
+                    elapsed_s: 1,
+                    discovered: 1,
+                    downloaded: 1,
+                    queued: 1,
+                    bytes: 1,
+                    queues: 1,
+                    queues_active: 1,
+                    queues_retired: 0,
+                    queues_exhausted: 0,
+                    objects_per_s: 1.0,
+                    objects_per_s_mean: 1.0,
+                    bytes_per_s: 1.0,
+                    bytes_per_s_mean: 1.0,
+                    active: 1,
+                    alerts: 0,
+                };
+                db.jobs().report_progress(&claim, progress, lease, Duration::from_secs(300)).await?;
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            Ok::<_, grange_db::Error>(())
+        })
+    });
+    let reporting: Vec<_> = reporting.collect();
+    let mut took = Vec::new();
+    while Instant::now() < end {
+        let start = Instant::now();
+        let claim = db.jobs().claim(lane, "bench", lease).await?.context("the spare job is gone")?;
+        took.push(start.elapsed());
+        db.jobs().release(&claim).await?;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for task in reporting {
+        task.await??;
+    }
+    took.sort_unstable();
+    let p99 = took[took.len() * 99 / 100];
+    println!(
+        "{} harvesters reporting each second: {} claims, p99 {:.1} ms",
+        plan.harvesters,
+        took.len(),
+        p99.as_secs_f64() * 1000.0
+    );
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! Curators at work: domains, schedules, harvests and jobs through the command line, with and without a node.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::harness::Grange;
+
+/// Waits until there are so many jobs of a harvest.
+fn jobs(grange: &Grange, harvest: &str, count: usize) -> Vec<Value> {
+    let start = Instant::now();
+    loop {
+        let listed = grange.run(&["jobs", "ls", "--harvest", harvest, "--json"]).ok().json();
+        let listed = listed.as_array().unwrap().clone();
+        if listed.len() >= count {
+            return listed;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "{listed:?}");
+    }
+}
+
+#[test]
+fn domains_come_from_a_file_with_a_report() {
+    let grange = Grange::new();
+    grange.run(&["domains", "create", "old.dk"]).ok();
+    let file = grange.file("names", "# ours\nnew.dk old.dk\n\nBÜCHER.de\nnot_a_domain\nwww.new.dk\n");
+    let report = grange.run(&["domains", "import", file.to_str().unwrap(), "--json"]);
+    assert_eq!(report.code, 5, "{report:?}");
+    let report = report.json();
+    assert_eq!(
+        (&report["created"], &report["existing"], &report["illegal"]),
+        (&2.into(), &1.into(), &2.into())
+    );
+    assert_eq!(report["illegal_lines"][0]["line"], 5);
+    let shown = grange.run(&["domains", "show", "bücher.de", "--json"]).ok().json();
+    assert_eq!(shown["domain"]["name"], "xn--bcher-kva.de");
+    assert_eq!(shown["configurations"][0]["name"], "defaultconfig");
+    assert_eq!(shown["seed_lists"][0]["active"], 4);
+    grange.run(&["domains", "show", "nowhere.dk"]).fails(3, &["nowhere.dk"]);
+    grange.run(&["domains", "set", "new.dk", "--alias-of", "old.dk"]).ok();
+    grange.run(&["domains", "set", "old.dk", "--alias-of", "new.dk"]).fails(4, &["is itself an alias"]);
+    let aliases = grange.run(&["domains", "aliases", "--json"]).ok().json();
+    assert_eq!((&aliases[0]["domain"], &aliases[0]["expired"]), (&"new.dk".into(), &false.into()));
+    let bad = grange.file("seeds", "http://old.dk/\nmailto:x\n");
+    let bad = bad.to_str().unwrap();
+    grange.run(&["seeds", "put", "old.dk", "mine", bad]).fails(2, &["line 2"]);
+    grange.run(&["seeds", "rm", "old.dk", "defaultseeds"]).fails(4, &["in use", "defaultconfig"]);
+}
+
+#[test]
+fn a_login_is_kept_and_its_secret_never_shown() {
+    let grange = Grange::new();
+    grange.run(&["domains", "create", "a.dk"]).ok();
+    let secret = grange.file("secret", "hunter2-hunter2\n");
+    let file = secret.to_str().unwrap();
+    let login = [
+        "domains",
+        "login",
+        "a.dk",
+        "forum",
+        "--url",
+        "http://a.dk/",
+        "--username",
+        "u",
+        "--secret-file",
+        file,
+    ];
+    grange.run(&login).ok();
+    let shown = grange.run(&["domains", "logins", "a.dk", "--json"]).ok().stdout;
+    let changes = grange.run(&["changes", "--json"]).ok().stdout;
+    assert!(shown.contains("forum") && !shown.contains("hunter2") && !changes.contains("hunter2"));
+    let database = std::fs::read(grange.data().join("grange.db")).unwrap();
+    let log = std::fs::read(grange.data().join("grange.db-wal")).unwrap_or_default();
+    let holds = |bytes: &[u8]| bytes.windows(7).any(|window| window == b"hunter2");
+    assert!(!holds(&database) && !holds(&log), "sealed at rest");
+    assert!(grange.data().join("secrets/vault.key").exists());
+}
+
+#[test]
+fn a_selective_harvest_made_now_becomes_a_job() {
+    let grange = Grange::new();
+    let node = grange.up();
+    grange
+        .run(&["harvests", "create", "selective", "news", "--schedule", "daily", "--domain", "a.dk", "--now"])
+        .ok();
+    let job = jobs(&grange, "news", 1)[0].clone();
+    assert_eq!((&job["status"], &job["channel"], &job["run"]), (&"new".into(), &"focused".into(), &1.into()));
+    let id = job["id"].to_string();
+    let shown = grange.run(&["jobs", "show", &id, "--json"]).ok().json();
+    assert_eq!(shown["domains"][0]["domain"], "a.dk");
+    assert_eq!(shown["domains"][0]["seeds"][0], "http://a.dk");
+    let harvest = grange.run(&["harvests", "show", "news", "--json"]).ok().json();
+    assert_eq!((&harvest["active"], &harvest["runs"]), (&true.into(), &1.into()));
+    assert!(harvest["next_at"].is_string());
+    grange.run(&["jobs", "cancel", &id]).ok();
+    grange.run(&["jobs", "resubmit", &id]).ok();
+    assert_eq!(jobs(&grange, "news", 2)[0]["continuation_of"], job["id"]);
+    grange.run(&["jobs", "cancel", &id]).fails(4, &["resubmitted"]);
+    grange.run(&["jobs", "show", "999"]).fails(3, &["999"]);
+    assert_eq!(node.stop(), 0);
+}
+
+#[test]
+fn a_snapshot_is_previewed_and_runs_once() {
+    let grange = Grange::new();
+    let names: Vec<_> = (0..30).map(|n| format!("d{n}.dk")).collect();
+    let file = grange.file("names", &names.join("\n"));
+    grange.run(&["domains", "import", file.to_str().unwrap()]).ok();
+    grange.run(&["harvests", "create", "snapshot", "first", "--max-bytes", "100MB"]).ok();
+    let preview = grange.run(&["harvests", "preview", "first", "--json"]).ok().json();
+    assert_eq!((&preview["domains"], &preview["jobs"]), (&30.into(), &1.into()));
+    // 100 MB are 2,631 objects of 38,000 bytes.
+    assert_eq!(preview["expected_objects"], 30 * 2631);
+    grange.run(&["harvests", "create", "snapshot", "all", "--max-bytes", "100MB", "--activate"]).ok();
+    let node = grange.up();
+    let job = jobs(&grange, "all", 1)[0].clone();
+    assert_eq!((&job["configurations"], &job["limits"]["bytes"]), (&30.into(), &100_000_000.into()));
+    grange.run(&["harvests", "activate", "all"]).fails(4, &["has run"]);
+    let runs = grange.run(&["harvests", "runs", "all", "--json"]).ok().json();
+    assert_eq!(runs.as_array().unwrap().len(), 1);
+    assert_eq!(node.stop(), 0);
+}
+
+#[test]
+fn seeds_of_an_event_bring_their_domains_along() {
+    let grange = Grange::new();
+    grange.run(&["harvests", "create", "selective", "valg", "--schedule", "hourly"]).ok();
+    let file = grange.file("seeds", "// parties\nhttp://a.dk/x\nb.dk\nnonsense\n");
+    let path = file.to_str().unwrap();
+    let added = grange.run(&["harvests", "add-seeds", "valg", path, "--template", "front-page", "--json"]);
+    assert_eq!(added.code, 5);
+    assert_eq!(added.json()["added"]["domains_created"], 2);
+    let members = grange.run(&["harvests", "domains", "valg", "--json"]).ok().json();
+    assert_eq!(members[0]["configuration"], "valg_front-page_UnlimitedBytes_UnlimitedObjects");
+    grange.run(&["harvests", "add", "valg", "c.dk"]).fails(5, &["c.dk"]);
+    grange.run(&["harvests", "create", "selective", "valg", "--schedule", "daily"]).fails(4, &["already"]);
+    grange.run(&["harvests", "create", "selective", "x", "--schedule", "never"]).fails(3, &["never"]);
+}
+
+#[test]
+fn schedules_templates_traps_and_channels_are_kept() {
+    let grange = Grange::new();
+    let put = ["schedules", "put", "month-end", "--unit", "month", "--day", "31", "--at", "02:30"];
+    grange.run(&[&put[..], &["--time-zone", "Europe/Copenhagen"]].concat()).ok();
+    let shown = grange.run(&["schedules", "show", "month-end", "--json"]).ok().json();
+    assert_eq!(shown["dates"].as_array().unwrap().len(), 10);
+    grange.run(&["schedules", "put", "x", "--unit", "day", "--at", "25:00"]).fails(2, &["hour (0–23)"]);
+    let names = grange.run(&["schedules", "ls", "--json"]).ok().stdout;
+    assert!(["hourly", "daily", "weekly", "monthly"].iter().all(|name| names.contains(name)), "{names}");
+    grange.run(&["schedules", "rm", "month-end"]).ok();
+
+    let text = grange.file("template", "profile = \"mine\"\n");
+    grange.run(&["templates", "put", "default", text.to_str().unwrap()]).ok();
+    assert_eq!(grange.run(&["templates", "show", "default"]).ok().stdout, "profile = \"mine\"\n");
+    let old = grange.run(&["templates", "show", "default", "--version", "1"]).ok().stdout;
+    assert_eq!(old, "profile = \"default\"\n");
+    let empty = grange.file("empty", " \n");
+    grange.run(&["templates", "put", "x", empty.to_str().unwrap()]).fails(2, &["it is empty"]);
+
+    let traps = grange.file("traps", ".*/calendar/.*\n");
+    grange.run(&["traps", "put", "common", traps.to_str().unwrap()]).ok();
+    let bad = grange.file("bad", "(\n");
+    grange.run(&["traps", "put", "common", bad.to_str().unwrap()]).fails(2, &["line 1"]);
+    let log =
+        grange.file("crawl.log", "2026-01-01T00:00:00.000Z 200 10 http://a.dk/calendar/1 L - text/html\n");
+    let hits = grange.run(&["traps", "test", ".*/calendar/.*", log.to_str().unwrap(), "--json"]).ok().json();
+    assert_eq!(hits["blocked"], 1);
+
+    grange.run(&["channels", "create", "own"]).ok();
+    grange.run(&["channels", "rm", "focused"]).fails(4, &["default"]);
+    let channels = grange.run(&["channels", "ls", "--json"]).ok().json();
+    assert_eq!(channels.as_array().unwrap().len(), 3);
+}
