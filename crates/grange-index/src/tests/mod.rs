@@ -1,0 +1,3 @@
+//! The index against simple models of it.
+
+mod model;
