@@ -3,6 +3,7 @@
 //! `make` writes N sorted CDXJ lines such as a national archive has: hosts by popularity, paths with words and numbers,
 //! queries, several captures of a page over the years, one in three with the content of the one before.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::time::Instant;
@@ -21,7 +22,7 @@ impl Numbers {
     }
 
     fn below(&mut self, end: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(end) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
     /// Small numbers far more often than large ones.
@@ -72,11 +73,19 @@ fn make(count: usize, path: &str) {
             url.push('/');
             url.push_str(numbers.pick(WORDS));
             if numbers.below(3) == 0 {
-                url.push_str(&format!("-{}", numbers.pick(WORDS)));
+                let _ = write!(url, "-{}", numbers.pick(WORDS));
             }
         }
+        // Half of the pages have a title in their address, half a number.
         if numbers.below(2) == 0 {
-            url.push_str(&format!("/{}", numbers.below(1_000_000)));
+            let _ = write!(url, "/{}", numbers.below(1_000_000));
+        } else {
+            url.push('/');
+            for _ in 0..3 + numbers.below(4) {
+                url.push_str(numbers.pick(WORDS));
+                url.push('-');
+            }
+            let _ = write!(url, "{}", numbers.below(10_000));
         }
         let mut share = numbers.below(100);
         let end = ENDS.iter().find(|(.., weight)| match share.checked_sub(*weight) {
@@ -89,19 +98,15 @@ fn make(count: usize, path: &str) {
         let (end, mime, _) = end.unwrap_or(&ENDS[0]);
         url.push_str(end);
         if numbers.below(8) == 0 {
-            url.push_str(&format!(
-                "?{}={}&id={}",
-                numbers.pick(WORDS),
-                numbers.pick(WORDS),
-                numbers.below(100_000)
-            ));
+            let _ =
+                write!(url, "?{}={}&id={}", numbers.pick(WORDS), numbers.pick(WORDS), numbers.below(100_000));
         }
         if numbers.below(20) == 0 {
             url = url.replacen("/a", "/A", 1).replacen("/p", "/P", 1);
         }
         let key = urlkey::key(&url);
         let mut digest = digest(&mut numbers);
-        let crawls = 1 + numbers.skewed(12);
+        let crawls = 1 + numbers.skewed(7);
         // A host is harvested in one go: captures of one crawl are within hours, in a few neighbouring files.
         let first = numbers.below(40);
         for crawl in 0..crawls {

@@ -121,7 +121,7 @@ impl MergerState {
                 Ok(true) => continue,
                 Ok(false) => {}
                 Err(error) => {
-                    tracing::error!(%error, "cannot merge segments of the index; they are used as they are")
+                    tracing::error!(%error, "cannot merge segments of the index; they are used as they are");
                 }
             }
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);

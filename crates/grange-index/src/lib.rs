@@ -12,12 +12,14 @@
 //!
 //! It must never know where files are stored, who asks, or how answers travel.
 
+pub mod access;
 mod address;
 mod batch;
 mod block;
 mod capture;
 mod combine;
 mod compact;
+pub mod dialect;
 mod digest;
 mod error;
 mod load;
@@ -25,6 +27,7 @@ mod log;
 mod manifest;
 mod merge;
 mod plan;
+pub mod query;
 mod row;
 mod run;
 mod segment;
@@ -49,3 +52,9 @@ pub use snapshot::{Ascending, Descending, DigestUse, Snapshot, Stats};
 pub use stamp::Stamp;
 pub use store::Index;
 pub use view::CaptureView;
+
+/// Reads `bytes` as every piece of a segment there is, for fuzzing: whatever they are, nothing may panic or grow without bound.
+#[doc(hidden)]
+pub fn read_anything(bytes: &[u8]) {
+    segment::read_anything(bytes);
+}

@@ -225,6 +225,10 @@ fn make_run(chunk: Chunk, job: Option<&str>, report: &mut LoadReport) -> Run {
                 if let Some(problem) = problems.first() {
                     report.note(offset, Some(*problem));
                 }
+                // Without time and file there is nothing that could ever be shown.
+                if entry.filename.is_none() && problems.contains(&LineProblem::BadTimestamp) {
+                    continue;
+                }
                 push_entry(&mut run, entry, job);
             }
             Line::Legend(found) => legend = Some(found),

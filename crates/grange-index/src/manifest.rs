@@ -117,8 +117,8 @@ impl Manifest {
     /// Replaces the manifest. A crash leaves the old one or this one.
     pub(crate) fn save(&self, folder: &Path) -> Result<()> {
         let path = folder.join("MANIFEST.tmp");
-        let mut text = serde_json::to_string(self).unwrap_or_default();
-        text.push_str(&format!("\n{:08x}\n", crc32c::crc32c(text.as_bytes())));
+        let json = serde_json::to_string(self).unwrap_or_default();
+        let text = format!("{json}\n{:08x}\n", crc32c::crc32c(json.as_bytes()));
         let write = || {
             let mut file = File::create(&path)?;
             file.write_all(text.as_bytes())?;

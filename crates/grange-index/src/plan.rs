@@ -57,7 +57,7 @@ mod tests {
     fn many_small_ones_are_rewritten_a_few_times_each() {
         let (mut segments, mut written) = (Vec::new(), 0);
         for _ in 0..10_000 {
-            segments.push(1);
+            segments.extend([1]);
             while let Some(range) = plan(&segments) {
                 let sum: u64 = segments[range.clone()].iter().sum();
                 segments.splice(range, [sum]);

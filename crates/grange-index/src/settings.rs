@@ -7,8 +7,8 @@ pub struct Settings {
     pub cache_bytes: u64,
     /// The head is written out as a segment beyond this. Reading it back at a start takes well below a second.
     pub head_bytes: u64,
-    /// Bytes of a block before compression. Four kilobytes unpack in a few microseconds; larger ones are smaller on disk
-    /// and slower to look up.
+    /// Bytes of a block before compression, digests and offsets not counted: some sixty rows. Twice as much saves half a
+    /// byte per capture (of 33) and costs a third of the lookups per second.
     pub block_bytes: usize,
     /// zstd's level. Blocks are written once or a few times and read for years.
     pub level: i32,
@@ -25,7 +25,7 @@ impl Default for Settings {
         Self {
             cache_bytes: 128 << 20,
             head_bytes: 16 << 20,
-            block_bytes: 4 << 10,
+            block_bytes: 2 << 10,
             level: 3,
             merge_bytes_per_s: None,
             load_bytes: 64 << 20,

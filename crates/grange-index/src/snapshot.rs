@@ -84,7 +84,7 @@ impl Snapshot {
                 cursors.push((Cursor::new(layer.segment.clone(), start.clone()), layer.clone()));
             }
         }
-        // Keys hold no NUL, so this is above the key and below every other that is larger.
+        // Keys hold no NUL, so this is above the key and not above any that is larger.
         Ok(Ascending { merge: Merge::new(cursors), end: Some(end), done: false })
     }
 
@@ -108,6 +108,31 @@ impl Snapshot {
             }
             (earlier, later) => earlier.or(later),
         })
+    }
+
+    /// Where the payload of a revisit stands: an original of the same URL with its digest, the nearest earlier one if there
+    /// is one, else the first capture anywhere with the digest.
+    pub fn original(&self, revisit: &CaptureView<'_>) -> Result<Option<Capture>> {
+        let essence = revisit.digest_essence();
+        if essence.is_empty() {
+            return Ok(None);
+        }
+        let mut best: Option<Capture> = None;
+        let mut captures = self.captures(&revisit.surt(), Stamp::MIN)?;
+        while let Some(view) = captures.next()? {
+            if view.time() > revisit.time() && best.is_some() {
+                break;
+            }
+            if !view.is_revisit() && view.digest_essence() == essence {
+                best = Some(view.to_capture());
+            }
+        }
+        if best.is_some() {
+            return Ok(best);
+        }
+        let mut digest = String::new();
+        revisit.digest_into(&mut digest);
+        Ok(self.digest(&digest)?.map(|found| found.first).filter(|first| !first.is_revisit()))
     }
 
     /// What is known of a digest, in any of its spellings: the first capture with it (originals before revisits) and how
@@ -200,18 +225,27 @@ pub struct Ascending {
 }
 
 impl Ascending {
-    #[allow(clippy::should_implement_trait)] // It lends what it hands out, which `Iterator` cannot.
-    pub fn next(&mut self) -> Result<Option<CaptureView<'_>>> {
+    /// Moves to the next capture; false after the last.
+    pub fn advance(&mut self) -> Result<bool> {
         if self.done || !self.merge.advance()? {
             self.done = true;
-            return Ok(None);
+            return Ok(false);
         }
-        let Some((row, segment)) = self.merge.current() else { return Ok(None) };
-        if self.end.as_deref().is_some_and(|end| row.surt >= end) {
-            self.done = true;
-            return Ok(None);
-        }
-        Ok(Some(CaptureView::new(row, segment)))
+        self.done = self
+            .merge
+            .current()
+            .is_none_or(|(row, _)| self.end.as_deref().is_some_and(|end| row.surt >= end));
+        Ok(!self.done)
+    }
+
+    /// The capture that [`advance`](Self::advance) moved to.
+    pub fn current(&self) -> Option<CaptureView<'_>> {
+        self.merge.current().filter(|_| !self.done).map(|(row, segment)| CaptureView::new(row, segment))
+    }
+
+    #[allow(clippy::should_implement_trait)] // It lends what it hands out, which `Iterator` cannot.
+    pub fn next(&mut self) -> Result<Option<CaptureView<'_>>> {
+        Ok(if self.advance()? { self.current() } else { None })
     }
 }
 
@@ -224,17 +258,23 @@ pub struct Descending {
 }
 
 impl Descending {
-    #[allow(clippy::should_implement_trait)] // It lends what it hands out, which `Iterator` cannot.
-    pub fn next(&mut self) -> Result<Option<CaptureView<'_>>> {
+    /// Moves to the next capture; false after the last.
+    pub fn advance(&mut self) -> Result<bool> {
         if self.done || !self.merge.advance()? {
             self.done = true;
-            return Ok(None);
+            return Ok(false);
         }
-        let Some((row, segment)) = self.merge.current() else { return Ok(None) };
-        if row.surt < self.start.as_slice() {
-            self.done = true;
-            return Ok(None);
-        }
-        Ok(Some(CaptureView::new(row, segment)))
+        self.done = self.merge.current().is_none_or(|(row, _)| row.surt < self.start.as_slice());
+        Ok(!self.done)
+    }
+
+    /// The capture that [`advance`](Self::advance) moved to.
+    pub fn current(&self) -> Option<CaptureView<'_>> {
+        self.merge.current().filter(|_| !self.done).map(|(row, segment)| CaptureView::new(row, segment))
+    }
+
+    #[allow(clippy::should_implement_trait)] // It lends what it hands out, which `Iterator` cannot.
+    pub fn next(&mut self) -> Result<Option<CaptureView<'_>>> {
+        Ok(if self.advance()? { self.current() } else { None })
     }
 }

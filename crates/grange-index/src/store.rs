@@ -80,22 +80,18 @@ impl Index {
             Err(fs::TryLockError::Error(error)) => return Err(Error::io("lock", lock_path)(error)),
         }
         let cache = new_cache(settings.cache_bytes);
-        let (manifest, log, changes) = match Manifest::read(folder)? {
-            Some(manifest) => {
-                let (log, changes) = Log::open(folder.join(&manifest.log))?;
-                (manifest, log, changes)
-            }
-            None => {
-                let manifest = Manifest::new();
-                let log = Log::create(folder.join(&manifest.log))?;
-                manifest.save(folder)?;
-                (manifest, log, Vec::new())
-            }
+        let (mut manifest, log, changes) = if let Some(manifest) = Manifest::read(folder)? {
+            let (log, changes) = Log::open(folder.join(&manifest.log))?;
+            (manifest, log, changes)
+        } else {
+            let manifest = Manifest::new();
+            let log = Log::create(folder.join(&manifest.log))?;
+            manifest.save(folder)?;
+            (manifest, log, Vec::new())
         };
         remove_strays(folder, &manifest)?;
         let segments = open_segments(folder, &manifest, &cache)?;
         let mut head = Vec::with_capacity(changes.len());
-        let mut manifest = manifest;
         for (change, bytes) in changes {
             manifest.next_change = manifest.next_change.max(change + 1);
             let segment = Arc::new(Segment::from_memory(bytes, log.path(), cache.clone())?);
@@ -173,7 +169,7 @@ impl Index {
                 runs.push(batch.loose);
             }
             let names: Vec<Box<str>> =
-                runs.iter().flat_map(|run| run.files()).map(|file| file.name.clone()).collect();
+                runs.iter().flat_map(Run::files).map(|file| file.name.clone()).collect();
             done.rows = inner.add_runs(writer, runs)?;
             writer.known.extend(names);
             Ok(done)

@@ -87,8 +87,8 @@ impl Cursor {
         match self.segment.find_block(&start.key()) {
             Ok(number) => self.next = number,
             Err(error) => {
-                // Where to begin is not known, so there is nothing here to go on with.
-                self.next = self.segment.blocks();
+                // Where to begin in this part of the index is not known; what follows it is all behind the beginning.
+                self.next = self.segment.part_blocks(&start.key()).end;
                 return Err(error);
             }
         }
@@ -175,7 +175,9 @@ impl BackCursor {
             if self.segment.blocks() == 0 {
                 return Ok(false);
             }
-            let number = self.segment.find_block(&end.key())?;
+            let key = end.key();
+            self.before = self.segment.part_blocks(&key).start;
+            let number = self.segment.find_block(&key)?;
             self.before = number;
             self.load(number, Some(&end))?;
         }

@@ -32,7 +32,7 @@ pub(super) fn admits(filter: &[u8], hash: u64) -> bool {
 
 fn place(hash: u64, probe: u32, bits: u64) -> usize {
     let (first, step) = (hash as u32, (hash >> 32) as u32 | 1);
-    (u64::from(first.wrapping_add(step.wrapping_mul(probe))) * bits >> 32) as usize
+    ((u64::from(first.wrapping_add(step.wrapping_mul(probe))) * bits) >> 32) as usize
 }
 
 #[cfg(test)]

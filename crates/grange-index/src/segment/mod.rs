@@ -16,6 +16,7 @@
 //! Reading goes through `pread`, not a memory map: a disk error or a file cut short by somebody else must be an error
 //! of one request, and under a map it is a signal that ends the process.
 
+mod anything;
 mod cursor;
 mod dictionary;
 mod filter;
@@ -29,6 +30,7 @@ mod spill;
 mod verify;
 mod write;
 
+pub(crate) use anything::read_anything;
 pub use cursor::Position;
 pub(crate) use cursor::{BackCursor, Cursor};
 pub(crate) use dictionary::{Sampler, train};

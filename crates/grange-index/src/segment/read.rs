@@ -180,6 +180,12 @@ impl Segment {
         Ok((part * PART_BLOCKS + self.part(part)?.find(key)) as u64)
     }
 
+    /// The blocks of the part of the index in which a row with `key` would be.
+    pub(super) fn part_blocks(&self, key: &[u8]) -> std::ops::Range<u64> {
+        let start = (self.top.find(key) * PART_BLOCKS) as u64;
+        start..(start + PART_BLOCKS as u64).min(self.footer.blocks)
+    }
+
     /// Whether a key may have rows here. `start` is the key and its NUL, with which all its rows begin.
     pub(crate) fn may_hold(&self, surt: &[u8], start: &[u8]) -> Result<bool> {
         let first = &self.top.first[..self.top.first.len().min(start.len())];
