@@ -40,6 +40,10 @@ impl Batch {
             capture.job = job.map(ToOwned::to_owned);
             rows.push_capture(&capture, false);
         }
+        self.push_file(name, rows);
+    }
+
+    pub(crate) fn push_file(&mut self, name: String, rows: Run) {
         self.files.push(FileRows { name, rows });
     }
 

@@ -244,6 +244,59 @@ impl BlockCursor {
     }
 }
 
+/// A row of a block that was passed, to come back to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SavedRow {
+    surt: (usize, usize),
+    time: Stamp,
+    file: u32,
+    offset: u64,
+    kind: u32,
+    length: u64,
+    form: u8,
+    digest: (usize, usize),
+    address: u8,
+    literals: (usize, usize),
+}
+
+impl BlockCursor {
+    /// Keeps the current row; its key is appended to `surts`.
+    pub(crate) fn save(&self, surts: &mut Vec<u8>) -> SavedRow {
+        let start = surts.len();
+        surts.extend_from_slice(&self.surt);
+        SavedRow {
+            surt: (start, surts.len()),
+            time: self.time,
+            file: self.file,
+            offset: self.offset,
+            kind: self.kind,
+            length: self.length,
+            form: self.form,
+            digest: self.digest,
+            address: self.address,
+            literals: self.literals,
+        }
+    }
+}
+
+impl SavedRow {
+    /// The row again, out of the block and keys that it was saved from.
+    pub(crate) fn row<'b>(&self, block: &'b Block, surts: &'b [u8]) -> Row<'b> {
+        Row {
+            surt: &surts[self.surt.0..self.surt.1],
+            time: self.time,
+            file: self.file,
+            offset: self.offset,
+            kind: self.kind,
+            length: self.length,
+            form: Form::from_code(self.form).unwrap_or(Form::None),
+            digest: &block.plain[self.digest.0..self.digest.1],
+            address: self.address,
+            literals: &block.packed[self.literals.0..self.literals.1],
+        }
+    }
+}
+
 fn four(bytes: &[u8], at: &mut usize) -> Result<[u8; 4], Malformed> {
     varint::take(bytes, at, 4)?.try_into().map_err(|_| Malformed)
 }

@@ -5,9 +5,10 @@ use data_encoding::{BASE32, HEXLOWER};
 use crate::varint::{self, Malformed};
 
 /// How the digest of a row is stored. The label is part of the form, so that every digest reads as it was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub(crate) enum Form {
+    #[default]
     None = 0,
     /// 32 characters of base32 without a label, as CDX has them.
     BareSha1 = 1,

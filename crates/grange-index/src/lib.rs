@@ -28,6 +28,7 @@ mod manifest;
 mod merge;
 mod plan;
 pub mod query;
+mod records;
 mod row;
 mod run;
 mod segment;

@@ -239,7 +239,7 @@ fn make_run(chunk: Chunk, job: Option<&str>, report: &mut LoadReport) -> Run {
     run
 }
 
-fn push_entry(run: &mut Run, entry: Entry<'_>, job: Option<&str>) {
+pub(crate) fn push_entry(run: &mut Run, entry: Entry<'_>, job: Option<&str>) {
     let plain = entry.redirect.is_none()
         && entry.robots.is_none()
         && entry.record_digest.is_none()

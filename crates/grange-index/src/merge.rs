@@ -48,7 +48,8 @@ impl Rows for BackCursor {
         Self::advance(self)
     }
     fn row(&self) -> Row<'_> {
-        Self::row(self)
+        // Asked only after an advance that found one.
+        Self::row(self).unwrap_or_default()
     }
     fn segment(&self) -> &Segment {
         Self::segment(self)

@@ -9,7 +9,7 @@ use crate::stamp::Stamp;
 use crate::varint::{self, Malformed};
 
 /// A row borrowed from a block or a buffer. Numbers of file and kind belong to one [`Tables`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Row<'a> {
     pub(crate) surt: &'a [u8],
     pub(crate) time: Stamp,

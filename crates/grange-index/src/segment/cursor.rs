@@ -4,10 +4,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::read::Segment;
-use crate::block::{Block, BlockCursor};
+use crate::block::{Block, BlockCursor, SavedRow};
 use crate::error::{Error, Result};
 use crate::row::{self, Row};
 use crate::stamp::Stamp;
+use crate::varint::Malformed;
 
 /// A place in the order of rows. Also what a caller keeps to go on later, whatever was added meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -124,7 +125,7 @@ impl Cursor {
         self.or_damaged(reset)
     }
 
-    fn or_damaged<T>(&mut self, result: Result<T, crate::varint::Malformed>) -> Result<T> {
+    fn or_damaged<T>(&mut self, result: Result<T, Malformed>) -> Result<T> {
         result.map_err(|_| {
             self.rows = BlockCursor::default();
             block_damaged(&self.segment, self.next.saturating_sub(1))
@@ -144,33 +145,43 @@ fn block_damaged(segment: &Segment, number: u64) -> Error {
     Error::damaged(segment.path(), offset.unwrap_or_default(), "a block")
 }
 
-/// Descending rows: a block is gone through upwards once, remembering where rows begin.
+/// Descending rows: a block is gone through upwards once, keeping its rows.
 #[derive(Debug)]
 pub(crate) struct BackCursor {
     segment: Arc<Segment>,
     /// Blocks before this one are still to come.
     before: u64,
     end: Option<Position>,
-    /// Rows of the block that are still to come; the next is the last.
-    rows: Vec<BlockCursor>,
-    current: BlockCursor,
+    block: Block,
+    surts: Vec<u8>,
+    /// Rows of the block; the last is the current one.
+    rows: Vec<SavedRow>,
 }
 
 impl BackCursor {
     /// Behind the last row that is below `end`.
     pub(crate) fn new(segment: Arc<Segment>, end: Position) -> Self {
-        Self { segment, before: 0, end: Some(end), rows: Vec::new(), current: BlockCursor::default() }
+        Self {
+            segment,
+            before: 0,
+            end: Some(end),
+            block: Block::default(),
+            surts: Vec::new(),
+            rows: Vec::new(),
+        }
     }
 
     pub(crate) fn segment(&self) -> &Segment {
         &self.segment
     }
 
-    pub(crate) fn row(&self) -> Row<'_> {
-        self.current.row()
+    /// The row that [`advance`](Self::advance) moved to.
+    pub(crate) fn row(&self) -> Option<Row<'_>> {
+        self.rows.last().map(|row| row.row(&self.block, &self.surts))
     }
 
     pub(crate) fn advance(&mut self) -> Result<bool> {
+        self.rows.pop();
         if let Some(end) = self.end.take() {
             if self.segment.blocks() == 0 {
                 return Ok(false);
@@ -181,22 +192,20 @@ impl BackCursor {
             self.before = number;
             self.load(number, Some(&end))?;
         }
-        loop {
-            if let Some(row) = self.rows.pop() {
-                self.current = row;
-                return Ok(true);
-            }
+        while self.rows.is_empty() {
             let Some(number) = self.before.checked_sub(1) else { return Ok(false) };
             self.before = number;
             self.load(number, None)?;
         }
+        Ok(true)
     }
 
     fn load(&mut self, number: u64, end: Option<&Position>) -> Result<()> {
-        let block: Block = self.segment.block(number, true)?;
+        self.surts.clear();
+        self.block = self.segment.block(number, true)?;
         let mut cursor = BlockCursor::default();
-        let read = || -> Result<(), crate::varint::Malformed> {
-            cursor.reset(block)?;
+        let mut read = || -> Result<(), Malformed> {
+            cursor.reset(self.block.clone())?;
             while cursor.advance()? {
                 if let Some(end) = end {
                     let row = cursor.row();
@@ -205,10 +214,14 @@ impl BackCursor {
                         break;
                     }
                 }
-                self.rows.push(cursor.clone());
+                self.rows.push(cursor.save(&mut self.surts));
             }
             Ok(())
         };
-        read().map_err(|_| block_damaged(&self.segment, number))
+        let read = read();
+        read.map_err(|_| {
+            self.rows.clear();
+            block_damaged(&self.segment, number)
+        })
     }
 }

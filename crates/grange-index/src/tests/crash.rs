@@ -60,11 +60,63 @@ fn child_that_commits_until_it_is_killed() {
     }
 }
 
-/// Runs the child until it has said `lines` things, kills it, and answers what it said.
-fn run_and_kill(folder: &Path, lines: usize) -> Vec<(String, u64)> {
+/// Another child: loads lines in bulk, again and again, each time under another job.
+#[test]
+fn child_that_loads_until_it_is_killed() {
+    let Some(folder) = std::env::var_os(LOADER) else { return };
+    let index = Index::open(folder, settings()).unwrap();
+    let first = index.snapshot().stats().rows / LINES;
+    for load in first.. {
+        index.load(lines(load).as_bytes(), None).unwrap();
+        index.merge_step().unwrap();
+        println!("\ncommitted {load}");
+        std::io::stdout().flush().unwrap();
+    }
+}
+
+const LOADER: &str = "GRANGE_INDEX_CRASH_LOAD_FOLDER";
+const LINES: u64 = 400;
+
+fn lines(load: u64) -> String {
+    let line = |n: u64| {
+        format!(
+            "com,example)/{n} 2014{load:010} {{\"offset\": \"{n}\", \"filename\": \"load-{load}-{}\"}}\n",
+            n % 7
+        )
+    };
+    (0..LINES).map(line).collect()
+}
+
+#[test]
+fn a_load_that_is_killed_leaves_nothing_and_one_that_returned_leaves_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut loads = 0;
+    for round in 0..8 {
+        let said = run_and_kill(folder.path(), LOADER, "child_that_loads_until_it_is_killed", 1 + round % 3);
+        loads = said.iter().map(|(_, load)| load + 1).max().unwrap_or(loads).max(loads);
+        let index = Index::open(folder.path(), settings()).unwrap();
+        let snapshot = index.snapshot();
+        let (mut count, mut rows) = (0, snapshot.ascending(Position::default(), None));
+        while rows.advance().unwrap() {
+            count += 1;
+        }
+        // The load that was under way may have come through.
+        assert!(count == loads * LINES || count == (loads + 1) * LINES, "{count} rows after {loads} loads");
+        loads = count / LINES;
+        let live = 3 + index.inner.lock().as_ref().unwrap().segments.len();
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            live,
+            "manifest, lock, log and segments"
+        );
+    }
+}
+
+/// Runs a child until it has said `lines` things, kills it, and answers what it said.
+fn run_and_kill(folder: &Path, variable: &str, child: &str, lines: usize) -> Vec<(String, u64)> {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "tests::crash::child_that_commits_until_it_is_killed", "--nocapture"])
-        .env(CHILD, folder)
+        .args(["--exact", &format!("tests::crash::{child}"), "--nocapture"])
+        .env(variable, folder)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -92,7 +144,9 @@ fn whatever_was_committed_survives_thirty_kills() {
     let (mut committed, mut removed, mut unsure) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for round in 0..32 {
         // Different lengths, so that the kill falls on commits, on writing out the head and on merges.
-        for (word, file) in run_and_kill(folder.path(), 3 + round * 5 % 17) {
+        for (word, file) in
+            run_and_kill(folder.path(), CHILD, "child_that_commits_until_it_is_killed", 3 + round * 5 % 17)
+        {
             match word.as_str() {
                 "committed" => drop(committed.insert(file)),
                 "removing" => drop(unsure.insert(file)),

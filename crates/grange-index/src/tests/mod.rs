@@ -1,10 +1,12 @@
 //! The index against simple models of it.
 
+mod concurrent;
 mod crash;
 mod damage;
 mod dialects;
 mod loading;
 mod model;
+mod records;
 
 use std::sync::Arc;
 
