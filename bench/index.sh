@@ -1,0 +1,22 @@
+#!/bin/sh
+# Measures the capture index: load, size, lookups, scans, memory.
+#
+#   bench/index.sh [MILLIONS…]
+#
+# Lines such as a national archive has are made once under bench/data (330 MB per million). Processor seconds are given
+# beside wall time: they say how fast it is when others use the machine too.
+set -eu
+cd "$(dirname "$0")/.."
+[ $# -gt 0 ] || set -- 1 5
+cargo build --release --quiet -p grange-index --example index_bench
+target=$(cargo metadata --format-version 1 --no-deps | python3 -c 'import json,sys; print(json.load(sys.stdin)["target_directory"])')
+bench="$target/release/examples/index_bench"
+mkdir -p bench/data
+for millions in "$@"; do
+    lines="bench/data/index-$millions.cdxj"
+    [ -f "$lines" ] || "$bench" make "${millions}000000" "$lines"
+    folder=$(mktemp -d bench/data/index.XXXXXX)
+    echo "== $millions million captures; load $(cut -d' ' -f1 /proc/loadavg) on $(nproc) cores"
+    "$bench" run "$lines" "$folder"
+    rm -rf "$folder"
+done

@@ -1,0 +1,278 @@
+//! pywb's index server: CDXJ or one JSON object per line, filters by part of a field.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use serde_json::{Map, Value};
+
+use super::line::columns;
+use super::params::{BadRequest, Params};
+use super::{Answer, CDXJ, Failure, JSON, LINK, NDJSON, TEXT, Visible};
+use crate::query::{Collapse, Collapsed, Field, Filter, Next, Order, Query};
+use crate::snapshot::Snapshot;
+use crate::view::CaptureView;
+
+/// Rows of one block of a page, as in the ZipNum files that pywb pages through.
+const BLOCK_ROWS: u64 = 3000;
+const PAGE_BLOCKS: u64 = 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Output {
+    Cdxj,
+    Json,
+    Text,
+    Link,
+}
+
+struct Ask {
+    query: Query,
+    output: Output,
+    names: Option<Vec<String>>,
+    collapse: Option<Collapse>,
+    limit: Option<u64>,
+    skip: u64,
+    resolve: bool,
+    page_blocks: u64,
+    count_pages: bool,
+    url: String,
+}
+
+impl Ask {
+    fn read(params: &Params) -> Result<Self, BadRequest> {
+        let (keys, _) = params.keys()?;
+        let mut query = Query::new(keys);
+        (query.from, query.to) = params.times()?;
+        query.filters = params.all("filter").map(Filter::pywb).collect::<Result<_, _>>()?;
+        query.order = match (params.get("sort"), params.closest()?) {
+            (Some("reverse"), None) => Order::Descending,
+            (_, Some(time)) => Order::Closest(time),
+            (Some("closest"), None) => return Err(BadRequest::Missing { name: "closest" }),
+            _ => Order::Ascending,
+        };
+        let output = match params.get("output") {
+            None | Some("cdxj") => Output::Cdxj,
+            Some("json") => Output::Json,
+            Some("text") => Output::Text,
+            Some("link") => Output::Link,
+            Some(value) => {
+                return Err(BadRequest::Value {
+                    name: "output",
+                    value: value.to_owned(),
+                    why: "it is cdxj, json, text or link",
+                });
+            }
+        };
+        let names = params.get("fields").or_else(|| params.get("fl"));
+        let page_blocks = params.number("pageSize")?.unwrap_or(PAGE_BLOCKS).max(1);
+        let mut ask = Self {
+            query,
+            output,
+            names: names.map(|names| names.split(',').map(|name| name.trim().to_owned()).collect()),
+            collapse: params
+                .number("collapseTime")?
+                .map(|digits| Collapse::new(Field::Timestamp, Some(digits))),
+            limit: params.number("limit")?,
+            skip: 0,
+            resolve: params.is_set("resolveRevisits"),
+            page_blocks,
+            count_pages: params.is_set("showNumPages"),
+            url: params.get("url").unwrap_or_default().to_owned(),
+        };
+        if let Some(page) = params.number::<u64>("page")? {
+            let rows = page_blocks.saturating_mul(BLOCK_ROWS);
+            ask.skip = page.saturating_mul(rows);
+            ask.limit = Some(ask.limit.unwrap_or(rows).min(rows));
+        }
+        Ok(ask)
+    }
+}
+
+/// Answers a request to `/<collection>/cdx`. `prefix` is what stands before `<time>/<url>` in links.
+pub fn answer(
+    snapshot: &Snapshot,
+    params: &Params,
+    prefix: &str,
+    visible: Visible<'_>,
+    out: &mut dyn Write,
+) -> Result<Answer, Failure> {
+    let ask = Ask::read(params)?;
+    if ask.count_pages {
+        return count_pages(snapshot, &ask, visible, out);
+    }
+    if ask.output == Output::Link {
+        writeln!(out, "<{}>; rel=\"original\",", ask.url)?;
+    }
+    let mut collapse = ask.collapse.clone();
+    let (mut skip, mut told, mut failed) = (ask.skip, 0, None);
+    let mut line = String::new();
+    let noticed = ask.query.run(snapshot, |view| {
+        if !visible(view) || collapse.as_mut().is_some_and(|one| one.judge(view) == Collapsed::Repeated) {
+            return Ok(Next::More);
+        }
+        if skip > 0 {
+            skip -= 1;
+            return Ok(Next::More);
+        }
+        if ask.limit.is_some_and(|limit| told >= limit) {
+            return Ok(Next::Stop);
+        }
+        told += 1;
+        line.clear();
+        match ask.output {
+            Output::Link => link(view, prefix, told == 1, &mut line),
+            Output::Text if !ask.resolve => {
+                let names = ask
+                    .names
+                    .clone()
+                    .unwrap_or_else(|| TEXT_FIELDS.iter().map(|n| (*n).to_owned()).collect());
+                let fields: Vec<Field> = names.iter().map(|name| Field::parse(name)).collect();
+                columns(view, &fields, false, &mut line);
+            }
+            _ => {
+                let object = object(snapshot, view, &ask)?;
+                match ask.output {
+                    Output::Json => line.push_str(&python_json(&object)),
+                    Output::Text => {
+                        let text = |value: &Value| {
+                            value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+                        };
+                        line.push_str(&object.values().map(text).collect::<Vec<_>>().join(" "));
+                    }
+                    _ => {
+                        line.push_str(&view.surt());
+                        line.push(' ');
+                        Field::Timestamp.write(view, &mut line);
+                        line.push(' ');
+                        let inner =
+                            object.into_iter().filter(|(name, _)| name != "urlkey" && name != "timestamp");
+                        line.push_str(&python_json(&inner.collect()));
+                    }
+                }
+            }
+        }
+        line.push('\n');
+        if let Err(error) = out.write_all(line.as_bytes()) {
+            failed = Some(error);
+            return Ok(Next::Stop);
+        }
+        Ok(Next::More)
+    })?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    let content_type = match ask.output {
+        Output::Cdxj => CDXJ,
+        Output::Json => NDJSON,
+        Output::Text => TEXT,
+        Output::Link => LINK,
+    };
+    Ok(Answer { content_type, captures: told, noticed })
+}
+
+const TEXT_FIELDS: &[&str] = &[
+    "urlkey",
+    "timestamp",
+    "url",
+    "mime",
+    "status",
+    "digest",
+    "redirect",
+    "robotflags",
+    "length",
+    "offset",
+    "filename",
+];
+
+/// The fields of a line in pywb's order and names; numbers are text.
+fn object(snapshot: &Snapshot, view: &CaptureView<'_>, ask: &Ask) -> crate::Result<Map<String, Value>> {
+    let mut object = Map::new();
+    let mut put = |name: &str, field: Field| {
+        let mut text = String::new();
+        if field.write(view, &mut text) {
+            object.insert(name.to_owned(), Value::String(text));
+        }
+    };
+    put("urlkey", Field::UrlKey);
+    put("timestamp", Field::Timestamp);
+    put("url", Field::Url);
+    put("mime", Field::Mime);
+    put("status", Field::Status);
+    put("digest", Field::Digest);
+    put("length", Field::Length);
+    put("offset", Field::Offset);
+    put("filename", Field::File);
+    let extra = view.extra().and_then(|extra| serde_json::from_str::<Map<String, Value>>(extra).ok());
+    for (name, value) in extra.into_iter().flatten() {
+        let value = if value.is_number() { Value::String(value.to_string()) } else { value };
+        object.insert(name, value);
+    }
+    if ask.resolve {
+        let original = if view.is_revisit() { snapshot.original(view)? } else { None };
+        let text = |value: Option<String>| Value::String(value.unwrap_or_else(|| "-".to_owned()));
+        let number = |value: Option<u64>| text(value.map(|number| number.to_string()));
+        object
+            .insert("orig.length".to_owned(), number(original.as_ref().and_then(|original| original.length)));
+        object
+            .insert("orig.offset".to_owned(), number(original.as_ref().and_then(|original| original.offset)));
+        object.insert("orig.filename".to_owned(), text(original.map(|original| original.file)));
+    }
+    if let Some(names) = &ask.names {
+        object.retain(|name, _| names.iter().any(|wanted| same_name(wanted, name)));
+    }
+    Ok(object)
+}
+
+fn same_name(wanted: &str, name: &str) -> bool {
+    wanted == name
+        || matches!((wanted, name), ("original", "url") | ("mimetype", "mime") | ("statuscode", "status"))
+}
+
+/// JSON with a space after commas and colons, as Python writes it and pywb's tests compare it.
+fn python_json(object: &Map<String, Value>) -> String {
+    let pairs: Vec<String> =
+        object.iter().map(|(name, value)| format!("{}: {value}", Value::String(name.clone()))).collect();
+    format!("{{{}}}", pairs.join(", "))
+}
+
+fn link(view: &CaptureView<'_>, prefix: &str, first: bool, out: &mut String) {
+    let mut url = String::new();
+    view.url_into(&mut url);
+    let time = view.time();
+    let rel = if first { "first memento" } else { "memento" };
+    let date = http_date(&time.to_string());
+    // A String never fails to be written to.
+    let _ = write!(out, "<{prefix}{time}/{url}>; rel=\"{rel}\"; datetime=\"{date}\",");
+}
+
+/// A 14-digit time as HTTP writes dates; empty if it is none.
+fn http_date(time: &str) -> String {
+    let part = |from: usize, to: usize| time.get(from..to).and_then(|text| text.parse().ok());
+    let date = || {
+        let date = jiff::civil::date(part(0, 4)?, part(4, 6)? as i8, part(6, 8)? as i8);
+        let date = date.at(part(8, 10)? as i8, part(10, 12)? as i8, part(12, 14)? as i8, 0);
+        Some(date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
+    };
+    let valid = (1..=12).contains(&part(4, 6).unwrap_or(0))
+        && (1..=31).contains(&part(6, 8).unwrap_or(0))
+        && part(8, 10).unwrap_or(99) < 24
+        && part(10, 12).unwrap_or(99) < 60
+        && part(12, 14).unwrap_or(99) < 60;
+    if valid { date().unwrap_or_default() } else { String::new() }
+}
+
+fn count_pages(
+    snapshot: &Snapshot,
+    ask: &Ask,
+    visible: Visible<'_>,
+    out: &mut dyn Write,
+) -> Result<Answer, Failure> {
+    let mut rows = 0u64;
+    let noticed = ask.query.run(snapshot, |view| {
+        rows += u64::from(visible(view));
+        Ok(Next::More)
+    })?;
+    let blocks = rows.div_ceil(BLOCK_ROWS);
+    let pages = blocks.div_ceil(ask.page_blocks);
+    writeln!(out, "{{\"blocks\": {blocks}, \"pages\": {pages}, \"pageSize\": {}}}", ask.page_blocks)?;
+    Ok(Answer { content_type: JSON, captures: 0, noticed })
+}

@@ -1,0 +1,272 @@
+//! Loading index lines in bulk: sorted runs by several threads, then one merge. They appear all at once.
+
+use std::io::BufRead;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cdx::{Entry, Legend, Line, LineProblem, parse_line};
+
+use crate::capture::Capture;
+use crate::combine::combine;
+use crate::error::{Error, Result};
+use crate::manifest::{SegmentEntry, segment_name};
+use crate::merge::Layer;
+use crate::row::Parts;
+use crate::run::Run;
+use crate::segment::{Segment, SegmentOptions, SegmentWriter};
+use crate::stamp::Stamp;
+use crate::store::{Index, Inner, remove_file};
+
+/// What a load did.
+#[derive(Debug, Default)]
+pub struct LoadReport {
+    /// Lines read.
+    pub lines: u64,
+    /// Captures written; the same capture told twice counts once.
+    pub captures: u64,
+    /// Lines that gave no capture, or one with something wrong.
+    pub problem_count: u64,
+    /// The first [`PROBLEMS_MAX`](Self::PROBLEMS_MAX) of them.
+    pub problems: Vec<LoadProblem>,
+}
+
+impl LoadReport {
+    /// A file that is no index at all must not fill the memory.
+    pub const PROBLEMS_MAX: usize = 100;
+
+    fn note(&mut self, offset: u64, problem: Option<LineProblem>) {
+        self.problem_count += 1;
+        if self.problems.len() < Self::PROBLEMS_MAX {
+            self.problems.push(LoadProblem { offset, problem });
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.lines += other.lines;
+        self.problem_count += other.problem_count;
+        let room = Self::PROBLEMS_MAX.saturating_sub(self.problems.len());
+        self.problems.extend(other.problems.into_iter().take(room));
+    }
+}
+
+/// A line that was not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadProblem {
+    /// Where the line begins in the input.
+    pub offset: u64,
+    /// `None`: the line could not be read at all.
+    pub problem: Option<LineProblem>,
+}
+
+/// Runs are read once and removed: what counts is the time to write them.
+const RUN_LEVEL: i32 = 1;
+
+/// A piece of the input, cut after a line.
+struct Chunk {
+    text: Vec<u8>,
+    offset: u64,
+    legend: Option<Legend>,
+}
+
+impl Index {
+    /// Adds every capture that the CDX or CDXJ lines of `input` tell of, sorted or not, under `job`. They appear
+    /// together when all is read; after an error none has.
+    pub fn load(&self, input: impl BufRead, job: Option<&str>) -> Result<LoadReport> {
+        let mut made = Vec::new();
+        let loaded = self.inner.load(input, job, &mut made);
+        for path in made {
+            remove_file(&path);
+        }
+        loaded
+    }
+}
+
+impl Inner {
+    fn load(&self, input: impl BufRead, job: Option<&str>, made: &mut Vec<PathBuf>) -> Result<LoadReport> {
+        let (send, receive) = sync_channel::<Chunk>(1);
+        let receive = Mutex::new(receive);
+        let mut report = LoadReport::default();
+        let broken = || Error::Broken { path: self.folder.clone() };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.settings.load_threads.max(1))
+                .map(|_| scope.spawn(|| self.make_runs(&receive, job)))
+                .collect();
+            let read = self.cut(input, |chunk| send.send(chunk).is_ok());
+            drop(send);
+            let mut failed = read.err();
+            for worker in workers {
+                let (runs, part, error) = worker.join().map_err(|_| broken())?;
+                made.extend(runs);
+                report.add(part);
+                failed = error.or(failed);
+            }
+            failed.map_or(Ok(()), Err)
+        })?;
+        // Later lines count more than earlier ones, as in a batch.
+        made.sort();
+        let mut layers = Vec::with_capacity(made.len());
+        for path in made.iter().rev() {
+            let segment = Arc::new(Segment::open(path, self.cache.clone())?);
+            layers.push(Layer { segment, dead: None });
+        }
+        if layers.is_empty() {
+            return Ok(report);
+        }
+        let name = self.write(|_, writer| Ok(segment_name(writer.manifest.take_name())))?;
+        let path = self.folder.join(&name);
+        let combined =
+            combine(&layers, &path, true, &self.settings, |_| {}).inspect_err(|_| remove_file(&path))?;
+        report.captures = combined.rows;
+        let segment = Arc::new(Segment::open(&path, self.cache.clone())?);
+        self.write(|inner, writer| {
+            // What is in the head is older than what appears now.
+            inner.flush(writer)?;
+            let mut manifest = writer.manifest.clone();
+            let change = manifest.take_change();
+            manifest.segments.push(SegmentEntry { name, change, rows: combined.rows, bytes: combined.bytes });
+            manifest.save(&inner.folder)?;
+            writer.manifest = manifest;
+            writer.learn(&segment);
+            writer.segments.push(segment);
+            Ok(())
+        })?;
+        Ok(report)
+    }
+
+    /// Cuts the input into pieces of whole lines.
+    fn cut(&self, mut input: impl BufRead, mut give: impl FnMut(Chunk) -> bool) -> Result<()> {
+        let (mut offset, mut legend, mut rest) = (0, None, Vec::new());
+        loop {
+            let mut text = std::mem::take(&mut rest);
+            let mut ended = false;
+            while text.len() < self.settings.load_bytes {
+                let buffer = input.fill_buf().map_err(Error::io("read lines for", &self.folder))?;
+                if buffer.is_empty() {
+                    ended = true;
+                    break;
+                }
+                let len = buffer.len();
+                text.extend_from_slice(buffer);
+                input.consume(len);
+            }
+            if !ended {
+                // A line longer than a whole piece is cut like one: it is no index line.
+                let end = memchr::memrchr(b'\n', &text).map_or(text.len(), |at| at + 1);
+                rest = text.split_off(end);
+            }
+            let chunk = Chunk { offset, legend: legend.clone(), text };
+            offset += chunk.text.len() as u64;
+            legend = last_legend(&chunk.text).or(legend);
+            if !chunk.text.is_empty() && !give(chunk) {
+                return Ok(());
+            }
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes a run of each piece that comes. Answers what was made even if one failed, so that it can be removed.
+    fn make_runs(
+        &self,
+        chunks: &Mutex<Receiver<Chunk>>,
+        job: Option<&str>,
+    ) -> (Vec<PathBuf>, LoadReport, Option<Error>) {
+        let (mut made, mut report) = (Vec::new(), LoadReport::default());
+        loop {
+            // The name is taken with the piece, so that names are in the order of the input.
+            let (chunk, name) = {
+                let chunks = chunks.lock().unwrap_or_else(PoisonError::into_inner);
+                let Ok(chunk) = chunks.recv() else { return (made, report, None) };
+                match self.write(|_, writer| Ok(segment_name(writer.manifest.take_name()))) {
+                    Ok(name) => (chunk, name),
+                    Err(error) => return (made, report, Some(error)),
+                }
+            };
+            let path = self.folder.join(name);
+            made.push(path.clone());
+            let run = make_run(chunk, job, &mut report);
+            let options = SegmentOptions {
+                block_bytes: self.settings.block_bytes,
+                level: Some(RUN_LEVEL),
+                dictionary: None,
+            };
+            let written = SegmentWriter::create(&path, options)
+                .and_then(|mut writer| run.write(&mut writer).and_then(|()| writer.finish()));
+            if let Err(error) = written {
+                return (made, report, Some(error));
+            }
+        }
+    }
+}
+
+fn last_legend(text: &[u8]) -> Option<Legend> {
+    let at = memchr::memmem::rfind(text, b" CDX ")?;
+    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |at| at + 1);
+    let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |len| at + len);
+    Legend::parse(&text[start..end])
+}
+
+fn make_run(chunk: Chunk, job: Option<&str>, report: &mut LoadReport) -> Run {
+    let mut run = Run::default();
+    let mut legend = chunk.legend;
+    let mut at = 0;
+    for end in memchr::memchr_iter(b'\n', &chunk.text).chain([chunk.text.len()]) {
+        let line = &chunk.text[at..end];
+        let offset = chunk.offset + at as u64;
+        at = (end + 1).min(chunk.text.len());
+        if line.is_empty() {
+            continue;
+        }
+        report.lines += 1;
+        match parse_line(line, legend.as_ref()) {
+            Line::Entry(entry, problems) => {
+                if let Some(problem) = problems.first() {
+                    report.note(offset, Some(*problem));
+                }
+                // Without time and file there is nothing that could ever be shown.
+                if entry.filename.is_none() && problems.contains(&LineProblem::BadTimestamp) {
+                    continue;
+                }
+                push_entry(&mut run, entry, job);
+            }
+            Line::Legend(found) => legend = Some(found),
+            Line::Meta(_) | Line::Blank => {}
+            Line::Unreadable => report.note(offset, None),
+        }
+    }
+    run
+}
+
+pub(crate) fn push_entry(run: &mut Run, entry: Entry<'_>, job: Option<&str>) {
+    let plain = entry.redirect.is_none()
+        && entry.robots.is_none()
+        && entry.record_digest.is_none()
+        && entry.request_body.is_none()
+        && entry.method.is_none()
+        && entry.original.is_none()
+        && entry.extra.is_empty()
+        && !entry.key.contains('\0')
+        && !entry.filename.as_ref().is_some_and(|file| file.contains('\0'));
+    if plain {
+        run.push(&Parts {
+            surt: &entry.key,
+            time: Stamp::parse(entry.timestamp.as_bytes()).unwrap_or_default(),
+            url: entry.url.as_deref(),
+            mime: entry.mime.as_deref(),
+            status: entry.status,
+            digest: entry.digest.as_deref(),
+            length: entry.length,
+            offset: entry.offset,
+            file: entry.filename.as_deref().unwrap_or_default(),
+            job,
+            extra: "",
+            deleted: false,
+        });
+    } else {
+        let mut capture = Capture::from_entry(entry);
+        capture.job = job.map(ToOwned::to_owned);
+        run.push_capture(&capture, false);
+    }
+}

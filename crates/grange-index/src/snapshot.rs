@@ -1,0 +1,280 @@
+//! The index at one moment: what readers read.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use crate::capture::Capture;
+use crate::digest;
+use crate::error::Result;
+use crate::merge::{Layer, Merge};
+use crate::row::FileEntry;
+use crate::segment::{BackCursor, Cursor, Position};
+use crate::stamp::Stamp;
+use crate::view::CaptureView;
+
+/// A state of the index that no later change touches. Cheap to keep for the time of a request.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// Newest first.
+    layers: Vec<Layer>,
+}
+
+/// What an index holds, in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Rows in all segments. Those hidden by later changes count until merging drops them.
+    pub rows: u64,
+    /// Different keys, counted per segment.
+    pub surts: u64,
+    /// Bytes of segments, the head included.
+    pub bytes: u64,
+    pub segments: u64,
+    pub files: u64,
+}
+
+impl Snapshot {
+    pub(crate) fn new(layers: Vec<Layer>) -> Self {
+        Self { layers }
+    }
+
+    pub(crate) fn files(&self) -> impl Iterator<Item = &FileEntry> {
+        self.layers.iter().flat_map(|layer| {
+            let files = layer.segment.files.iter().zip(0..);
+            files.filter(|(_, number)| !layer.is_dead(*number)).map(|(file, _)| file)
+        })
+    }
+
+    pub fn stats(&self) -> Stats {
+        let sum = |of: fn(&Layer) -> u64| self.layers.iter().map(of).sum();
+        let files: HashSet<&str> = self.files().map(|file| &*file.name).collect();
+        Stats {
+            rows: sum(|layer| layer.segment.footer.rows),
+            surts: sum(|layer| layer.segment.footer.surts),
+            bytes: sum(|layer| layer.segment.bytes()),
+            segments: self.layers.len() as u64,
+            files: files.len() as u64,
+        }
+    }
+
+    /// Captures from `start` on whose keys are below `end`, ascending.
+    pub fn ascending(&self, start: Position, end: Option<Vec<u8>>) -> Ascending {
+        let key = start.key();
+        let near = self.layers.iter().filter(|layer| layer.segment.overlaps(&key, end.as_deref()));
+        let cursors = near.map(|layer| (Cursor::new(layer.segment.clone(), start.clone()), layer.clone()));
+        Ascending { merge: Merge::new(cursors), end, done: false }
+    }
+
+    /// Captures below `end` whose keys are not below `start`, descending.
+    pub fn descending(&self, start: Vec<u8>, end: Position) -> Descending {
+        let key = end.key();
+        let near = self.layers.iter().filter(|layer| layer.segment.overlaps(&start, Some(&key)));
+        let cursors = near.map(|layer| (BackCursor::new(layer.segment.clone(), end.clone()), layer.clone()));
+        Descending { merge: Merge::new(cursors), start, done: false }
+    }
+
+    /// Captures of one key from `time` on, ascending. Segments that do not know the key are not touched.
+    pub fn captures(&self, surt: &str, time: Stamp) -> Result<Ascending> {
+        let mut start = Position::before(surt);
+        start.time = time;
+        let mut end = surt.as_bytes().to_vec();
+        end.push(0);
+        let mut cursors = Vec::new();
+        for layer in &self.layers {
+            if layer.segment.may_hold(surt.as_bytes(), &end)? {
+                cursors.push((Cursor::new(layer.segment.clone(), start.clone()), layer.clone()));
+            }
+        }
+        // Keys hold no NUL, so this is above the key and not above any that is larger.
+        Ok(Ascending { merge: Merge::new(cursors), end: Some(end), done: false })
+    }
+
+    /// The capture of a key closest in time, earlier ones first among equals.
+    pub fn closest(&self, surt: &str, time: Stamp) -> Result<Option<Capture>> {
+        let mut later = self.captures(surt, time)?;
+        let later = later.next()?.map(|view| view.to_capture());
+        if later.as_ref().is_some_and(|capture| capture.time == time) {
+            return Ok(later);
+        }
+        let mut end = Position::before(surt);
+        end.time = time;
+        let mut earlier = self.descending(surt.as_bytes().to_vec(), end);
+        let earlier =
+            earlier.next()?.filter(|view| view.surt_bytes() == surt.as_bytes()).map(|view| view.to_capture());
+        Ok(match (earlier, later) {
+            (Some(earlier), Some(later)) => {
+                let (before, after) =
+                    (time.seconds() - earlier.time.seconds(), later.time.seconds() - time.seconds());
+                Some(if after.cmp(&before) == Ordering::Less { later } else { earlier })
+            }
+            (earlier, later) => earlier.or(later),
+        })
+    }
+
+    /// Where the payload of a revisit stands: an original of the same URL with its digest, the nearest earlier one if there
+    /// is one, else the first capture anywhere with the digest.
+    pub fn original(&self, revisit: &CaptureView<'_>) -> Result<Option<Capture>> {
+        let essence = revisit.digest_essence();
+        if essence.is_empty() {
+            return Ok(None);
+        }
+        let mut best: Option<Capture> = None;
+        let mut captures = self.captures(&revisit.surt(), Stamp::MIN)?;
+        while let Some(view) = captures.next()? {
+            if view.time() > revisit.time() && best.is_some() {
+                break;
+            }
+            if !view.is_revisit() && view.digest_essence() == essence {
+                best = Some(view.to_capture());
+            }
+        }
+        if best.is_some() {
+            return Ok(best);
+        }
+        let mut digest = String::new();
+        revisit.digest_into(&mut digest);
+        Ok(self.digest(&digest)?.map(|found| found.first).filter(|first| !first.is_revisit()))
+    }
+
+    /// What is known of a digest, in any of its spellings: the first capture with it (originals before revisits) and how
+    /// many there are.
+    pub fn digest(&self, text: &str) -> Result<Option<DigestUse>> {
+        let mut packed = Vec::new();
+        let form = digest::pack(Some(text), &mut packed);
+        let essence = digest::essence(form, &packed);
+        let hash = digest::hash(essence);
+        let mut found: Option<DigestUse> = None;
+        for (age, layer) in self.layers.iter().enumerate() {
+            let mut looked = 0;
+            for posting in layer.segment.postings(hash)? {
+                // Beyond this many blocks nothing can be earlier (postings are by time), and the count by digest number is
+                // exact unless two digests share it.
+                const LOOKED_MAX: usize = 64;
+                looked += 1;
+                if looked > LOOKED_MAX && layer.dead.is_none() {
+                    if let Some(found) = &mut found {
+                        found.count += posting.rows;
+                    }
+                    continue;
+                }
+                let mut rows = crate::block::BlockCursor::default();
+                let block = layer.segment.block(posting.block, true)?;
+                let damaged = || crate::error::Error::at(layer.segment.path(), 0, "a block");
+                rows.reset(block).map_err(damaged())?;
+                while rows.advance().map_err(damaged())? {
+                    let row = rows.row();
+                    let view = CaptureView::new(row, &layer.segment);
+                    let same =
+                        view.digest_essence() == essence && !view.is_deleted() && !layer.is_dead(row.file);
+                    if !same || self.is_hidden(&view, age)? {
+                        continue;
+                    }
+                    match &mut found {
+                        None => found = Some(DigestUse { first: view.to_capture(), count: 1 }),
+                        Some(found) => {
+                            found.count += 1;
+                            let order =
+                                |revisit, time, file: &str, offset| (revisit, time, file.to_owned(), offset);
+                            let first = &found.first;
+                            if order(view.is_revisit(), view.time(), view.file(), view.offset())
+                                < order(first.is_revisit(), first.time, &first.file, first.offset)
+                            {
+                                found.first = view.to_capture();
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether a newer layer says something else about this capture.
+    fn is_hidden(&self, view: &CaptureView<'_>, age: usize) -> Result<bool> {
+        if age == 0 {
+            return Ok(false);
+        }
+        let mut start = view.surt_bytes().to_vec();
+        start.push(0);
+        for layer in &self.layers[..age] {
+            if !layer.segment.may_hold(view.surt_bytes(), &start)? {
+                continue;
+            }
+            let position = view.position();
+            let mut cursor = Cursor::new(layer.segment.clone(), position.clone());
+            if cursor.advance()? && CaptureView::new(cursor.row(), cursor.segment()).position() == position {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// How often a content was captured, and when first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DigestUse {
+    pub first: Capture,
+    pub count: u64,
+}
+
+/// Captures in ascending order. After an error the next call goes on behind the damage.
+#[derive(Debug)]
+pub struct Ascending {
+    merge: Merge<Cursor>,
+    end: Option<Vec<u8>>,
+    done: bool,
+}
+
+impl Ascending {
+    /// Moves to the next capture; false after the last.
+    pub fn advance(&mut self) -> Result<bool> {
+        if self.done || !self.merge.advance()? {
+            self.done = true;
+            return Ok(false);
+        }
+        self.done = self
+            .merge
+            .current()
+            .is_none_or(|(row, _)| self.end.as_deref().is_some_and(|end| row.surt >= end));
+        Ok(!self.done)
+    }
+
+    /// The capture that [`advance`](Self::advance) moved to.
+    pub fn current(&self) -> Option<CaptureView<'_>> {
+        self.merge.current().filter(|_| !self.done).map(|(row, segment)| CaptureView::new(row, segment))
+    }
+
+    #[allow(clippy::should_implement_trait)] // It lends what it hands out, which `Iterator` cannot.
+    pub fn next(&mut self) -> Result<Option<CaptureView<'_>>> {
+        Ok(if self.advance()? { self.current() } else { None })
+    }
+}
+
+/// Captures in descending order. After an error the next call goes on behind the damage.
+#[derive(Debug)]
+pub struct Descending {
+    merge: Merge<BackCursor>,
+    start: Vec<u8>,
+    done: bool,
+}
+
+impl Descending {
+    /// Moves to the next capture; false after the last.
+    pub fn advance(&mut self) -> Result<bool> {
+        if self.done || !self.merge.advance()? {
+            self.done = true;
+            return Ok(false);
+        }
+        self.done = self.merge.current().is_none_or(|(row, _)| row.surt < self.start.as_slice());
+        Ok(!self.done)
+    }
+
+    /// The capture that [`advance`](Self::advance) moved to.
+    pub fn current(&self) -> Option<CaptureView<'_>> {
+        self.merge.current().filter(|_| !self.done).map(|(row, segment)| CaptureView::new(row, segment))
+    }
+
+    #[allow(clippy::should_implement_trait)] // It lends what it hands out, which `Iterator` cannot.
+    pub fn next(&mut self) -> Result<Option<CaptureView<'_>>> {
+        Ok(if self.advance()? { self.current() } else { None })
+    }
+}

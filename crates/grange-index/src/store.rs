@@ -1,0 +1,410 @@
+//! An index in a folder: opening, committing, taking out.
+//!
+//! ```text
+//! DIR/MANIFEST       which segments and which log are live
+//! DIR/00000012.seg   segments
+//! DIR/00000013.log   the head: changes that are in no segment yet
+//! DIR/LOCK           held by the one process that writes
+//! ```
+//!
+//! There is one writer; readers work on snapshots and never wait for it. Whatever is in the folder and not in the manifest
+//! is left over from a crash and removed when the index is next opened for writing.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use crate::batch::{Batch, Committed};
+use crate::combine::{combine, join_in_memory};
+use crate::error::{Error, Result};
+use crate::log::{self, Log};
+use crate::manifest::{self, Manifest, Removal, SegmentEntry, log_name, segment_name};
+use crate::merge::Layer;
+use crate::run::Run;
+use crate::segment::{Cache, Segment, SegmentOptions, SegmentWriter, new_cache};
+use crate::settings::Settings;
+use crate::snapshot::Snapshot;
+
+/// A capture index. Clones are the same index.
+#[derive(Debug, Clone)]
+pub struct Index {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) folder: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) cache: Arc<Cache>,
+    snapshot: RwLock<Arc<Snapshot>>,
+    /// `None`: opened read-only.
+    writer: Mutex<Option<Writer>>,
+    /// Held while segments are merged: one merge at a time.
+    pub(crate) merging: Mutex<()>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(crate) manifest: Manifest,
+    /// In the order of the manifest.
+    pub(crate) segments: Vec<Arc<Segment>>,
+    log: Log,
+    /// Changes of the log, oldest first.
+    head: Vec<Head>,
+    /// Files that are in the index.
+    known: HashSet<Box<str>>,
+    _lock: File,
+}
+
+#[derive(Debug, Clone)]
+struct Head {
+    change: u64,
+    segment: Arc<Segment>,
+}
+
+/// Tries of a reader to open what a writer is replacing.
+const OPEN_TRIES: usize = 10;
+
+impl Index {
+    /// Opens an index for writing, creating it if there is none.
+    pub fn open(folder: impl AsRef<Path>, settings: Settings) -> Result<Self> {
+        let folder = folder.as_ref();
+        fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+        let lock_path = folder.join("LOCK");
+        let lock = File::options().create(true).append(true).open(&lock_path);
+        let lock = lock.map_err(Error::io("open", &lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return Err(Error::Locked { path: folder.to_owned() }),
+            Err(fs::TryLockError::Error(error)) => return Err(Error::io("lock", lock_path)(error)),
+        }
+        let cache = new_cache(settings.cache_bytes);
+        let (mut manifest, log, changes) = if let Some(manifest) = Manifest::read(folder)? {
+            let (log, changes) = Log::open(folder.join(&manifest.log))?;
+            (manifest, log, changes)
+        } else {
+            let manifest = Manifest::new();
+            let log = Log::create(folder.join(&manifest.log))?;
+            manifest.save(folder)?;
+            (manifest, log, Vec::new())
+        };
+        remove_strays(folder, &manifest)?;
+        let segments = open_segments(folder, &manifest, &cache)?;
+        let mut head = Vec::with_capacity(changes.len());
+        for (change, bytes) in changes {
+            manifest.next_change = manifest.next_change.max(change + 1);
+            let segment = Arc::new(Segment::from_memory(bytes, log.path(), cache.clone())?);
+            head.push(Head { change, segment });
+        }
+        let mut writer =
+            Writer { manifest, segments, log, head: Vec::new(), known: HashSet::new(), _lock: lock };
+        for change in head {
+            writer.push_head(change, &cache)?;
+        }
+        let snapshot = writer.snapshot();
+        writer.known = snapshot.files().map(|file| file.name.clone()).collect();
+        Ok(Self::new(folder, settings, cache, snapshot, Some(writer)))
+    }
+
+    /// Opens an index that another process may be writing. What it commits later is seen after
+    /// [`refresh`](Self::refresh).
+    pub fn open_read_only(folder: impl AsRef<Path>, settings: Settings) -> Result<Self> {
+        let folder = folder.as_ref();
+        let cache = new_cache(settings.cache_bytes);
+        let snapshot = read_snapshot(folder, &cache)?;
+        Ok(Self::new(folder, settings, cache, snapshot, None))
+    }
+
+    fn new(
+        folder: &Path,
+        settings: Settings,
+        cache: Arc<Cache>,
+        snapshot: Snapshot,
+        writer: Option<Writer>,
+    ) -> Self {
+        let inner = Inner {
+            folder: folder.to_owned(),
+            settings,
+            cache,
+            snapshot: RwLock::new(Arc::new(snapshot)),
+            writer: Mutex::new(writer),
+            merging: Mutex::new(()),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The index as it is now. What is committed later does not change it.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.inner.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks at the folder again, if the index is open read-only.
+    pub fn refresh(&self) -> Result<()> {
+        if self.inner.lock().is_some() {
+            return Ok(());
+        }
+        let snapshot = read_snapshot(&self.inner.folder, &self.inner.cache)?;
+        self.inner.publish(snapshot);
+        Ok(())
+    }
+
+    /// Makes the changes of a batch. After this returns they are on disk; after an error none of them is.
+    pub fn commit(&self, batch: Batch) -> Result<Committed> {
+        self.inner.write(|inner, writer| {
+            let mut done = Committed::default();
+            let mut runs = Vec::new();
+            for file in batch.files {
+                if writer.known.contains(file.name.as_str())
+                    || runs.iter().any(|(name, _)| *name == file.name)
+                {
+                    done.known.push(file.name);
+                    continue;
+                }
+                runs.push((file.name, file.rows));
+            }
+            done.files = runs.len() as u64;
+            let mut runs: Vec<Run> = runs.into_iter().map(|(_, rows)| rows).collect();
+            if batch.loose.rows() > 0 {
+                runs.push(batch.loose);
+            }
+            let names: Vec<Box<str>> =
+                runs.iter().flat_map(Run::files).map(|file| file.name.clone()).collect();
+            done.rows = inner.add_runs(writer, runs)?;
+            writer.known.extend(names);
+            Ok(done)
+        })
+    }
+
+    /// Whether a file is in the index.
+    pub fn holds_file(&self, name: &str) -> bool {
+        if let Some(writer) = &*self.inner.lock() {
+            return writer.known.contains(name);
+        }
+        self.snapshot().files().any(|file| &*file.name == name)
+    }
+
+    /// Takes all captures of a file out. False if it was not there.
+    pub fn remove_file(&self, name: &str) -> Result<bool> {
+        let change = |change| Removal { file: Some(name.to_owned()), job: None, change };
+        self.inner.write(|inner, writer| Ok(inner.remove(writer, change)? > 0))
+    }
+
+    /// Takes all captures of a job's files out. Answers how many files they were.
+    pub fn remove_job(&self, job: &str) -> Result<u64> {
+        let change = |change| Removal { file: None, job: Some(job.to_owned()), change };
+        self.inner.write(|inner, writer| inner.remove(writer, change))
+    }
+
+    /// Writes the head out as a segment.
+    pub fn flush(&self) -> Result<()> {
+        self.inner.write(Inner::flush)
+    }
+}
+
+impl Inner {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Writer>> {
+        // A panic while writing leaves what is on disk in order; only memory may be behind, and it is rebuilt below.
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a change and publishes what came of it.
+    pub(crate) fn write<T>(&self, change: impl FnOnce(&Self, &mut Writer) -> Result<T>) -> Result<T> {
+        let mut writer = self.lock();
+        let Some(writer) = &mut *writer else {
+            return Err(Error::Unknown {
+                path: self.folder.clone(),
+                expected: "an index opened for writing",
+            });
+        };
+        let done = change(self, writer);
+        self.publish(writer.snapshot());
+        done
+    }
+
+    fn publish(&self, snapshot: Snapshot) {
+        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
+    }
+
+    /// Makes one change of all runs: they become durable together.
+    fn add_runs(&self, writer: &mut Writer, runs: Vec<Run>) -> Result<u64> {
+        let mut layers = Vec::with_capacity(runs.len());
+        for run in runs.into_iter().rev() {
+            let mut segment = SegmentWriter::in_memory(SegmentOptions::memory())?;
+            run.write(&mut segment)?;
+            let image = segment.finish()?.memory;
+            let segment =
+                Arc::new(Segment::from_memory(image.clone(), writer.log.path(), self.cache.clone())?);
+            layers.push((Layer { segment, dead: None }, image));
+        }
+        let image = match &layers[..] {
+            [] => return Ok(0),
+            [(_, image)] => image.clone(),
+            _ => join_in_memory(&layers.iter().map(|(layer, _)| layer.clone()).collect::<Vec<_>>())?,
+        };
+        let segment = Segment::from_memory(image.clone(), writer.log.path(), self.cache.clone())?;
+        let rows = segment.footer.rows;
+        let change = writer.manifest.take_change();
+        writer.log.append(change, &image)?;
+        writer.push_head(Head { change, segment: Arc::new(segment) }, &self.cache)?;
+        if writer.log.bytes > self.settings.head_bytes {
+            self.flush(writer)?;
+        }
+        Ok(rows)
+    }
+
+    /// Takes out what `removal` names, by a mark that hides it until merging drops it.
+    fn remove(&self, writer: &mut Writer, removal: impl FnOnce(u64) -> Removal) -> Result<u64> {
+        self.flush(writer)?;
+        let removal = removal(writer.manifest.take_change());
+        let snapshot = writer.snapshot();
+        let taken: HashSet<Box<str>> =
+            snapshot.files().filter(|file| removal.takes(file)).map(|file| file.name.clone()).collect();
+        if taken.is_empty() {
+            return Ok(0);
+        }
+        writer.manifest.removed.push(removal);
+        if let Err(error) = writer.manifest.save(&self.folder) {
+            writer.manifest.removed.pop();
+            return Err(error);
+        }
+        let snapshot = writer.snapshot();
+        let left: HashSet<&str> = snapshot.files().map(|file| &*file.name).collect();
+        writer.known.retain(|name| !taken.contains(name) || left.contains(&**name));
+        Ok(taken.len() as u64)
+    }
+
+    pub(crate) fn flush(&self, writer: &mut Writer) -> Result<()> {
+        let Some(change) = writer.head.last().map(|head| head.change) else { return Ok(()) };
+        let layers: Vec<Layer> = writer
+            .head
+            .iter()
+            .rev()
+            .map(|head| Layer { segment: head.segment.clone(), dead: None })
+            .collect();
+        let mut manifest = writer.manifest.clone();
+        let name = segment_name(manifest.take_name());
+        let path = self.folder.join(&name);
+        let bottom = manifest.segments.is_empty();
+        let combined = combine(&layers, &path, bottom, &self.settings, |_| {})?;
+        let segment = Arc::new(Segment::open(&path, self.cache.clone())?);
+        let log = Log::create(self.folder.join(log_name(manifest.take_name())))?;
+        manifest.log = log.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        manifest.segments.push(SegmentEntry { name, change, rows: combined.rows, bytes: combined.bytes });
+        manifest.save(&self.folder)?;
+        let old = std::mem::replace(&mut writer.log, log);
+        writer.manifest = manifest;
+        writer.segments.push(segment);
+        writer.head.clear();
+        remove_file(old.path());
+        Ok(())
+    }
+}
+
+impl Writer {
+    /// Adds a change to the head. Like in a counter, equals are joined, so that there are few.
+    fn push_head(&mut self, head: Head, cache: &Arc<Cache>) -> Result<()> {
+        self.head.push(head);
+        while let [.., older, newer] = &self.head[..] {
+            if older.segment.footer.rows > newer.segment.footer.rows * 2 {
+                break;
+            }
+            let joined = join(older, newer, cache)?;
+            self.head.truncate(self.head.len() - 2);
+            self.head.push(joined);
+        }
+        Ok(())
+    }
+
+    /// Takes note of the files of a segment that was made elsewhere.
+    pub(crate) fn learn(&mut self, segment: &Segment) {
+        self.known.extend(segment.files.iter().map(|file| file.name.clone()));
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let heads = self.head.iter().map(|head| (head.segment.clone(), head.change));
+        make_snapshot(&self.manifest, &self.segments, heads)
+    }
+}
+
+/// Two changes of the head as one.
+fn join(older: &Head, newer: &Head, cache: &Arc<Cache>) -> Result<Head> {
+    let layers = [newer, older].map(|head| Layer { segment: head.segment.clone(), dead: None });
+    let image = join_in_memory(&layers)?;
+    let segment = Segment::from_memory(image, newer.segment.path(), cache.clone())?;
+    Ok(Head { change: newer.change, segment: Arc::new(segment) })
+}
+
+fn make_snapshot(
+    manifest: &Manifest,
+    segments: &[Arc<Segment>],
+    heads: impl DoubleEndedIterator<Item = (Arc<Segment>, u64)>,
+) -> Snapshot {
+    let stored = segments.iter().cloned().zip(manifest.segments.iter().map(|entry| entry.change));
+    // Heads are newer than every removal: taking out writes the head out first.
+    let layers = stored
+        .map(|(segment, change)| {
+            let dead = manifest.dead(&segment.files, change).map(Into::into);
+            Layer { segment, dead }
+        })
+        .chain(heads.map(|(segment, _)| Layer { segment, dead: None }));
+    let mut layers: Vec<Layer> = layers.collect();
+    layers.reverse();
+    Snapshot::new(layers)
+}
+
+fn open_segments(folder: &Path, manifest: &Manifest, cache: &Arc<Cache>) -> Result<Vec<Arc<Segment>>> {
+    let open = |entry: &SegmentEntry| Segment::open(&folder.join(&entry.name), cache.clone()).map(Arc::new);
+    manifest.segments.iter().map(open).collect()
+}
+
+fn read_snapshot(folder: &Path, cache: &Arc<Cache>) -> Result<Snapshot> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let manifest = Manifest::read(folder)?.ok_or_else(|| Error::Unknown {
+            path: folder.to_owned(),
+            expected: "the folder of a capture index",
+        })?;
+        let opened = open_segments(folder, &manifest, cache)
+            .and_then(|segments| Ok((segments, log::read(&folder.join(&manifest.log))?.0)));
+        match opened {
+            Ok((segments, changes)) => {
+                let path = folder.join(&manifest.log);
+                let mut heads = Vec::with_capacity(changes.len());
+                for (change, bytes) in changes {
+                    heads.push((Arc::new(Segment::from_memory(bytes, &path, cache.clone())?), change));
+                }
+                return Ok(make_snapshot(&manifest, &segments, heads.into_iter()));
+            }
+            // The writer has replaced what the manifest named a moment ago.
+            Err(Error::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::NotFound && tries < OPEN_TRIES => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Removes what a crash left behind.
+fn remove_strays(folder: &Path, manifest: &Manifest) -> Result<()> {
+    let live: HashSet<&str> =
+        manifest.segments.iter().map(|entry| entry.name.as_str()).chain([manifest.log.as_str()]).collect();
+    for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
+        let entry = entry.map_err(Error::io("list", folder))?;
+        let name = entry.file_name();
+        if let Some(name) = name.to_str()
+            && manifest::is_ours(name)
+            && !live.contains(name)
+        {
+            remove_file(&entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file that nothing names any more. If that fails, the next start tries again.
+pub(crate) fn remove_file(path: &Path) {
+    if let Err(error) = fs::remove_file(path) {
+        tracing::warn!(path = %path.display(), %error, "an old file of the index stays");
+    }
+}

@@ -1,0 +1,62 @@
+//! Lines loaded in bulk.
+
+use proptest::prelude::*;
+
+use crate::{Index, Position, Settings};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #[test]
+    fn a_load_in_many_runs_gives_each_capture_once(
+        picks in prop::collection::vec((0u32..40, 0u32..5, 0u64..4), 1..300),
+        load_bytes in 200usize..4000,
+        threads in 1usize..4,
+    ) {
+        let line = |(page, year, offset): &(u32, u32, u64)| format!(
+            "com,example)/{page} {}0101000000 {{\"url\": \"http://example.com/{page}\", \"status\": \"200\", \"offset\": \"{offset}\", \"filename\": \"f{}.warc\"}}\n",
+            2000 + year, page % 3
+        );
+        let text: String = picks.iter().map(line).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { load_bytes, load_threads: threads, block_bytes: 100, ..Settings::default() };
+        let index = Index::open(folder.path(), settings).unwrap();
+        let report = index.load(text.as_bytes(), Some("7")).unwrap();
+        prop_assert_eq!((report.lines, report.problem_count), (picks.len() as u64, 0));
+        let mut expected: Vec<String> = picks.iter().map(line).collect();
+        expected.sort();
+        expected.dedup();
+        prop_assert_eq!(report.captures, expected.len() as u64);
+        let mut found = Vec::new();
+        let snapshot = index.snapshot();
+        let mut rows = snapshot.ascending(Position::default(), None);
+        while let Some(view) = rows.next().unwrap() {
+            prop_assert_eq!(view.job(), Some("7"));
+            let mut out = Vec::new();
+            view.to_capture().to_entry().write_cdxj(&mut out);
+            found.push(String::from_utf8(out).unwrap());
+        }
+        found.sort();
+        prop_assert_eq!(found, expected);
+        // Loading it again changes nothing, and nothing is left over in the folder.
+        index.load(text.as_bytes(), Some("7")).unwrap();
+        index.merge_all().unwrap();
+        prop_assert_eq!(index.snapshot().stats().rows, report.captures);
+        prop_assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4, "manifest, lock, log, segment");
+    }
+}
+
+#[test]
+fn bad_lines_are_named_by_their_place_and_the_rest_is_loaded() {
+    let text = " CDX N b a m s k r M S V g\n\
+        com,example)/ 20140102030405 http://example.com/ text/html 200 AAAA - - 100 0 a.warc.gz\n\
+        nonsense\n\
+        com,example)/b 20140102030405 http://example.com/b text/html abc AAAA - - 100 9 a.warc.gz\n";
+    let (_folder, snapshot) = super::loaded(text);
+    assert_eq!(snapshot.stats().rows, 2);
+    let folder = tempfile::tempdir().unwrap();
+    let index = Index::open(folder.path(), Settings::default()).unwrap();
+    let report = index.load(text.as_bytes(), None).unwrap();
+    let offsets: Vec<u64> = report.problems.iter().map(|problem| problem.offset).collect();
+    assert_eq!((report.problem_count, report.captures), (2, 2), "{report:?}");
+    assert_eq!(offsets, [text.find("nonsense").unwrap() as u64, text.find("com,example)/b").unwrap() as u64]);
+}
