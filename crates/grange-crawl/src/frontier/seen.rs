@@ -6,8 +6,9 @@
 use fastbloom::BloomFilter;
 use fjall::Keyspace;
 
-/// Entries of the table of recent ones: 2²⁰ × 8 bytes = 8 MiB.
-const RECENT: usize = 1 << 20;
+/// Entries of the table of recent ones: 2²¹ × 8 bytes = 16 MiB. A look on disk costs microseconds, and pages have many
+/// links.
+const RECENT: usize = 1 << 21;
 
 /// Hashes per entry of the filter: best at 10 bits per URL, good from 5 to 20.
 const HASHES: u32 = 7;
