@@ -33,7 +33,8 @@ pub(super) fn find(
     if fetched.status.http().is_none_or(|status| status == 304) {
         return Ok(Found::default());
     }
-    let Some(http) = fetched.http.take() else { return Ok(Found::default()) };
+    // A copy: the head in its place says how the content is to be unpacked.
+    let Some(http) = fetched.http.clone() else { return Ok(Found::default()) };
     let settings = &crawl.template.extract;
     let content_type = http.get("Content-Type").map(|value| String::from_utf8_lossy(value).into_owned());
     let headers: Vec<(&[u8], &[u8])> = http.iter().collect();
@@ -56,7 +57,6 @@ pub(super) fn find(
     };
     drop(headers);
     let sets_cookie = http.get("Set-Cookie").is_some();
-    fetched.http = Some(http);
     let mut found = Found {
         links: extraction.links,
         charset: extraction.charset,

@@ -1,13 +1,24 @@
 //! Exactly what the synthetic web says, no URL more, no URL less.
 
-use grange_testkit::web::{Options, Profile, Rules, Web};
+use grange_crawl::fetch::ContentEncoding;
+use grange_testkit::web::{Coding, Options, Profile, Rules, Web};
 
 use super::{captured, job, run, serve, template};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_deterministic_web_is_captured_exactly() {
+    exactly(13, Vec::new(), Rules::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packed_pages_are_captured_exactly_and_looked_into() {
+    let offered = vec![ContentEncoding::Gzip, ContentEncoding::Deflate, ContentEncoding::Br];
+    exactly(4, offered, Rules { codings: Coding::ALL.into(), ..Rules::default() }).await;
+}
+
+async fn exactly(hosts: usize, offered: Vec<ContentEncoding>, rules: Rules) {
     let web = Web::new(Options {
-        hosts: 13,
+        hosts,
         pages: 12,
         seed: 7,
         profile: Profile::Deterministic,
@@ -18,8 +29,9 @@ async fn the_deterministic_web_is_captured_exactly() {
     let root = folder.path().join("crawl");
     let mut template = template(&server);
     template.scope.max_hops = 1000;
+    template.fetch.accept_encodings = offered;
     let outcome = run(job(template, web.seeds()), &root).await;
-    let expected = web.expected(&Rules::default());
+    let expected = web.expected(&rules);
     let found = captured(&root);
     let mut wrong = Vec::new();
     for (url, expected) in &expected {
