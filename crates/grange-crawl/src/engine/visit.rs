@@ -11,7 +11,7 @@ use super::hosts::{authority, must_ask};
 use super::shared::{Shared, VisitError};
 use super::{gate, links, pack};
 use crate::candidate::Candidate;
-use crate::extract::Role;
+use crate::extract::{Role, never_has_links};
 use crate::fetch::{DnsSource, Fetched, Request, Validators};
 use crate::frontier::{Claim, Finished, Outcome};
 use crate::hops::Hop;
@@ -211,7 +211,8 @@ impl Way<'_> {
     }
 
     fn history(&self, url: &str) -> Option<History> {
-        self.crawl.template.dedup.conditional.then(|| self.crawl.oracle.history(url)).flatten()
+        let history = self.crawl.template.dedup.conditional.then(|| self.crawl.oracle.history(url)).flatten();
+        history.filter(|history| never_has_links(&history.content_type))
     }
 
     /// Notes a URL that is not fetched.

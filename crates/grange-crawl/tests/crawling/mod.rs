@@ -2,6 +2,7 @@
 
 mod control;
 mod crash;
+mod dedup;
 mod exact;
 mod limits;
 
