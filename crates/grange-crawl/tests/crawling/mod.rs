@@ -4,6 +4,7 @@ mod control;
 mod crash;
 mod dedup;
 mod exact;
+mod gate;
 mod limits;
 
 use std::collections::BTreeMap;
