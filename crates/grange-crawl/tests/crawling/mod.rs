@@ -6,6 +6,7 @@ mod dedup;
 mod exact;
 mod gate;
 mod limits;
+mod login;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
