@@ -7,6 +7,8 @@ mod exact;
 mod gate;
 mod limits;
 mod login;
+mod politeness;
+mod wild;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
