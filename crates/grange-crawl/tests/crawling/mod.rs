@@ -5,6 +5,7 @@ mod crash;
 mod dedup;
 mod exact;
 mod gate;
+mod judges;
 mod limits;
 mod login;
 mod politeness;
