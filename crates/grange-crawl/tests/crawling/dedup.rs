@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use grange_base::Clock;
 use grange_crawl::engine::Crawl;
-use grange_crawl::log::CrawlLine;
 use grange_crawl::record::oracle::{DuplicateOracle, History, Original};
 use grange_testkit::web::{Options, Profile, Rules, Web};
 use warc::write::RecordId;
 use warc::{Digest, Reader, RecordType};
 
-use super::{captured, job, run, serve, template, warcs};
+use super::{annotations, captured, job, run, serve, template, warcs};
 
 /// Knows what lies in the WARC files of an earlier crawl, by URL.
 #[derive(Debug, Default)]
@@ -97,13 +96,6 @@ fn revisits(folder: &Path) -> BTreeMap<String, BTreeMap<&'static str, String>> {
         }
     }
     found
-}
-
-/// The annotations in crawl.log, by URL.
-fn annotations(folder: &Path) -> BTreeMap<String, String> {
-    let text = std::fs::read_to_string(folder.join("logs/crawl.log")).unwrap();
-    let lines = text.lines().map(|line| CrawlLine::parse(line).unwrap());
-    lines.map(|line| (line.url.into_owned(), line.annotations.into_owned())).collect()
 }
 
 fn web(generation: u32) -> Web {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
 
-use grange_crawl::log::CrawlLine;
 use grange_crawl::template::Template;
 use grange_crawl::virus::{CONTENT_TYPE, KEY, OnUnscanned, xor};
 use grange_testkit::web::{Options, Profile, Rules, Sub, Web};
@@ -12,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use warc::{Reader, RecordType};
 
-use super::{captured, job, run, serve, template, warcs};
+use super::{annotations, captured, job, run, serve, template, warcs};
 
 const FOUND: &str = "Win.Test.EICAR_HDB-1";
 
@@ -82,12 +81,6 @@ fn quarantined(folder: &Path) -> BTreeMap<String, Quarantined> {
         }
     }
     all
-}
-
-fn annotations(folder: &Path) -> BTreeMap<String, String> {
-    let text = std::fs::read_to_string(folder.join("logs/crawl.log")).unwrap();
-    let lines = text.lines().map(|line| CrawlLine::parse(line).unwrap());
-    lines.map(|line| (line.url.into_owned(), line.annotations.into_owned())).collect()
 }
 
 /// The HTTP messages in the response records, by URL.

@@ -73,7 +73,7 @@ async fn traps_and_broken_servers_end_within_their_budget() {
     let mut lines: BTreeMap<String, Vec<i32>> = BTreeMap::new();
     for line in text.lines() {
         let line = CrawlLine::parse(line).unwrap();
-        lines.entry(line.url.into_owned()).or_default().push(i32::from(line.status.0));
+        lines.entry(line.url.into_owned()).or_default().push(line.status.0);
     }
     // What came over the wire is a capture, whatever it was; what never came is a line in the log.
     for url in &broken {
