@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha512};
 use super::{captured, job, serve, template};
 
 /// Long enough that a crawl of [`web`] is caught in the middle, short enough to wait for its end.
-const PACE: Duration = Duration::from_millis(50);
+const PACE: Duration = Duration::from_millis(100);
 
 fn web() -> Web {
     Web::new(Options { hosts: 3, pages: 60, seed: 11, profile: Profile::Plain, ..Options::default() })
@@ -152,7 +152,7 @@ async fn a_crawl_is_paused_changed_rotated_and_goes_on() {
     assert!(!first.last_chunk);
     assert_eq!(handle.rotate().await.unwrap(), None, "nothing was written since");
     order(Order::Resume).await.unwrap();
-    until("more pages", || server.total() > before + 8).await;
+    until("more pages", || server.total() > before + 4).await;
     let second = handle.rotate().await.unwrap().unwrap();
     check_manifest(&root, &second);
     order(Order::SetPace { factor: 0.0 }).await.unwrap();
