@@ -1,6 +1,6 @@
 //! The reins of a running crawl.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use regex::Regex;
 use serde_json::{Value, json};
@@ -20,15 +20,17 @@ use crate::scope::check_pattern;
 const LISTED_MAX: usize = 1000;
 
 /// The reins of a running crawl. Cheap to clone; everybody who holds one can give orders.
+///
+/// It does not keep the crawl: once that has ended, its folder is free however many handles are left.
 #[derive(Clone)]
 pub struct Handle {
-    pub(super) crawl: Arc<Shared>,
+    pub(super) crawl: Weak<Shared>,
     pub(super) snapshots: watch::Receiver<Snapshot>,
 }
 
 impl std::fmt::Debug for Handle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Handle").field("job", &self.crawl.job.name).finish_non_exhaustive()
+        f.debug_struct("Handle").field("job", &self.snapshots.borrow().job).finish_non_exhaustive()
     }
 }
 
@@ -56,8 +58,13 @@ impl Handle {
         self.wish(Wish::Stop);
     }
 
+    fn crawl(&self) -> Result<Arc<Shared>, OrderError> {
+        self.crawl.upgrade().ok_or(OrderError::Ended)
+    }
+
     fn wish(&self, wish: Wish) {
-        let crawl = &self.crawl;
+        // What has ended needs no orders.
+        let Ok(crawl) = self.crawl() else { return };
         let changed = crawl.wish.send_if_modified(|now| {
             let change = *now != wish && *now != Wish::Stop;
             if change {
@@ -77,17 +84,17 @@ impl Handle {
     /// Closes the chunk being written. None if nothing was written since the last one.
     pub async fn rotate(&self) -> Result<Option<Manifest>, OrderError> {
         let (answer, manifest) = oneshot::channel();
-        let sent = self.crawl.outbox.send(Message::Rotate(answer)).await;
+        let sent = self.crawl()?.outbox.send(Message::Rotate(answer)).await;
         sent.map_err(|_| OrderError::Ended)?;
         manifest.await.map_err(|_| OrderError::Ended)
     }
 
     /// Carries out an order of `who`. Changes are written to control.log.
     pub async fn order(&self, who: &str, order: Order) -> Result<Value, OrderError> {
-        let crawl = &self.crawl;
+        let crawl = self.crawl()?;
         let change = order.is_change();
         let text = serde_json::to_string(&order).unwrap_or_default();
-        let result = self.carry_out(order).await;
+        let result = self.carry_out(&crawl, order).await;
         if change {
             let outcome = match &result {
                 Ok(answer) => format!("done {answer}"),
@@ -105,8 +112,7 @@ impl Handle {
         result
     }
 
-    async fn carry_out(&self, order: Order) -> Result<Value, OrderError> {
-        let crawl = &self.crawl;
+    async fn carry_out(&self, crawl: &Shared, order: Order) -> Result<Value, OrderError> {
         let now = crawl.clock.now();
         let failed = |error: crate::frontier::FrontierError| OrderError::Failed(error.to_string());
         Ok(match order {

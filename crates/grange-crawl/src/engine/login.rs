@@ -7,13 +7,14 @@ use tokio::sync::OnceCell;
 use url::{Position, Url};
 use urlkey::{Suffixes, registrable_domain};
 
+use super::links::Found;
 use super::shared::VisitError;
 use super::visit::Way;
 use super::{links, pack};
 use crate::candidate::Candidate;
 use crate::extract::Role;
 use crate::fetch::auth::{Challenge, Credentials, Session, challenges, strongest};
-use crate::fetch::login::FormLogin;
+use crate::fetch::login::{FormLogin, FormMethod};
 use crate::fetch::{Fetched, Request};
 use crate::frontier::Claim;
 use crate::hops::Hop;
@@ -98,7 +99,9 @@ impl Way<'_> {
             return Ok(fetched);
         }
         // The refusal is a capture too: it is what everybody else sees.
-        self.keep(&claim.candidate, fetched)?;
+        let mut refused = fetched;
+        let found = links::find(crawl, &claim.candidate, &mut refused, Role::Any)?;
+        self.keep(&claim.candidate, refused, &found)?;
         request.authorization = Some(authorization);
         Ok(crawl.fetcher.fetch(&request).await?)
     }
@@ -112,8 +115,14 @@ impl Way<'_> {
                 return Ok(());
             }
         };
+        // Sent by GET, the password is in the address: neither a record nor a Referer may name it.
+        let in_address = form.method == FormMethod::Get;
+        let mut url = request.url.clone();
+        if in_address {
+            url.set_query(None);
+        }
         let candidate = Candidate {
-            url: request.url.clone(),
+            url,
             via: Some(Arc::from(claim.candidate.url.as_str())),
             hops: claim.candidate.hops.and(Hop::Submit),
             source: claim.candidate.source.clone(),
@@ -125,7 +134,14 @@ impl Way<'_> {
         }
         // The request holds the password and is not for the archive.
         fetched.request.clear();
-        self.keep(&candidate, fetched)
+        let found = links::find(crawl, &candidate, &mut fetched, Role::Any)?;
+        if !in_address {
+            self.keep(&candidate, fetched, &found)?;
+        }
+        // Where those are sent who were let in.
+        let discovered = links::choose(crawl, &candidate, found, &mut self.lines);
+        self.discovered.extend(discovered);
+        Ok(())
     }
 
     fn alert(&mut self, text: &str) {
@@ -135,8 +151,7 @@ impl Way<'_> {
     }
 
     /// Keeps an answer on the way to the one that was asked for.
-    fn keep(&mut self, candidate: &Candidate, mut fetched: Fetched) -> Result<(), VisitError> {
-        let found = links::find(self.crawl, candidate, &mut fetched, Role::Any)?;
+    fn keep(&mut self, candidate: &Candidate, fetched: Fetched, found: &Found) -> Result<(), VisitError> {
         let url = candidate.url.to_string();
         let ready = pack::pack(
             self.crawl,
@@ -146,7 +161,7 @@ impl Way<'_> {
             fetched,
             Form::Response,
             Annotations::new(),
-            &found,
+            found,
         )?;
         self.captures.push(ready);
         Ok(())

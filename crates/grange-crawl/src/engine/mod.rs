@@ -77,13 +77,13 @@ pub enum CrawlError {
 impl Crawl {
     /// The reins.
     pub fn handle(&self) -> Handle {
-        Handle { crawl: Arc::clone(&self.shared), snapshots: self.snapshots.subscribe() }
+        Handle { crawl: Arc::downgrade(&self.shared), snapshots: self.snapshots.subscribe() }
     }
 
     /// Runs to the end: nothing left, a limit, or an order. Must be called in a multi-threaded runtime.
     pub async fn run(self) -> Result<Outcome, CrawlError> {
         let Crawl { shared, folder, committer, give_up, snapshots } = self;
-        let handle = Handle { crawl: Arc::clone(&shared), snapshots: snapshots.subscribe() };
+        let handle = Handle { crawl: Arc::downgrade(&shared), snapshots: snapshots.subscribe() };
         let socket = socket::Socket::open(&folder.socket(), handle)
             .map_err(|error| CrawlError::Socket(folder.root().to_owned(), error))?;
         let outbox = shared.outbox.clone();
@@ -101,7 +101,9 @@ impl Crawl {
             }
         };
         drop(socket);
+        // Awaited, because it holds the crawl and with it the lock of the folder.
         progress.abort();
+        let _ = progress.await;
         let end = match ended {
             Ok(end) => end,
             Err(error) => {

@@ -11,7 +11,7 @@ use super::hosts::{authority, must_ask};
 use super::shared::{Shared, VisitError};
 use super::{gate, links, pack};
 use crate::candidate::Candidate;
-use crate::extract::Role;
+use crate::extract::{Role, never_has_links};
 use crate::fetch::{DnsSource, Fetched, Request, Validators};
 use crate::frontier::{Claim, Finished, Outcome};
 use crate::hops::Hop;
@@ -28,13 +28,14 @@ const ROBOTS_REDIRECTS_MAX: usize = 5;
 
 /// Works on one URL. The answer is committed; an error is a fault of our own and ends the crawl.
 pub(super) async fn visit(crawl: &Shared, claim: Claim, worker: u32) -> Result<Delivery, VisitError> {
-    let mut way = Way { crawl, worker, captures: Vec::new(), lines: Vec::new() };
-    let (outcome, discovered) = match claim.candidate.url.scheme() {
+    let mut way = Way { crawl, worker, captures: Vec::new(), lines: Vec::new(), discovered: Vec::new() };
+    let (outcome, mut links) = match claim.candidate.url.scheme() {
         "http" | "https" if claim.is_prerequisite() => way.robots(&claim).await?,
         "http" | "https" => way.page(&claim).await?,
         _ => (way.left_alone(&claim, FetchStatus::ILLEGAL_URI, ""), Vec::new()),
     };
-    let Way { captures, lines, .. } = way;
+    let Way { captures, lines, mut discovered, .. } = way;
+    discovered.append(&mut links);
     Ok(Delivery { captures, lines, finished: Finished { claim, outcome, discovered } })
 }
 
@@ -44,6 +45,8 @@ pub(super) struct Way<'a> {
     pub(super) worker: u32,
     pub(super) captures: Vec<Ready>,
     pub(super) lines: Vec<(&'static str, Vec<u8>)>,
+    /// Where answers on the way to the one that was asked for lead.
+    pub(super) discovered: Vec<Candidate>,
 }
 
 type Went = (Outcome, Vec<Candidate>);
@@ -211,7 +214,8 @@ impl Way<'_> {
     }
 
     fn history(&self, url: &str) -> Option<History> {
-        self.crawl.template.dedup.conditional.then(|| self.crawl.oracle.history(url)).flatten()
+        let history = self.crawl.template.dedup.conditional.then(|| self.crawl.oracle.history(url)).flatten();
+        history.filter(|history| never_has_links(&history.content_type))
     }
 
     /// Notes a URL that is not fetched.

@@ -72,6 +72,11 @@ pub(super) fn format(content_type: Option<&str>, path: &str, head: &[u8]) -> For
     }
 }
 
+/// Whether documents of this type are never looked into, whatever they hold.
+pub fn never_has_links(content_type: &str) -> bool {
+    told(content_type) == Told::Binary
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Is(Format),

@@ -38,7 +38,7 @@ use encoding_rs::{Encoding, UTF_8};
 use flate2::read::MultiGzDecoder;
 use url::Url;
 
-pub use format::Format;
+pub use format::{Format, never_has_links};
 pub use html::Directives;
 pub use settings::{Guess, MaxDocument, Settings};
 

@@ -22,6 +22,9 @@ pub struct Original {
 pub struct History {
     pub etag: Option<String>,
     pub last_modified: Option<String>,
+    /// Its `Content-Type`. Where there may be links the question is not asked: "no" would come without them, and
+    /// the crawl would end there.
+    pub content_type: String,
     pub digest: Digest,
     pub original: Original,
 }

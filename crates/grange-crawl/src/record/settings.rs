@@ -98,7 +98,8 @@ pub struct Dedup {
     pub skip_types: Vec<String>,
     /// Payloads below this size are always written in full: a revisit record is not smaller.
     pub min_size: Size,
-    /// Whether a server is asked only for what changed, when an earlier capture tells its validators.
+    /// Whether a server is asked only for what changed, when an earlier capture tells its validators. Only for
+    /// types without links, such as pictures: the links of a page that is not sent again cannot be followed.
     pub conditional: bool,
 }
 

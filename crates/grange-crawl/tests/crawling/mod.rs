@@ -1,8 +1,15 @@
 //! A crawl in a folder of its own, and what is in its files afterwards.
 
+mod control;
 mod crash;
+mod dedup;
 mod exact;
+mod gate;
+mod judges;
 mod limits;
+mod login;
+mod politeness;
+mod wild;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,6 +18,7 @@ use std::sync::Arc;
 use grange_base::{Clock, Period};
 use grange_crawl::engine::{Crawl, Outcome};
 use grange_crawl::job::{Budgets, Job};
+use grange_crawl::log::CrawlLine;
 use grange_crawl::politeness::Pace;
 use grange_crawl::record::NoOracle;
 use grange_crawl::scope::Traps;
@@ -95,6 +103,13 @@ pub(crate) fn captured(folder: &Path) -> BTreeMap<String, Vec<Captured>> {
         }
     }
     found
+}
+
+/// The annotations in crawl.log, by URL.
+pub(crate) fn annotations(folder: &Path) -> BTreeMap<String, String> {
+    let text = std::fs::read_to_string(folder.join("logs/crawl.log")).expect("it can be read");
+    let lines = text.lines().map(|line| CrawlLine::parse(line).expect("it is a line"));
+    lines.map(|line| (line.url.into_owned(), line.annotations.into_owned())).collect()
 }
 
 /// Every record is whole and has the digests it says.

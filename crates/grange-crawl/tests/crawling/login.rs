@@ -1,0 +1,112 @@
+//! With its log-ins a crawl sees what readers see, and the archive never learns the password of a form.
+
+use std::path::{Path, PathBuf};
+
+use grange_crawl::fetch::login::{FormLogin, FormMethod, SuccessCheck};
+use grange_crawl::job::{Credential, CredentialKind};
+use grange_crawl::record::settings::Packing;
+use grange_testkit::web::{Options, PASSWORD, Profile, Rules, Sub, USER, Web};
+
+use super::{captured, job, run, serve, template};
+
+fn web() -> Web {
+    Web::new(Options { hosts: 3, pages: 6, seed: 7, profile: Profile::Deterministic, ..Options::default() })
+}
+
+/// Opens all protected areas of all sites.
+fn credentials(web: &Web, method: FormMethod) -> Vec<Credential> {
+    let of = |site: usize| {
+        let domain = web.host(site, Sub::Bare);
+        let http = CredentialKind::Http { realm: None, user: USER.to_owned(), password: PASSWORD.to_owned() };
+        let form = CredentialKind::Form(FormLogin {
+            login_url: web.url(site, Sub::Bare, "/login/enter"),
+            method,
+            fields: [("user", USER), ("password", PASSWORD)]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .to_vec(),
+            page_url: None,
+            success: SuccessCheck { sets_cookie: Some("session".to_owned()), ..SuccessCheck::default() },
+        });
+        [http, form].map(|kind| Credential { domain: domain.clone(), kind })
+    };
+    (0..web.options().hosts).flat_map(of).collect()
+}
+
+/// The files of a crawl that go to the archive and to its readers.
+fn kept(root: &Path) -> Vec<PathBuf> {
+    let folders = ["warcs", "logs", "reports", "manifests"];
+    let entries = folders.into_iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// The kept files with the password in them.
+fn tell_tales(root: &Path) -> Vec<PathBuf> {
+    let holds = |path: &PathBuf| {
+        let bytes = std::fs::read(path).unwrap();
+        memchr::memmem::find(&bytes, PASSWORD.as_bytes()).is_some()
+    };
+    kept(root).into_iter().filter(holds).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn protected_areas_are_captured_exactly_and_the_password_is_not() {
+    let web = web();
+    let server = serve(&web).await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let mut template = template(&server);
+    template.scope.max_hops = 1000;
+    // So that a search of the files sees everything.
+    template.write.compression = Packing::None;
+    let mut wanted = job(template, web.seeds());
+    wanted.credentials = credentials(&web, FormMethod::Post);
+    run(wanted, &root).await;
+
+    let expected = web.expected(&Rules { credentials: true, ..Rules::default() });
+    let found = captured(&root);
+    let mut wrong = Vec::new();
+    for (url, expected) in &expected {
+        let Some(captures) = found.get(url) else {
+            wrong.push(format!("missing {url}: {expected:?}"));
+            continue;
+        };
+        // Refusals are kept too: they are what everybody else sees.
+        let (last, before) = captures.split_last().unwrap();
+        let refused = before.len() <= 1 && before.iter().all(|capture| capture.status == 401);
+        if (last.status, last.length, last.digest.as_str())
+            != (expected.status, expected.length, expected.payload_sha1.as_str())
+            || !refused
+        {
+            wrong.push(format!("other {url}: {captures:?} instead of {expected:?}"));
+        }
+    }
+    for (url, captures) in found.iter().filter(|(url, _)| !expected.contains_key(*url)) {
+        wrong.push(format!("unexpected {url}: {captures:?}"));
+    }
+    assert!(wrong.is_empty(), "{} of {} wrong:\n{}", wrong.len(), expected.len(), wrong.join("\n"));
+    let refusals = found.values().flatten().filter(|capture| capture.status == 401).count();
+    assert!(refusals >= 2, "each area refuses once");
+    let mut posts = server.requests();
+    posts.retain(|url, _| url.ends_with("/login/enter"));
+    assert!(!posts.is_empty() && posts.values().all(|times| *times == 1), "{posts:?}");
+    assert_eq!(tell_tales(&root), Vec::<PathBuf>::new());
+    server.stop().await;
+}
+
+/// A form sent by GET has the password in its address. This web lets nobody in that way, which is no matter here.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_in_the_address_leaves_no_password_behind_either() {
+    let web = web();
+    let server = serve(&web).await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let mut template = template(&server);
+    template.write.compression = Packing::None;
+    let mut wanted = job(template, web.seeds()[..1].to_vec());
+    wanted.credentials = credentials(&web, FormMethod::Get);
+    run(wanted, &root).await;
+    let asked = server.requests();
+    assert!(asked.keys().any(|url| url.contains(PASSWORD)), "the form was sent");
+    assert_eq!(tell_tales(&root), Vec::<PathBuf>::new());
+    server.stop().await;
+}
