@@ -90,7 +90,8 @@ impl Way<'_> {
             }
         }
         request.authorization = crawl.logins.known(&request.url);
-        let fetched = crawl.fetcher.fetch(&request).await?;
+        let mut fetched = crawl.fetcher.fetch(&request).await?;
+        withhold(&mut fetched.request);
         if fetched.status.0 != 401 {
             return Ok(fetched);
         }
@@ -103,7 +104,9 @@ impl Way<'_> {
         let found = links::find(crawl, &claim.candidate, &mut refused, Role::Any)?;
         self.keep(&claim.candidate, refused, &found)?;
         request.authorization = Some(authorization);
-        Ok(crawl.fetcher.fetch(&request).await?)
+        let mut fetched = crawl.fetcher.fetch(&request).await?;
+        withhold(&mut fetched.request);
+        Ok(fetched)
     }
 
     async fn send_form(&mut self, claim: &Claim, form: &FormLogin) -> Result<(), VisitError> {
@@ -168,6 +171,14 @@ impl Way<'_> {
     }
 }
 
+/// Takes the password out of a request that is to be archived. Everything else stays as it was sent.
+fn withhold(request: &mut Vec<u8>) {
+    const FIELD: &[u8] = b"\r\nAuthorization: ";
+    let Some(from) = memchr::memmem::find(request, FIELD).map(|at| at + FIELD.len()) else { return };
+    let Some(length) = memchr::memmem::find(&request[from..], b"\r\n") else { return };
+    request.splice(from..from + length, b"withheld".iter().copied());
+}
+
 fn target(url: &Url) -> &str {
     &url[Position::BeforePath..Position::AfterQuery]
 }
@@ -175,4 +186,24 @@ fn target(url: &Url) -> &str {
 /// Whether a URL belongs to a registrable domain.
 fn is_of(url: &Url, domain: &str) -> bool {
     url.host_str().is_some_and(|host| registrable_domain(host, Suffixes::All).unwrap_or(host) == domain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_password_is_withheld() {
+        for (sent, kept) in [
+            ("GET / HTTP/1.1\r\nHost: e.org\r\n\r\n", "GET / HTTP/1.1\r\nHost: e.org\r\n\r\n"),
+            (
+                "GET / HTTP/1.1\r\nAuthorization: Basic YTpi\r\nHost: e.org\r\n\r\n",
+                "GET / HTTP/1.1\r\nAuthorization: withheld\r\nHost: e.org\r\n\r\n",
+            ),
+        ] {
+            let mut request = sent.as_bytes().to_vec();
+            withhold(&mut request);
+            assert_eq!(String::from_utf8(request).unwrap(), kept);
+        }
+    }
 }
