@@ -1,0 +1,131 @@
+//! `grange crawl`: into a folder, killed and resumed, with orders while it runs.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness;
+
+/// A synthetic web in a process of its own.
+struct Web {
+    child: Child,
+    address: String,
+}
+
+impl Web {
+    fn serve(folder: &Path) -> Web {
+        let mut child = harness::bare(folder)
+            .args(["testkit", "serve-web", "--listen", "127.0.0.1:0", "--profile", "plain"])
+            .args(["--hosts", "3", "--pages", "40"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut greeting = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut greeting).unwrap();
+        let address = greeting.trim_end().trim_end_matches('.').rsplit(' ').next().unwrap().to_owned();
+        Web { child, address }
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn documents(folder: &Path) -> usize {
+    let text = std::fs::read_to_string(folder.join("out/logs/crawl.log")).unwrap_or_default();
+    text.lines().filter(|line| !line.contains("/robots.txt ")).count()
+}
+
+#[test]
+fn a_crawl_is_limited_resumed_and_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = Web::serve(folder.path());
+    let to = ["--all-hosts-to", web.address.as_str(), "--delay", "0s"];
+    let args = ["crawl", "http://h0000.test/", "--out", "out", "--template", "default"];
+    let limited: Vec<_> = args.into_iter().chain(to).chain(["--max-objects", "5", "--json"]).collect();
+    let first = harness::run(folder.path(), &limited).ok().json();
+    assert_eq!((&first["end"], documents(folder.path())), (&Value::from("object-limit"), 5));
+    for place in ["warcs", "logs", "reports", "manifests"] {
+        assert!(std::fs::read_dir(folder.path().join("out").join(place)).unwrap().count() > 0, "{place}");
+    }
+    harness::run(folder.path(), &limited).fails(1, &["holds a crawl already", "--resume"]);
+    let rest = ["crawl", "--resume", "out", "--max-objects", "-1", "--json"];
+    let last = harness::run(folder.path(), &rest).ok().json();
+    assert_eq!(last["end"], "finished");
+    assert_eq!(last["domains"][0]["stop_reason"], "completed");
+    let again = harness::run(folder.path(), &["crawl", "--resume", "out", "--json"]).ok().json();
+    assert_eq!(again["succeeded"], last["succeeded"], "a crawl that is over has nothing left to do");
+    let warcs = std::fs::read_dir(folder.path().join("out/warcs")).unwrap();
+    for path in warcs.map(|entry| entry.unwrap().path()) {
+        harness::run(folder.path(), &["warc", "check", path.to_str().unwrap()]).ok();
+    }
+}
+
+#[test]
+fn a_killed_crawl_goes_on_and_a_running_one_takes_orders() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = Web::serve(folder.path());
+    let mut child = harness::bare(folder.path())
+        .args(["crawl", "http://h0000.test/", "--out", "out", "--delay", "100ms", "--quiet"])
+        .args(["--all-hosts-to", &web.address])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while documents(folder.path()) < 3 {
+        assert!(child.try_wait().unwrap().is_none(), "it is far from its end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let control = |order: &[&str]| {
+        let args: Vec<_> =
+            ["crawl", "control", "out"].iter().chain(order).copied().chain(["--json"]).collect();
+        harness::run(folder.path(), &args)
+    };
+    control(&["pause"]).ok();
+    while control(&["status"]).ok().json()["phase"] != "paused" {}
+    let manifest = control(&["rotate"]).ok().json();
+    assert!(manifest["chunk"].as_str().is_some_and(|name| name.starts_with("cp00001-")), "{manifest}");
+    control(&["set-pace", "0"]).ok();
+    control(&["resume"]).ok();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    control(&["status"]).fails(1, &["no crawl is running"]);
+    let last =
+        harness::run(folder.path(), &["crawl", "--resume", "out", "--delay", "0s", "--json"]).ok().json();
+    assert_eq!(last["end"], "finished");
+    let orders = std::fs::read_dir(folder.path().join("out/logs")).unwrap();
+    let told: String = orders
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("control.log"))
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    for word in ["\"do\":\"pause\"", "\"do\":\"rotate\"", "\"who\""] {
+        assert!(told.contains(word), "{word} in {told}");
+    }
+}
+
+#[test]
+fn what_cannot_be_crawled_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| harness::run(folder.path(), args);
+    run(&["crawl"]).fails(2, &["URL"]);
+    run(&["crawl", "http://e.test/", "--template", "nonsense"])
+        .fails(2, &["neither a file nor a template", "front-page"]);
+    run(&["crawl", "http://", "--out", "x"]).fails(2, &["not a URL"]);
+    run(&["crawl", "--resume", "nowhere"]).fails(2, &["holds no crawl"]);
+    folder
+        .path()
+        .join("bad.toml")
+        .to_str()
+        .map(|path| std::fs::write(path, "name = \"x\"\n[scpoe]\n"))
+        .unwrap()
+        .unwrap();
+    run(&["crawl", "http://e.test/", "--template", "bad.toml"]).fails(2, &["line 2", "scpoe", "scope"]);
+    let templates = run(&["crawl", "--templates", "--json"]).ok().json();
+    assert_eq!(templates.as_array().map(Vec::len), Some(9));
+}
