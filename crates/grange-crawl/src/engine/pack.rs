@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 
+use data_encoding::BASE64;
 use warc::Date;
 use warc::write::{Compression, NewRecord, Press};
 
@@ -22,6 +23,9 @@ thread_local! {
     /// A press is large (a compressor's tables) and made once per thread.
     static PRESS: RefCell<Option<(Compression, Press)>> = const { RefCell::new(None) };
 }
+
+/// How much of what came before an answer is kept.
+const PREAMBLE_BYTES_MAX: usize = 8 << 10;
 
 fn with_press<T>(
     compression: Compression,
@@ -85,6 +89,11 @@ pub(super) fn pack(
     let mut notes = Vec::new();
     if let Some(tls) = &fetched.tls {
         notes.push(("tls", tls.to_string()));
+    }
+    if !fetched.preamble.is_empty() {
+        // Interim answers, or what else came before the head. Not part of the answer, but of what was sent.
+        let shown = &fetched.preamble[..fetched.preamble.len().min(PREAMBLE_BYTES_MAX)];
+        notes.push(("preambleBase64", BASE64.encode(shown)));
     }
     let mut line = CrawlLine {
         logged: fetched.started,

@@ -15,7 +15,7 @@ use crate::extract::{Role, never_has_links};
 use crate::fetch::{DnsSource, Fetched, Request, Validators};
 use crate::frontier::{Claim, Finished, Outcome};
 use crate::hops::Hop;
-use crate::log::{Annotations, CrawlLine};
+use crate::log::{Annotations, CrawlLine, nonfatal_error};
 use crate::politeness::{Visit, retry_after};
 use crate::record::capture::Form;
 use crate::record::oracle::History;
@@ -94,6 +94,9 @@ impl Way<'_> {
         request.referer = candidate.via.as_deref().map(str::to_owned);
         request.conditional = history.as_ref().map(validators);
         let mut fetched = self.fetch_with_login(claim, request).await?;
+        if let (Some(host), Some(ip)) = (candidate.url.host_str(), fetched.ip) {
+            crawl.frontier.set_address(host, ip);
+        }
         let infected = gate::scan(crawl, &mut fetched, &mut annotations).await?;
         self.arrived(claim, fetched, history, infected, annotations, crawl_delay)
     }
@@ -115,6 +118,8 @@ impl Way<'_> {
             return Ok((Outcome::Retry { visit, after }, Vec::new()));
         }
         annotations.tries(claim.tries + 1);
+        let problems: Vec<_> = fetched.problems.iter().map(ToString::to_string).collect();
+        let problems = problems.join("; ");
         let candidate = &claim.candidate;
         let form = match infected {
             Some(found) => Form::Viral(found),
@@ -134,6 +139,11 @@ impl Way<'_> {
             annotations,
             &found,
         )?;
+        if !problems.is_empty() {
+            let mut line = Vec::new();
+            nonfatal_error(&ready.line, &problems, &mut line);
+            self.lines.push(("nonfatal-errors.log", line));
+        }
         self.captures.push(ready);
         let discovered = links::choose(crawl, candidate, found, &mut self.lines);
         Ok((Outcome::Done(visit), discovered))
