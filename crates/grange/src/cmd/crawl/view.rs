@@ -70,8 +70,9 @@ fn picture(snapshot: &Snapshot) -> String {
     let left = snapshot.seconds_left().map(|seconds| format!(", about {} left", period(seconds)));
     let _ = writeln!(
         text,
-        "{} for {}{}",
+        "{} {} {}{}",
         phase(snapshot),
+        if snapshot.phase == Phase::Finished { "after" } else { "for" },
         period(snapshot.ran_seconds),
         left.filter(|_| snapshot.phase == Phase::Running).unwrap_or_default()
     );
@@ -161,7 +162,9 @@ pub(super) fn tell(folder: &Path, outcome: &Outcome) {
     );
     let folder = folder.display();
     if let Some(manifest) = &outcome.manifest {
-        println!("  {} WARC files, {}, in {folder}/warcs", manifest.files.len(), Size(manifest.bytes));
+        let files = manifest.files.len();
+        let noun = if files == 1 { "file" } else { "files" };
+        println!("  {files} WARC {noun}, {}, in {folder}/warcs", Size(manifest.bytes));
     }
     println!("  reports in {folder}/reports, logs in {folder}/logs, manifests in {folder}/manifests");
     if last.queued > 0 {
