@@ -1,0 +1,1 @@
+//! One OAI-PMH job becomes records on disk. It reaches no db, bus, blob or index.

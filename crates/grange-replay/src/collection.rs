@@ -1,0 +1,59 @@
+//! Collections by name: what is captured, where its bytes are, and who may see it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use grange_index::Index;
+use grange_index::access::Rule;
+
+use crate::holdings::Holdings;
+
+/// One collection: an index of its own, the bytes behind it, and its access rules.
+#[derive(Debug)]
+pub struct Collection {
+    pub name: String,
+    pub index: Arc<Index>,
+    pub holdings: Arc<dyn Holdings>,
+    rules: RwLock<Arc<[Rule]>>,
+}
+
+impl Collection {
+    pub fn new(name: &str, index: Arc<Index>, holdings: Arc<dyn Holdings>) -> Self {
+        Self { name: name.to_owned(), index, holdings, rules: RwLock::new(Arc::from(Vec::new())) }
+    }
+
+    /// The rules in force now; a request judges everything it shows by one reading of them.
+    pub fn rules(&self) -> Arc<[Rule]> {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn set_rules(&self, rules: Vec<Rule>) {
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules.into();
+    }
+}
+
+/// Every collection served here. Cloning shares it: a collection added is there for all.
+#[derive(Clone, Debug, Default)]
+pub struct Collections {
+    by_name: Arc<RwLock<BTreeMap<String, Arc<Collection>>>>,
+}
+
+impl Collections {
+    pub fn get(&self, name: &str) -> Option<Arc<Collection>> {
+        self.by_name.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    pub fn add(&self, collection: Collection) {
+        let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
+        by_name.insert(collection.name.clone(), Arc::new(collection));
+    }
+
+    pub fn remove(&self, name: &str) -> bool {
+        self.by_name.write().unwrap_or_else(PoisonError::into_inner).remove(name).is_some()
+    }
+
+    /// In order of their names.
+    pub fn all(&self) -> Vec<Arc<Collection>> {
+        self.by_name.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+}

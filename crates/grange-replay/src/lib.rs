@@ -1,0 +1,10 @@
+//! The page as it looked: Wayback mode, proxy mode, CDX and Memento APIs.
+//!
+//! Archived pages are foreign code. They live on an origin of their own, and nothing here knows users' sessions, the
+//! admin pages or how to fetch from the live web.
+
+mod collection;
+mod holdings;
+
+pub use collection::{Collection, Collections};
+pub use holdings::{Holdings, HoldingsError};

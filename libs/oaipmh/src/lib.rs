@@ -1,0 +1,1 @@
+//! Requests and answers of OAI-PMH 2.0.
