@@ -63,6 +63,20 @@ pub struct Operator {
     pub organization: String,
     pub contact_url: String,
     pub from: String,
+    /// This machine.
+    pub host: String,
+}
+
+impl Operator {
+    /// How web masters reach whoever crawls when there is no page about it.
+    pub fn address(&self) -> String {
+        match (self.from.as_str(), self.operator.as_str()) {
+            ("", operator) if operator.contains('@') => operator.to_owned(),
+            ("", "") => format!("grange@{}", self.host),
+            ("", operator) => format!("{operator}, grange@{}", self.host),
+            (from, _) => from.to_owned(),
+        }
+    }
 }
 
 /// One run of an engine.

@@ -26,6 +26,8 @@ use serde::{Deserialize, Serialize};
 
 const INFO: &str = "harvest-info.json";
 const REPORTED: &str = "reported";
+/// How the name of a folder begins while it is being made.
+const ASIDE: &str = ".new-";
 
 /// Which job a folder belongs to, and what its papers say of it. Frozen when the folder is made, but for the claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,41 +65,44 @@ pub struct JobFolder {
 }
 
 impl JobFolder {
-    /// Makes the folder of a job that was just claimed.
+    /// Makes the folder of a job that was just claimed. It is there whole or not at all.
     pub fn create(base: &Path, info: &HarvestInfo, now: Timestamp) -> io::Result<JobFolder> {
-        let stamp = now.strftime("%Y%m%d%H%M%S%3f");
-        let root = base.join(format!("{}_{stamp}", info.job.id));
         fs::create_dir_all(base)?;
-        DirBuilder::new().mode(0o700).create(&root)?;
-        let folder = JobFolder { root };
-        for place in [folder.cdx(), folder.metadata()] {
+        let aside = JobFolder { root: base.join(format!("{ASIDE}{}", info.job.id)) };
+        aside.remove()?;
+        DirBuilder::new().mode(0o700).create(&aside.root)?;
+        for place in [aside.cdx(), aside.metadata()] {
             fs::create_dir(place)?;
         }
-        folder.save_info(info)?;
-        Ok(folder)
+        aside.save_info(info)?;
+        let root = base.join(format!("{}_{}", info.job.id, now.strftime("%Y%m%d%H%M%S%3f")));
+        fs::rename(&aside.root, &root)?;
+        File::open(base)?.sync_all()?;
+        Ok(JobFolder { root })
     }
 
-    /// The folders of jobs below `base`, oldest job first. What was made but never got its `harvest-info` holds
-    /// nothing yet and is taken away.
+    /// The folders of jobs below `base`, oldest job first.
     pub fn list(base: &Path) -> io::Result<Vec<JobFolder>> {
         let mut found = Vec::new();
-        let entries = match fs::read_dir(base) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        for entry in entries {
-            let root = entry?.path();
+        for root in below(base)? {
             let number =
                 root.file_name().and_then(|name| name.to_str()?.split_once('_')?.0.parse::<i64>().ok());
-            let Some(number) = number.filter(|_| root.is_dir()) else { continue };
-            if root.join(INFO).exists() {
+            if let Some(number) = number.filter(|_| root.join(INFO).exists()) {
                 found.push((number, root));
-            } else {
-                fs::remove_dir_all(&root)?;
             }
         }
         found.sort();
         Ok(found.into_iter().map(|(_, root)| JobFolder { root }).collect())
+    }
+
+    /// Takes away folders that were never finished being made. For when nobody makes one.
+    pub fn sweep(base: &Path) -> io::Result<()> {
+        for root in below(base)? {
+            if root.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ASIDE)) {
+                fs::remove_dir_all(root)?;
+            }
+        }
+        Ok(())
     }
 
     pub fn root(&self) -> &Path {
@@ -192,8 +197,19 @@ impl JobFolder {
         self.root.join(REPORTED).exists()
     }
 
-    /// Takes the folder away. Only for those whose files are all proven elsewhere.
+    /// Takes the folder away, if it is there. Only for those whose files are all proven elsewhere.
     pub fn remove(&self) -> io::Result<()> {
-        fs::remove_dir_all(&self.root)
+        match fs::remove_dir_all(&self.root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+}
+
+/// What lies in a folder; nothing where there is none.
+fn below(base: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(base) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.map(|entry| entry.map(|entry| entry.path())).collect(),
     }
 }

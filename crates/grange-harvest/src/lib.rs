@@ -33,12 +33,26 @@
 //! * [`dedup::oracle_for`] is called before the crawl, and again when it is resumed. Jobs it knows nothing of are told in
 //!   [`dedup::Prepared::missing`]; they never fail the job.
 
+pub mod crawl_job;
+mod crawling;
 pub mod dedup;
+mod deposit;
 pub mod engine;
 pub mod folder;
+mod harvester;
+mod home;
 pub mod metadata;
+mod native;
 pub mod papers;
+mod pulse;
+pub mod report;
+mod settings;
+pub mod statistics;
+pub mod watchdog;
 
 pub use engine::Engine;
 pub use folder::{HarvestInfo, JobFolder};
+pub use harvester::{Error, Harvester, Parts};
+pub use native::{Native, check_template, shipped_templates};
 pub use papers::JobPapers;
+pub use settings::Settings;
