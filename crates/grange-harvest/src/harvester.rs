@@ -41,7 +41,6 @@ pub struct Parts {
     pub software: String,
     /// How long an alias holds, for papers.
     pub alias_lifetime: Duration,
-    pub shutdown: Shutdown,
     /// Wakes the worker; pulled by the bus and when a job ends.
     pub hint: Hint,
 }
@@ -53,6 +52,7 @@ pub struct Harvester(pub(crate) Arc<Inner>);
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) parts: Parts,
+    pub(crate) shutdown: Shutdown,
     /// The folders that are being worked on, and jobs that have no folder yet.
     busy: Mutex<BTreeSet<PathBuf>>,
     jobs: Mutex<JoinSet<()>>,
@@ -82,9 +82,11 @@ impl Error {
 }
 
 impl Harvester {
-    pub fn new(parts: Parts) -> Self {
+    /// `shutdown` lays running jobs aside, to be taken up by the next process.
+    pub fn new(parts: Parts, shutdown: Shutdown) -> Self {
         Self(Arc::new(Inner {
             parts,
+            shutdown,
             busy: Mutex::default(),
             jobs: Mutex::default(),
             looked: Mutex::default(),

@@ -91,7 +91,7 @@ impl Harvester {
     /// Brings a folder as far as it goes: crawl, papers, deposit, report. Without a claim what is there is only closed,
     /// documented and stored. Every step can be repeated.
     pub(crate) async fn bring_home(&self, folder: JobFolder, claim: Option<JobClaim>) -> Result<(), Error> {
-        let Parts { db, clock, settings, shutdown, .. } = self.parts();
+        let Parts { db, clock, settings, .. } = self.parts();
         let info = folder.info().map_err(Error::io("read", folder.root()))?;
         let (tell, signs) = watch::channel(None);
         let pulse = claim
@@ -110,7 +110,7 @@ impl Harvester {
         };
         // From here on the harvester lives, but there is no crawl to tell of.
         tell.send_replace(None);
-        let stored = shutdown.or(self.store_all(&folder, &info)).await;
+        let stored = self.0.shutdown.or(self.store_all(&folder, &info)).await;
         let Some(Stored { files, failures, papers }) = stored else { return Ok(()) };
         drop(pulse);
         if let Some(claim) = claim.filter(|_| !folder.is_reported()) {
@@ -161,7 +161,7 @@ impl Harvester {
         let run = Run { folder: folder.clone(), oracle, progress: signs.clone(), chunks, wish: wanted };
         let watch = Watch {
             clock,
-            shutdown: &self.parts().shutdown,
+            shutdown: &self.0.shutdown,
             patience: Patience {
                 inactivity: settings.inactivity_timeout.0,
                 no_response: settings.no_response_timeout.0,
@@ -181,7 +181,7 @@ impl Harvester {
                 }
             }
         };
-        if !all_deposited && self.parts().shutdown.or(depositing).await.is_none() {
+        if !all_deposited && self.0.shutdown.or(depositing).await.is_none() {
             return Ok(None);
         }
         let interrupted = || pulse.is_none().then_some(Cause::Interrupted);
@@ -224,7 +224,7 @@ impl Harvester {
         let (_wish, wanted) = watch::channel(Wish::Stop);
         let oracle = OracleHandle(std::sync::Arc::new(grange_crawl::record::NoOracle));
         let run = Run { folder: folder.clone(), oracle, progress, chunks, wish: wanted };
-        match self.parts().shutdown.or(engine.run(run)).await? {
+        match self.0.shutdown.or(engine.run(run)).await? {
             Ok(outcome) => Some(outcome.domains),
             Err(error) => {
                 tracing::error!(folder = folder.name(), error = %Chain(&error), "the crawl cannot be closed in order; its files are mended");

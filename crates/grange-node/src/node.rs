@@ -23,7 +23,7 @@ use crate::peer::routes::{Hello, PeerState};
 use crate::serve::{ListenError, listen, serve};
 use crate::settings::{Settings, below};
 use crate::supervise::{Failure, Parts};
-use crate::{VERSION, housekeeping, open, peer, roles, secret};
+use crate::{VERSION, housekeeping, open, peer, role, roles, secret};
 
 /// Why a node did not start. Nothing was left half-made.
 #[derive(Debug, thiserror::Error)]
@@ -158,6 +158,20 @@ impl Node {
         }
         if chosen.contains(&NodeRole::Archiver) {
             roles::archiver(&mut parts, archive.get().await?, &clock);
+        }
+        if chosen.contains(&NodeRole::Harvester) {
+            let tools = role::harvester::Tools {
+                settings: &settings,
+                data: data.path(),
+                db: &db,
+                archive: archive.get().await?,
+                clock: &clock,
+                bus: &*health.bus,
+                announcer: &announcer,
+                name: format!("{}/{id}", record.name),
+                host: record.host.clone(),
+            };
+            wakers.extend(role::harvester::start(&mut parts, tools).await?);
         }
         if let Some(listener) = web_listener {
             roles::admin(&mut parts, listener, app, key, health.clone());
