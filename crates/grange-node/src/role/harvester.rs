@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use grange_archive::Archive;
+use grange_archive::ArchiveClient;
 use grange_base::worker::Hint;
 use grange_base::{Clock, Worker};
 use grange_bus::{Announcer, Bus, Waker};
@@ -21,7 +21,8 @@ pub struct Tools<'a> {
     pub settings: &'a Settings,
     pub data: &'a Path,
     pub db: &'a Db,
-    pub archive: &'a Archive,
+    /// The archive, or the way to the one that can prove every replica.
+    pub archive: Arc<dyn ArchiveClient>,
     pub clock: &'a Clock,
     pub bus: &'a dyn Bus,
     pub announcer: &'a Announcer,
@@ -52,7 +53,7 @@ pub async fn start(parts: &mut Parts, tools: Tools<'_>) -> Result<Vec<Waker>, gr
     let native = Native { clock: clock.clone(), defaults };
     let made = grange_harvest::Parts {
         db: db.clone(),
-        archive: Arc::new(archive.clone()),
+        archive,
         clock: clock.clone(),
         engines: vec![Arc::new(native)],
         announcer: Some(announcer.clone()),
