@@ -90,8 +90,9 @@ pub async fn app(
     let harvesting = Harvesting {
         settings: settings.schedule.clone(),
         vault: Some(data.path().join("secrets/vault.key")),
+        template_check: grange_harvest::check_template,
+        templates: crate::role::harvester::templates(),
         announcer,
-        ..Harvesting::default()
     };
     let app = App::new(
         db,

@@ -17,7 +17,7 @@ use std::str::FromStr;
 
 use grange_base::Vault;
 use grange_bus::Announcer;
-use grange_model::harvest::{BadLine, Schedule, TemplateCheck, template};
+use grange_model::harvest::{BadLine, Name, Schedule, TemplateCheck, template};
 
 use crate::{App, Error};
 
@@ -29,6 +29,8 @@ pub struct Harvesting {
     pub vault: Option<PathBuf>,
     /// Refuses templates that the crawl engine cannot read.
     pub template_check: TemplateCheck,
+    /// The templates that come with the crawl engine: name and text.
+    pub templates: Vec<(Name, String)>,
     /// Wakes the scheduler.
     pub announcer: Option<Announcer>,
 }
@@ -39,6 +41,7 @@ impl Default for Harvesting {
             settings: grange_schedule::Settings::default(),
             vault: None,
             template_check: template::plain_check,
+            templates: Vec::new(),
             announcer: None,
         }
     }
@@ -47,7 +50,7 @@ impl Default for Harvesting {
 impl App {
     /// Adds the templates and schedules that come with Grange, where they are missing.
     pub async fn ship(&self) -> Result<(), Error> {
-        self.db.templates().ship(template::shipped()).await?;
+        self.db.templates().ship(self.harvesting.templates.clone()).await?;
         self.db.schedules().ship(Schedule::shipped().to_vec()).await?;
         Ok(())
     }

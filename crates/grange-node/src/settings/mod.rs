@@ -38,6 +38,8 @@ pub struct Settings {
     pub archive: grange_archive::Settings,
     /// How harvests become jobs, and how jobs are watched over.
     pub schedule: grange_schedule::Settings,
+    /// How jobs are crawled, watched and stored on this machine, and in whose name.
+    pub harvest: grange_harvest::Settings,
 }
 
 /// This process: its name, its roles, how it is reached by other nodes.

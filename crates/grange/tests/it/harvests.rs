@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::harness::Grange;
 
+/// Jobs wait; nothing is crawled.
+const NO_HARVESTER: &str = "node.roles=[\"bitarchive\", \"archiver\", \"scheduler\", \"admin\"]";
+
 /// Waits until there are so many jobs of a harvest.
 fn jobs(grange: &Grange, harvest: &str, count: usize) -> Vec<Value> {
     let start = Instant::now();
@@ -78,7 +81,7 @@ fn a_login_is_kept_and_its_secret_never_shown() {
 
 #[test]
 fn a_selective_harvest_made_now_becomes_a_job() {
-    let grange = Grange::new();
+    let grange = Grange::with(&[NO_HARVESTER]);
     let node = grange.up();
     grange
         .run(&["harvests", "create", "selective", "news", "--schedule", "daily", "--domain", "a.dk", "--now"])
@@ -102,7 +105,7 @@ fn a_selective_harvest_made_now_becomes_a_job() {
 
 #[test]
 fn a_snapshot_is_previewed_and_runs_once() {
-    let grange = Grange::new();
+    let grange = Grange::with(&[NO_HARVESTER]);
     let names: Vec<_> = (0..30).map(|n| format!("d{n}.dk")).collect();
     let file = grange.file("names", &names.join("\n"));
     grange.run(&["domains", "import", file.to_str().unwrap()]).ok();
@@ -149,11 +152,13 @@ fn schedules_templates_traps_and_channels_are_kept() {
     assert!(["hourly", "daily", "weekly", "monthly"].iter().all(|name| names.contains(name)), "{names}");
     grange.run(&["schedules", "rm", "month-end"]).ok();
 
-    let text = grange.file("template", "profile = \"mine\"\n");
+    let text = grange.file("template", "name = \"mine\"\n");
     grange.run(&["templates", "put", "default", text.to_str().unwrap()]).ok();
-    assert_eq!(grange.run(&["templates", "show", "default"]).ok().stdout, "profile = \"mine\"\n");
+    assert_eq!(grange.run(&["templates", "show", "default"]).ok().stdout, "name = \"mine\"\n");
     let old = grange.run(&["templates", "show", "default", "--version", "1"]).ok().stdout;
-    assert_eq!(old, "profile = \"default\"\n");
+    assert!(old.contains("name = \"default\"") && old.contains("[scope]"), "the crawler's own: {old}");
+    let wrong = grange.file("wrong", "name = \"x\"\n[scpoe]\n");
+    grange.run(&["templates", "put", "x", wrong.to_str().unwrap()]).fails(2, &["line 2", "scpoe", "scope"]);
     let empty = grange.file("empty", " \n");
     grange.run(&["templates", "put", "x", empty.to_str().unwrap()]).fails(2, &["it is empty"]);
 

@@ -1,0 +1,3 @@
+//! Roles with more to say than a function.
+
+pub mod harvester;
