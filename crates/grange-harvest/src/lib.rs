@@ -38,6 +38,8 @@ pub mod engine;
 pub mod folder;
 pub mod metadata;
 pub mod papers;
+#[cfg(test)]
+pub(crate) mod test_bed;
 
 pub use engine::Engine;
 pub use folder::{HarvestInfo, JobFolder};

@@ -149,10 +149,16 @@ mod tests {
     #[test]
     fn addresses_of_any_writer_are_taken_apart() {
         for (uri, expected) in [
-            ("metadata://netarkivet.dk/crawl/logs/crawl.log?heritrixVersion=3.3.0&jobid=1", Some((Class::Logs, true, false))),
+            (
+                "metadata://netarkivet.dk/crawl/logs/crawl.log?heritrixVersion=3.3.0&jobid=1",
+                Some((Class::Logs, true, false)),
+            ),
             ("metadata://x/crawl/logs/crawl.log", Some((Class::Logs, true, false))),
             ("metadata://x/crawl/logs/alerts.log", Some((Class::Logs, false, false))),
-            ("metadata://x/crawl/index/cdx?majorversion=3&jobid=1&filename=a", Some((Class::Index, false, true))),
+            (
+                "metadata://x/crawl/index/cdx?majorversion=3&jobid=1&filename=a",
+                Some((Class::Index, false, true)),
+            ),
             ("metadata://x/crawl/other/a", None),
             ("metadata://x", None),
             ("http://x/crawl/logs/crawl.log", None),

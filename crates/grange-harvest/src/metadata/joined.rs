@@ -56,7 +56,10 @@ impl Read for Joined {
         let left = (*begins + *length - position).min(buf.len() as u64) as usize;
         let n = file.read(&mut buf[..left])?;
         if n == 0 && left > 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a file became shorter while it was read"));
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "a file became shorter while it was read",
+            ));
         }
         self.position += n as u64;
         Ok(n)

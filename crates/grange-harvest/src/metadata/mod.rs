@@ -26,6 +26,8 @@ pub use address::{Address, Class};
 pub use nas_cdx::note_file;
 pub use write::write;
 
+use grange_db::FileFilter;
+use grange_model::FileName;
 use grange_model::harvest::JobId;
 
 /// The name of a job's metadata file; `number` is the attempt at the job.
@@ -46,3 +48,20 @@ pub fn job_of(file: &str) -> Option<JobId> {
     // The first part that is a number: prefixes of collections are words.
     job.split('-').find(|part| digits(part)).and_then(|part| part.parse().ok())
 }
+
+/// The metadata files of a job that the archive has. A job that was tried several times may have several.
+pub async fn stored(
+    archive: &dyn grange_archive::ArchiveClient,
+    job: JobId,
+) -> Result<Vec<FileName>, grange_archive::Error> {
+    let begin = format!("{job}-metadata-");
+    let filter = FileFilter { after: begin.parse().ok(), limit: ATTEMPTS_MAX, ..FileFilter::default() };
+    let names = archive.list(&filter).await?.into_iter().map(|status| status.file.name);
+    Ok(names
+        .take_while(|name| name.as_str().starts_with(&begin))
+        .filter(|name| job_of(name.as_str()) == Some(job))
+        .collect())
+}
+
+/// Attempts at one job looked for; the scheduler gives up far earlier.
+const ATTEMPTS_MAX: u32 = 100;

@@ -43,7 +43,8 @@ fn line(record: &mut Record<'_>, file: &str, out: &mut impl Write) -> io::Result
     let (offset, length) = (record.place().offset, record.content_length());
     let url = column(record.target_uri());
     let ip = column(record.header().get("WARC-IP-Address"));
-    let date = record.date().map_or_else(|| "-".to_owned(), |date| date.digits14().map(char::from).iter().collect());
+    let date =
+        record.date().map_or_else(|| "-".to_owned(), |date| date.digits14().map(char::from).iter().collect());
     let own = record.content_type().map(<[u8]>::to_vec);
     let mime = match record.http()? {
         Some(http) => http.get("Content-Type").map(<[u8]>::to_vec),

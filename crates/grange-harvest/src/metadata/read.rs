@@ -49,11 +49,7 @@ pub fn lines(
     walk(Reader::new(input)?, wanted, take)
 }
 
-fn walk(
-    mut reader: Reader,
-    wanted: &[Part],
-    take: &mut dyn FnMut(Part, &[u8]) -> bool,
-) -> io::Result<Tally> {
+fn walk(mut reader: Reader, wanted: &[Part], take: &mut dyn FnMut(Part, &[u8]) -> bool) -> io::Result<Tally> {
     let mut tally = Tally::default();
     let mut line = Vec::new();
     while let Some(mut record) = reader.next()? {
