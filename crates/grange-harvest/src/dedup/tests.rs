@@ -73,7 +73,7 @@ proptest! {
 #[test]
 fn damage_anywhere_is_named_and_never_believed() {
     let folder = tempfile::tempdir().unwrap();
-    let entries: Vec<_> = (0..9000).map(|seed| entry(seed, 0, 5)).collect();
+    let entries: Vec<_> = (0..6000).map(|seed| entry(seed, 0, 5)).collect();
     let path = built(folder.path(), &entries, &["a.warc.gz"]);
     let sound = std::fs::read(&path).unwrap();
     let hurt = folder.path().join("hurt");
@@ -82,7 +82,7 @@ fn damage_anywhere_is_named_and_never_believed() {
         let error = match Index::open(&hurt) {
             Ok(index) => {
                 // What is found in a damaged file is right, or not told at all.
-                for wanted in &entries {
+                for wanted in entries.iter().step_by(40) {
                     if let Ok(found) = index.entry(wanted.key) {
                         assert_eq!(found, Some(*wanted), "{what}");
                     }
@@ -94,7 +94,7 @@ fn damage_anywhere_is_named_and_never_believed() {
         assert!(matches!(&error, IndexError::Damaged { path, .. } if *path == hurt), "{what}: {error}");
         assert!(error.to_string().contains("hurt"), "{error}");
     };
-    for at in (0..sound.len()).step_by(1009).chain([0, 8, 95, 96, 100, sound.len() - 1]) {
+    for at in (0..sound.len()).step_by(4001).chain([0, 8, 95, 96, 100, sound.len() - 1]) {
         let mut bytes = sound.clone();
         bytes[at] ^= 0x10;
         check(&bytes, &format!("byte {at}"));

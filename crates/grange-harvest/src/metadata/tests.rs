@@ -84,7 +84,6 @@ async fn the_papers_of_a_crawl_say_all_and_say_it_again() {
         ("harvestInfo.xml", "text/xml", "<jobId>42</jobId>"),
         ("harvest-info.json", "application/json", "\"metadata_number\": 1"),
         ("seeds.txt", "text/plain", "http://"),
-        ("template.toml", "text/plain", "[frontier]"),
         ("traps.txt", "text/plain", ".*/trap/.*"),
         ("crawl-report.txt", "text/plain", "crawl status: Finished"),
         ("hosts-report.txt", "text/plain", "[#urls]"),
@@ -96,6 +95,7 @@ async fn the_papers_of_a_crawl_say_all_and_say_it_again() {
         assert_eq!(record.content_type, content_type, "{name}");
         assert!(String::from_utf8_lossy(&record.block).contains(text), "{name}");
     }
+    assert_eq!(by_name["template.toml"].block, std::fs::read(folder.template()).unwrap());
     let everything: Vec<u8> = found.iter().flat_map(|record| record.block.clone()).collect();
     assert!(memchr::memmem::find(&everything, b"sesame").is_none(), "a password is in the papers");
 
