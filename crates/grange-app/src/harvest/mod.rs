@@ -10,6 +10,7 @@ mod templates;
 mod traps;
 
 pub use domains::{ImportReport, NewLogin};
+pub use traps::{CrawlLogs, ReadCrawlLog};
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ pub struct Harvesting {
     pub template_check: TemplateCheck,
     /// Wakes the scheduler.
     pub announcer: Option<Announcer>,
+    /// Reads the crawl logs of stored jobs.
+    pub crawl_logs: Option<CrawlLogs>,
 }
 
 impl Default for Harvesting {
@@ -40,6 +43,7 @@ impl Default for Harvesting {
             vault: None,
             template_check: template::plain_check,
             announcer: None,
+            crawl_logs: None,
         }
     }
 }
