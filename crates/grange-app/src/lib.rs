@@ -27,7 +27,7 @@ pub use archive::OpenArchive;
 pub use error::Error;
 pub use grange_archive::Error as ArchiveError;
 pub use grange_db::{ConfigurationChange, HarvestChange, JobFilter, NewChannel, NewHarvest};
-pub use harvest::{Harvesting, ImportReport, NewLogin};
+pub use harvest::{CrawlLogs, Harvesting, ImportReport, NewLogin, ReadCrawlLog};
 pub use sessions::{LoggedIn, SessionOf};
 pub use who::{Via, Who};
 

@@ -49,6 +49,8 @@ pub mod report;
 mod settings;
 pub mod statistics;
 pub mod watchdog;
+#[cfg(test)]
+pub(crate) mod test_bed;
 
 pub use engine::Engine;
 pub use folder::{HarvestInfo, JobFolder};

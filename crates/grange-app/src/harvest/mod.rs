@@ -10,6 +10,7 @@ mod templates;
 mod traps;
 
 pub use domains::{ImportReport, NewLogin};
+pub use traps::{CrawlLogs, ReadCrawlLog};
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ pub struct Harvesting {
     pub templates: Vec<(Name, String)>,
     /// Wakes the scheduler.
     pub announcer: Option<Announcer>,
+    /// Reads the crawl logs of stored jobs.
+    pub crawl_logs: Option<CrawlLogs>,
 }
 
 impl Default for Harvesting {
@@ -43,6 +46,7 @@ impl Default for Harvesting {
             template_check: template::plain_check,
             templates: Vec::new(),
             announcer: None,
+            crawl_logs: None,
         }
     }
 }

@@ -1,42 +1,39 @@
-//! Duplicate reduction: what the jobs that a job continues from have stored already.
+//! Duplicate reduction: what the jobs that a job continues from have stored already, so that it need not be stored
+//! again.
+//!
+//! ```text
+//! metadata WARCs of the jobs ── crawl logs (and CDX) ──▶ Builder ──▶ one index file per set of jobs ──▶ Index ──▶ crawler
+//! ```
+//!
+//! Which jobs a job continues from was settled when it was planned (`grange_schedule::dedup`). The index answers one
+//! question, "was this URL stored with this payload?", with file, offset and date of the original record. It does not
+//! know payloads under other URLs ([`same_payload`](grange_crawl::record::DuplicateOracle::same_payload) finds nothing),
+//! nor validators of servers: logs do not tell them.
+//!
+//! Invariants:
+//! - A line that is a duplicate itself passes its original on: revisits never refer to revisits.
+//! - A key is 96 bits of BLAKE3 over URL and digest, and an entry is believed only if all of them are equal. Among ten
+//!   million entries one lookup in 2^73 (10^22) is answered wrongly by chance.
+//! - Every type is indexed; the template's `dedup.skip_types` decides what is asked for. By default no text is.
+//! - An index file is there whole or not at all, and every byte of it is under a checksum. A damaged one is named, taken
+//!   away and made anew; until then captures are stored in full.
 
-use std::path::Path;
-use std::sync::Arc;
+mod build;
+mod cache;
+mod entry;
+mod index;
+mod join;
+mod layout;
+mod map;
+mod oracle;
+mod partition;
+mod source;
+#[cfg(test)]
+mod tests;
 
-use grange_archive::ArchiveClient;
-use grange_crawl::record::{DuplicateOracle, NoOracle};
-use grange_model::harvest::JobId;
-
-/// What a crawl asks whether it has a capture already.
-pub struct Prepared {
-    pub oracle: Arc<dyn DuplicateOracle>,
-    /// The jobs it knows.
-    pub jobs: Vec<JobId>,
-    /// Jobs asked for of which nothing is known.
-    pub missing: Vec<JobId>,
-}
-
-impl std::fmt::Debug for Prepared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Prepared").field("jobs", &self.jobs).field("missing", &self.missing).finish()
-    }
-}
-
-/// Why no oracle could be made. The crawl goes on without one.
-#[derive(Debug, thiserror::Error)]
-pub enum DedupError {
-    #[error("cannot read what earlier jobs stored")]
-    Archive(#[from] grange_archive::Error),
-    #[error("cannot use the folder of duplicate indexes {0}")]
-    Io(std::path::PathBuf, #[source] std::io::Error),
-}
-
-/// An oracle over what `jobs` have stored; its index is kept in the folder `cache`.
-#[expect(clippy::unused_async, reason = "the stored jobs are read from the archive")]
-pub async fn oracle_for(
-    _archive: &dyn ArchiveClient,
-    _cache: &Path,
-    jobs: &[JobId],
-) -> Result<Prepared, DedupError> {
-    Ok(Prepared { oracle: Arc::new(NoOracle), jobs: Vec::new(), missing: jobs.to_vec() })
-}
+pub use build::Builder;
+pub use cache::{Cache, Limits, set_name};
+pub use entry::{Entry, Key};
+pub use index::{Index, IndexError};
+pub use oracle::{DedupError, Prepared, oracle_for};
+pub use source::{Fed, feed};

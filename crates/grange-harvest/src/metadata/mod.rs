@@ -1,34 +1,67 @@
-//! The metadata WARC: how a crawl was set up, what it reported and logged, and where its captures lie.
+//! The papers of a job: `<job>-metadata-1.warc.gz`, which says how the job was set up, what its crawler logged and
+//! reported, and what lies where in its files. Later jobs are built on it (duplicate reduction, trap tests), and tools
+//! written for NetarchiveSuite read it.
+//!
+//! ```text
+//! crawl ── each closed WARC ──▶ note_file ──▶ cdx/ ── the end ──▶ write ──▶ metadata/ ── archive ──▶ read
+//! ```
+//!
+//! Invariants:
+//! - The file is made from the job folder: same folder, same records, with the same ids and dates.
+//! - It is there whole or not at all; a crash half-way leaves only a file ending in `.open`, which the next try removes.
+//! - Nothing is held in memory but a buffer, however large logs and WARC files are.
+//! - Passwords never get in: of `job.json`, which holds them, only the traps are taken.
 
-use std::io;
-use std::path::{Path, PathBuf};
+mod address;
+mod info;
+mod joined;
+mod nas_cdx;
+mod paper;
+pub mod read;
+#[cfg(test)]
+mod tests;
+mod write;
 
-use warc::Date;
-use warc::write::{FileOptions, NewRecord, WarcFile};
+pub use address::{Address, Class};
+pub use nas_cdx::note_file;
+pub use write::write;
 
-use crate::folder::JobFolder;
-use crate::papers::JobPapers;
+use grange_db::FileFilter;
+use grange_model::FileName;
+use grange_model::harvest::JobId;
 
-/// Notes what the CDX record of a closed WARC file needs, before the file may go.
-pub fn note_file(_folder: &JobFolder, _file: &Path) -> io::Result<()> {
-    Ok(())
+/// The name of a job's metadata file; `number` is the attempt at the job.
+pub fn file_name(job: JobId, number: u32) -> String {
+    format!("{job}-metadata-{number}.warc.gz")
 }
 
-/// Writes the metadata file of a job whose crawl has ended. If it is there, it is left as it is.
-pub fn write(folder: &JobFolder, papers: &JobPapers) -> io::Result<PathBuf> {
-    let info = &papers.info;
-    let name = format!("{}-metadata-{}.warc.gz", info.job.id, info.metadata_number);
-    let path = folder.metadata().join(&name);
-    if path.exists() {
-        return Ok(path);
+/// The job whose metadata file this is, by its name: `(prefix-)<job>(-…)-metadata-<n>.(w)arc(.gz)`, as
+/// NetarchiveSuite looks for them.
+pub fn job_of(file: &str) -> Option<JobId> {
+    let file = file.strip_suffix(".gz").unwrap_or(file);
+    let stem = file.strip_suffix(".warc").or_else(|| file.strip_suffix(".arc"))?;
+    let (job, number) = stem.rsplit_once("-metadata-")?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(number) {
+        return None;
     }
-    let now = Date::from(papers.at);
-    let mut file = WarcFile::create(&path, &FileOptions::default(), now)?;
-    let text = serde_json::to_vec_pretty(info)?;
-    let url = format!(
-        "metadata://{}/crawl/setup/harvest-info.json?harvestid={}&jobid={}",
-        papers.organization, info.job.harvest, info.job.id
-    );
-    file.write(&mut NewRecord::resource(&url, now, "application/json", &text))?;
-    file.close()
+    // The first part that is a number: prefixes of collections are words.
+    job.split('-').find(|part| digits(part)).and_then(|part| part.parse().ok())
 }
+
+/// The metadata files of a job that the archive has. A job that was tried several times may have several.
+pub async fn stored(
+    archive: &dyn grange_archive::ArchiveClient,
+    job: JobId,
+) -> Result<Vec<FileName>, grange_archive::Error> {
+    let begin = format!("{job}-metadata-");
+    let filter = FileFilter { after: begin.parse().ok(), limit: ATTEMPTS_MAX, ..FileFilter::default() };
+    let names = archive.list(&filter).await?.into_iter().map(|status| status.file.name);
+    Ok(names
+        .take_while(|name| name.as_str().starts_with(&begin))
+        .filter(|name| job_of(name.as_str()) == Some(job))
+        .collect())
+}
+
+/// Attempts at one job looked for; the scheduler gives up far earlier.
+const ATTEMPTS_MAX: u32 = 100;

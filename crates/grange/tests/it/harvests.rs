@@ -176,3 +176,33 @@ fn schedules_templates_traps_and_channels_are_kept() {
     let channels = grange.run(&["channels", "ls", "--json"]).ok().json();
     assert_eq!(channels.as_array().unwrap().len(), 3);
 }
+
+#[test]
+fn traps_are_tried_on_the_crawl_logs_of_stored_jobs() {
+    let grange = Grange::new();
+    let path = grange.path("7-metadata-1.warc.gz");
+    let date = warc::Date::parse(b"2026-01-02T03:04:05Z").unwrap();
+    let mut file = warc::write::WarcFile::create(&path, &warc::write::FileOptions::default(), date).unwrap();
+    let log: String = (0..1000)
+        .map(|n| format!("2026-01-01T00:00:00.000Z   200         10 http://a.dk/calendar/{n} L - text/html #001 - - - -\n"))
+        .collect();
+    let other =
+        "2026-01-01T00:00:00.000Z   200         10 http://a.dk/calendar/1 L - text/html #001 - - - -\n";
+    for (name, text) in [("crawl.log", log.as_str()), ("scope.log", other)] {
+        let address = format!("metadata://e.org/crawl/logs/{name}?heritrixVersion=x&harvestid=1&jobid=7");
+        let mut record = warc::write::NewRecord::resource(&address, date, "text/plain", text.as_bytes());
+        file.write(&mut record).unwrap();
+    }
+    file.close().unwrap();
+    grange.run(&["store", path.to_str().unwrap()]).ok();
+    let hits =
+        grange.run(&["traps", "test", ".*/calendar/.*5", "--job", "7", "--job", "8", "--json"]).ok().json();
+    assert_eq!((&hits["lines"], &hits["blocked"]), (&1000.into(), &100.into()));
+    assert_eq!((&hits["jobs"], &hits["missing"]), (&serde_json::json!([7]), &serde_json::json!([8])));
+    let text = grange.run(&["traps", "test", ".*/none/.*", "--job", "7"]).ok().stdout;
+    assert!(text.starts_with("0 of 1000 lines of 1 jobs would have been blocked."), "{text}");
+    // Without a job the newest that are done are meant; here there are none.
+    let text = grange.run(&["traps", "test", ".*"]).ok().stdout;
+    assert!(text.starts_with("0 of 0 lines of 0 jobs"), "{text}");
+    grange.run(&["traps", "test", "("]).fails(2, &["unclosed"]);
+}
