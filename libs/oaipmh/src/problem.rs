@@ -47,6 +47,15 @@ macro_rules! kinds {
     };
 }
 
+impl Kind {
+    /// Whether it means that the answer was not well-formed XML in its own encoding. The others are against the
+    /// protocol only.
+    pub const fn is_ill_formed(self) -> bool {
+        // The protocol's own kinds stand last in the table.
+        (self as u8) < (Kind::NotOaiPmh as u8)
+    }
+}
+
 kinds! {
     // The bytes.
     LeadingBytes "leading-bytes" Repaired "Something stands before the XML; it was skipped.";
