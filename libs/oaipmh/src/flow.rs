@@ -230,10 +230,12 @@ pub fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
         // Longer numbers are longer than any patience; they need not be exact.
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::from(u32::MAX))));
     }
-    if let Some((whole, fraction)) = text.split_once('.') {
-        if [whole, fraction].iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit())) {
-            return Some(Duration::from_secs(whole.parse::<u64>().ok()? + 1));
-        }
+    if let Some((whole, fraction)) = text.split_once('.')
+        && [whole, fraction].iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+    {
+        return Some(
+            Duration::from_secs(whole.parse::<u32>().unwrap_or(u32::MAX).into()) + Duration::from_secs(1),
+        );
     }
     let at = http_date(text)?;
     Some(Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO))

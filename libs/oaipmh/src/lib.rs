@@ -11,7 +11,7 @@
 //! * Metadata comes out as a well-formed document of its own, in UTF-8, with its namespaces.
 //! * How an answer is cut into pushes changes nothing.
 //!
-//! ```no_run
+//! ```
 //! use oaipmh::{Item, Limits, PageReader, Request, Selection};
 //!
 //! let request = Request::ListRecords(Selection::all("oai_dc"));
@@ -41,6 +41,7 @@ pub mod flow;
 mod problem;
 mod read;
 mod request;
+pub mod write;
 
 pub use answer::{DeletedRecord, Header, Identify, Item, MetadataFormat, Page, Record, ResumptionToken, Set};
 pub use date::{Datestamp, Granularity};

@@ -47,6 +47,15 @@ macro_rules! kinds {
     };
 }
 
+impl Kind {
+    /// Whether it means that the answer was not well-formed XML in its own encoding. The others are against the
+    /// protocol only.
+    pub const fn is_ill_formed(self) -> bool {
+        // The protocol's own kinds stand last in the table.
+        (self as u8) < (Kind::NotOaiPmh as u8)
+    }
+}
+
 kinds! {
     // The bytes.
     LeadingBytes "leading-bytes" Repaired "Something stands before the XML; it was skipped.";
@@ -62,6 +71,7 @@ kinds! {
     UndefinedEntity "undefined-entity" Repaired "An entity of HTML that XML does not know was replaced by what it stands for.";
     InnerProlog "inner-prolog" Repaired "An XML declaration or DOCTYPE inside the answer was left out.";
     BadAttribute "bad-attribute" Repaired "An attribute has no quotes, no value or no space before it; it was written properly.";
+    TooManyAttributes "too-many-attributes" Damage "An element has more attributes than this library reads; the rest were left out.";
     DuplicateAttribute "duplicate-attribute" Damage "An attribute is repeated; the first one counts.";
     BadComment "bad-comment" Repaired "A comment holds two hyphens or a processing instruction is malformed; it was left out.";
     MismatchedTag "mismatched-tag" Damage "A start tag has no end tag, or an end tag no start tag; the nesting was guessed.";
@@ -71,6 +81,7 @@ kinds! {
     UnboundPrefix "unbound-prefix" Damage "A prefix is not declared and not known; a namespace was made up for it.";
     TooDeep "too-deep" Damage "Elements are nested deeper than this library reads; the content was left out.";
     TooLarge "too-large" Damage "A record is larger than the limit; its content was left out.";
+    TooDamaged "too-damaged" Damage "A record needs more repairs than the limit; its content was left out.";
     Truncated "truncated" Damage "The answer ends before it is complete.";
     TrailingBytes "trailing-bytes" Repaired "Something stands after the end of the XML; it was ignored.";
     // The protocol.
@@ -110,7 +121,7 @@ impl fmt::Display for Problem {
 }
 
 /// Problems kept per record or page. A hostile answer could name a new one every byte; the first tell the story.
-const KEPT_MAX: usize = 64;
+pub(crate) const KEPT_MAX: usize = 64;
 
 /// The problems found since the list was last taken.
 #[derive(Debug, Default)]
