@@ -6,6 +6,18 @@
 //!        └──── ledger: rows and position in one transaction ◄── files, synced ─┘
 //! ```
 //!
-//! Facts are kept by whoever runs a harvest, behind a trait; this crate decides and writes files.
+//! Facts are kept by whoever runs a harvest, behind the [`Ledger`] trait; this crate decides and writes files.
 
+mod fetch;
+pub mod harvest;
+mod probe;
+pub mod provide;
+mod responses;
+pub mod settings;
 pub mod store;
+mod unpack;
+
+pub use fetch::FetchError;
+pub use harvest::{Ended, Harvest, Judge, Ledger, LedgerError, Order};
+pub use probe::{friends, probe};
+pub use settings::Settings;

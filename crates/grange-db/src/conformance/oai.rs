@@ -317,6 +317,8 @@ async fn records_a_whole_harvest_did_not_see_are_found(bed: &Bed) {
     assert_eq!(unseen(None).await, ["2"]);
     assert_eq!(unseen(Some("a")).await, ["2"], "a:b is below a");
     assert!(unseen(Some("b")).await.is_empty());
+    assert_eq!(records.active(repository, "oai_dc", None).await.unwrap(), 2);
+    assert_eq!(records.active(repository, "oai_dc", Some("zz")).await.unwrap(), 0);
 }
 
 async fn holdings_are_served_in_the_order_they_changed(bed: &Bed) {

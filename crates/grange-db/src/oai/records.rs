@@ -94,6 +94,25 @@ impl OaiRecords<'_> {
             .await
     }
 
+    /// How many active records of a format and set there are.
+    pub async fn active(
+        &self,
+        repository: RepositoryId,
+        prefix: &str,
+        set: Option<&str>,
+    ) -> Result<u64, Error> {
+        let input = (repository, prefix.to_owned(), set.unwrap_or_default().to_owned());
+        self.0
+            .read("count the records", input, |tx, (repository, prefix, set)| {
+                Box::pin(async move {
+                    let query =
+                        tx.sql(&ACTIVE).bind(repository.0).bind(prefix.as_str()).bind(set.as_str());
+                    Ok(tx.row(query).await?.map_or(Ok(0), |row| row.int("count"))? as u64)
+                })
+            })
+            .await
+    }
+
     /// Records that a whole harvest did not see: ids and identifiers of those not deleted, last seen before `list`.
     pub async fn unseen(
         &self,
@@ -172,6 +191,12 @@ static LIST: Sql = Sql::new(concat!(
 ));
 static COUNT: Sql =
     Sql::new("SELECT deleted, count(*) AS count FROM oai_records WHERE repository_id = $1 GROUP BY deleted");
+static ACTIVE: Sql = Sql::new(
+    "SELECT count(*) AS count FROM oai_records
+     WHERE repository_id = $1 AND prefix = $2 AND deleted = 0
+       AND ($3 = '' OR id IN (SELECT record_id FROM oai_record_sets
+                              WHERE spec = $3 OR substr(spec, 1, length($3) + 1) = $3 || ':'))",
+);
 static UNSEEN: Sql = Sql::new(concat!(
     known_columns!(),
     "WHERE repository_id = $1 AND prefix = $2 AND list < $3 AND deleted = 0

@@ -293,7 +293,12 @@ mod tests {
             ("changed", now(b), was("2026-01-01", a, 4), (Counts { changed: 1, ..count }, 1, 1)),
             ("changed on one date", now(b), was("2026-01-02", a, 4), (Counts { changed: 1, ..count }, 1, 1)),
             ("deleted", now(None), was("2026-01-01", a, 4), (Counts { deleted: 1, ..count }, 1, 1)),
-            ("deleted before", now(None), was("2026-01-01", None, 4), (Counts { unchanged: 1, ..count }, 0, 0)),
+            (
+                "deleted before",
+                now(None),
+                was("2026-01-01", None, 4),
+                (Counts { unchanged: 1, ..count }, 0, 0),
+            ),
             ("deleted, never seen", now(None), None, (Counts { deleted: 1, ..count }, 1, 0)),
             ("back to life", now(a), was("2026-01-01", None, 4), (Counts { new: 1, ..count }, 1, 1)),
             ("out of order", now(b), was("2026-01-03", a, 5), (Counts { stale: 1, ..count }, 0, 0)),

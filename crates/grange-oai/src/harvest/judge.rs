@@ -41,7 +41,11 @@ impl Judge {
             format!("{}: {}", name(record), problems.join(" "))
         };
         let Some(metadata) = &record.metadata else {
-            let why = if record.problems.is_empty() { format!("{}: it has no metadata", name(record)) } else { told() };
+            let why = if record.problems.is_empty() {
+                format!("{}: it has no metadata", name(record))
+            } else {
+                told()
+            };
             return refuse(why);
         };
         if record.header.identifier.is_empty() {

@@ -173,12 +173,15 @@ impl Position {
         }
         let Some(token) = &seen.token else { return self.end_of_list(None, tokens, now) };
         if !tokens.take(token) {
-            let told = format!("the repository gave the same token again after {} records", self.records_of_list);
+            let told =
+                format!("the repository gave the same token again after {} records", self.records_of_list);
             return self.end_of_list(Some(told), tokens, now);
         }
         if seen.only_seen && seen.records > 0 {
-            let told =
-                format!("the repository began its list again after {} records", self.records_of_list - seen.records);
+            let told = format!(
+                "the repository began its list again after {} records",
+                self.records_of_list - seen.records
+            );
             return self.end_of_list(Some(told), tokens, now);
         }
         if self.empty_pages >= EMPTY_PAGES_MAX {
@@ -218,7 +221,10 @@ impl Position {
     /// The list from its beginning. What came before is known, so it costs little.
     fn restart(&mut self, why: &str, tokens: &mut Tokens) -> Next {
         if self.restarts >= RESTARTS_MAX {
-            return Next::Fail(format!("the list was begun {} times and never ended: {why}", self.restarts + 1));
+            return Next::Fail(format!(
+                "the list was begun {} times and never ended: {why}",
+                self.restarts + 1
+            ));
         }
         let told = format!("the list was begun again after {} records: {why}", self.records_of_list);
         self.restarts += 1;
@@ -330,7 +336,11 @@ mod tests {
                 vec![size(2, page(2, Some("a"))), error(ErrorCode::NoRecordsMatch)],
                 done,
             ),
-            ("an expired token", vec![size(9, page(2, Some("a"))), error(ErrorCode::BadResumptionToken)], again),
+            (
+                "an expired token",
+                vec![size(9, page(2, Some("a"))), error(ErrorCode::BadResumptionToken)],
+                again,
+            ),
             ("no such format", vec![error(ErrorCode::CannotDisseminateFormat)], failed),
             ("an error nobody knows", vec![error(ErrorCode::Other("InternalException".to_owned()))], failed),
         ];
@@ -382,11 +392,18 @@ mod tests {
     #[test]
     fn the_next_harvest_begins_one_granule_before_the_first_answer() {
         let mut position = start(asked());
-        walk(&mut position, &[page(1, Some("a")), Seen { response_date: Some(at("2026-02-02T00:00:00Z")), ..page(1, None) }]);
+        walk(
+            &mut position,
+            &[page(1, Some("a")), Seen { response_date: Some(at("2026-02-02T00:00:00Z")), ..page(1, None) }],
+        );
         assert_eq!(position.next_from(Granularity::Second), Some(at("2025-12-31T23:59:59Z")));
         assert_eq!(position.next_from(Granularity::Day), Some(at("2025-12-31T00:00:00Z")));
         position.asked.until = Some(at("2025-03-01T00:00:00Z"));
-        assert_eq!(position.next_from(Granularity::Day), Some(at("2025-03-01T00:00:00Z")), "not beyond what was asked");
+        assert_eq!(
+            position.next_from(Granularity::Day),
+            Some(at("2025-03-01T00:00:00Z")),
+            "not beyond what was asked"
+        );
         let kept = serde_json::to_string(&position).unwrap();
         assert_eq!(serde_json::from_str::<Position>(&kept).unwrap(), position);
     }
