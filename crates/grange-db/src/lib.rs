@@ -29,6 +29,7 @@ mod harvest;
 mod logbook;
 mod migrate;
 mod nodes;
+mod oai;
 mod open;
 mod postgres;
 mod repairs;
@@ -62,6 +63,10 @@ pub use harvest::{
 };
 pub use logbook::{Checkpoint, Leaf, Logbook};
 pub use nodes::{NewNode, Nodes};
+pub use oai::{
+    Ending, NewOaiJob, NewRecurring, OaiClaim, OaiDeadJobs, OaiHeartbeat, OaiHistory, OaiHistoryFilter,
+    OaiHoldings, OaiJobs, OaiPolicy, OaiRecords, OaiRecurring, OaiRepositories, ServeFilter, Served,
+};
 pub use open::{Db, Status};
 pub use repairs::{Confirmed, NewRepair, RepairRow, Repairs};
 pub use replicas::{Declared, ReplicaOverview, ReplicaRow, Replicas};

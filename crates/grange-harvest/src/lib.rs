@@ -43,6 +43,7 @@ mod harvester;
 mod home;
 pub mod metadata;
 mod native;
+pub mod oai;
 pub mod papers;
 mod pulse;
 pub mod report;

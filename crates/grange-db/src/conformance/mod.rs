@@ -10,6 +10,7 @@ mod domains;
 mod harvest_bed;
 mod jobs;
 mod nodes;
+mod oai;
 mod planning;
 mod sessions;
 mod tokens;
