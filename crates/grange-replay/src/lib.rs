@@ -3,6 +3,7 @@
 //! Archived pages are foreign code. They live on an origin of their own, and nothing here knows users' sessions, the
 //! admin pages or how to fetch from the live web.
 
+pub mod cdx;
 mod collection;
 mod holdings;
 
