@@ -5,6 +5,7 @@
 
 mod collection;
 mod holdings;
+pub mod rewrite;
 
 pub use collection::{Collection, Collections};
 pub use holdings::{Holdings, HoldingsError};
