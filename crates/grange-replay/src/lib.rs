@@ -9,6 +9,8 @@ pub mod holdings;
 
 #[cfg(test)]
 mod tests;
+mod holdings;
+pub mod rewrite;
 
 pub use collection::{Collection, Collections};
 pub use holdings::{Holdings, HoldingsError};
