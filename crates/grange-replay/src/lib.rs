@@ -4,13 +4,13 @@
 //! admin pages or how to fetch from the live web.
 
 pub mod capture;
+pub mod cdx;
 mod collection;
 pub mod holdings;
+pub mod rewrite;
 
 #[cfg(test)]
 mod tests;
-mod holdings;
-pub mod rewrite;
 
 pub use collection::{Collection, Collections};
 pub use holdings::{Holdings, HoldingsError};
