@@ -11,6 +11,7 @@ pub mod housekeeping;
 pub mod node;
 pub mod open;
 pub mod peer;
+pub mod role;
 pub mod roles;
 pub mod secret;
 pub mod serve;

@@ -23,7 +23,7 @@ use crate::peer::routes::{Hello, PeerState};
 use crate::serve::{ListenError, listen, serve};
 use crate::settings::{Settings, below};
 use crate::supervise::{Failure, Parts};
-use crate::{VERSION, housekeeping, open, peer, roles, secret};
+use crate::{VERSION, housekeeping, open, peer, role, roles, secret};
 
 /// Why a node did not start. Nothing was left half-made.
 #[derive(Debug, thiserror::Error)]
@@ -158,6 +158,10 @@ impl Node {
         }
         if chosen.contains(&NodeRole::Archiver) {
             roles::archiver(&mut parts, archive.get().await?, &clock);
+        }
+        if chosen.contains(&NodeRole::Indexer) {
+            let shelf = role::indexer::shelf(&settings, data.path(), true);
+            role::indexer::start(&mut parts, &settings, &db, shelf, archive.clone(), &clock, id.to_string()).await?;
         }
         if let Some(listener) = web_listener {
             roles::admin(&mut parts, listener, app, key, health.clone());

@@ -5,6 +5,7 @@
 
 pub mod capture;
 pub mod cdx;
+pub mod collect;
 mod collection;
 pub mod holdings;
 pub mod rewrite;

@@ -75,6 +75,9 @@ async fn a_dead_claimers_file_is_taken_again_and_the_late_one_is_refused(bed: &B
     let alive = collections.claim(None, "alive", LONG).await.unwrap().unwrap();
     assert_eq!((alive.file.id, alive.file.attempts), (dead.file.id, 2));
     assert!(matches!(collections.indexed(&dead, Indexed::default()).await, Err(Error::LeaseLost { .. })));
+    assert_eq!(collections.reclaim("dead").await.unwrap(), 0);
+    assert_eq!(collections.reclaim("alive").await.unwrap(), 1);
+    let alive = collections.claim(None, "alive", LONG).await.unwrap().unwrap();
     // A change of mind ends a lease as well.
     collections.roll_back("news", &Which::All, &anna()).await.unwrap();
     assert!(matches!(collections.indexed(&alive, Indexed::default()).await, Err(Error::LeaseLost { .. })));
@@ -115,7 +118,7 @@ async fn a_collection_goes_when_its_index_is_gone(bed: &Bed) {
 async fn access_rules_are_kept_and_told(bed: &Bed) {
     let rules = bed.db.access_rules();
     let rule = json!({ "surt_prefix": "com,example)/", "decision": "allow" });
-    let made = rules.add(rule.clone(), "asked for by letter", &anna()).await.unwrap();
+    let made = rules.add(vec![rule.clone()], "asked for by letter", &anna()).await.unwrap().remove(0);
     assert_eq!((&made.rule, made.created_by.as_str()), (&rule, "anna"));
     assert_eq!(rules.list().await.unwrap(), [made.clone()]);
     assert_eq!(rules.remove(made.id, &anna()).await.unwrap(), made);

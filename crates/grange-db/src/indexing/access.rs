@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 
+use crate::act::Tx;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::harvest::{NO_STATE, handle, missing, plain, told};
@@ -42,24 +43,19 @@ impl AccessRules<'_> {
             .await
     }
 
-    pub async fn add(&self, rule: Value, note: &str, actor: &Actor) -> Result<AccessRow, Error> {
+    /// Keeps rules, all or none.
+    pub async fn add(&self, rules: Vec<Value>, note: &str, actor: &Actor) -> Result<Vec<AccessRow>, Error> {
         self.0
             .write(
-                "keep the access rule",
-                (rule, note.to_owned(), actor.clone()),
-                |tx, (rule, note, actor)| {
+                "keep the access rules",
+                (rules, note.to_owned(), actor.clone()),
+                |tx, (rules, note, actor)| {
                     Box::pin(async move {
-                        let text = rule.to_string();
                         plain("note of the access rule", note)?;
-                        if text.contains("\\u0000") {
-                            return Err(Error::BadText { what: "access rule" }.into());
+                        let mut made = Vec::with_capacity(rules.len());
+                        for rule in rules {
+                            made.push(add(tx, rule, note, actor).await?);
                         }
-                        let query = tx.sql(&ADD).bind(text).bind(note.as_str()).bind(micros(tx.now));
-                        let made = tx.row(query.bind(actor.who.as_str())).await?;
-                        let made = row(&made.ok_or_else(|| missing("access rule", "just made"))?)?;
-                        let state = json!({ "rule": made.rule, "note": made.note });
-                        told(tx, actor, "access.add", format!("access:{}", made.id), NO_STATE, Some(&state))
-                            .await?;
                         Ok(made)
                     })
                 },
@@ -80,6 +76,19 @@ impl AccessRules<'_> {
             })
             .await
     }
+}
+
+async fn add(tx: &mut Tx<'_>, rule: &Value, note: &str, actor: &Actor) -> Result<AccessRow, Fail> {
+    let text = rule.to_string();
+    if text.contains("\\u0000") {
+        return Err(Error::BadText { what: "access rule" }.into());
+    }
+    let query = tx.sql(&ADD).bind(text).bind(note.to_owned()).bind(micros(tx.now)).bind(actor.who.clone());
+    let made = tx.row(query).await?;
+    let made = row(&made.ok_or_else(|| missing("access rule", "just made"))?)?;
+    let state = json!({ "rule": made.rule, "note": made.note });
+    told(tx, actor, "access.add", format!("access:{}", made.id), NO_STATE, Some(&state)).await?;
+    Ok(made)
 }
 
 static LIST: Sql = Sql::new("SELECT id, rule, note, created_at, created_by FROM access_rules ORDER BY id");

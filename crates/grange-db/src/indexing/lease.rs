@@ -52,6 +52,18 @@ impl Collections<'_> {
             .await
     }
 
+    /// Ends what an earlier life of `owner` held, and counts it: a process that starts knows that it was not working.
+    pub async fn reclaim(&self, owner: &str) -> Result<u64, Error> {
+        self.0
+            .write_one("end the leases of an earlier life", owner.to_owned(), |tx, owner| {
+                Box::pin(async move {
+                    let query = tx.sql(&RECLAIM).bind(owner.as_str());
+                    tx.run(query).await
+                })
+            })
+            .await
+    }
+
     /// Prolongs the lease.
     pub async fn renew(&self, claim: &FileClaim, lease: Duration) -> Result<(), Error> {
         self.0
@@ -125,6 +137,10 @@ static CLAIM: Sql = Sql::new(concat!(
      RETURNING lease_token, ",
     columns!()
 ));
+static RECLAIM: Sql = Sql::new(
+    "UPDATE collection_files SET due_at = 0, lease_owner = NULL, lease_token = lease_token + 1, edition = edition + 1
+     WHERE lease_owner = $1",
+);
 static RENEW: Sql = Sql::new(
     "UPDATE collection_files SET due_at = {now} + $4, edition = edition + 1
      WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL",
