@@ -4,8 +4,10 @@
 //! ([`Who`]), secrets are hashed here, and the audit row is written by the store in the act's own transaction.
 //! Nothing here knows HTTP, HTML or a terminal.
 
+mod access;
 mod archive;
 mod changes;
+mod collections;
 mod error;
 mod harvest;
 mod password;
@@ -23,10 +25,14 @@ use std::time::Duration;
 use grange_base::Clock;
 use grange_db::Db;
 
+pub use access::{Access, AccessTest, RuleDraft};
 pub use archive::OpenArchive;
+pub use collections::CollectionImport;
 pub use error::Error;
 pub use grange_archive::Error as ArchiveError;
-pub use grange_db::{ConfigurationChange, HarvestChange, JobFilter, NewChannel, NewHarvest};
+pub use grange_db::{
+    CollectedState, ConfigurationChange, HarvestChange, JobFilter, NewChannel, NewHarvest, Which,
+};
 pub use harvest::{CrawlLogs, Harvesting, ImportReport, NewLogin, ReadCrawlLog};
 pub use sessions::{LoggedIn, SessionOf};
 pub use who::{Via, Who};

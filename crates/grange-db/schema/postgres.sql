@@ -1,5 +1,13 @@
 -- Drawn from the migrations; do not edit.
 
+-- table access_rules
+id BIGINT NOT NULL IDENTITY
+rule TEXT COLLATE "C" NOT NULL
+note TEXT COLLATE "C" NOT NULL DEFAULT ''::text
+created_at BIGINT NOT NULL
+created_by TEXT COLLATE "C" NOT NULL
+edition BIGINT NOT NULL DEFAULT 1
+
 -- table audit_log
 number BIGINT NOT NULL IDENTITY
 at BIGINT NOT NULL
@@ -36,6 +44,33 @@ name TEXT COLLATE "C" NOT NULL
 kind TEXT NOT NULL
 is_default BIGINT NOT NULL DEFAULT 0
 comments TEXT NOT NULL DEFAULT ''::text
+
+-- table collection_files
+id BIGINT NOT NULL IDENTITY
+collection TEXT COLLATE "C" NOT NULL
+name TEXT COLLATE "C" NOT NULL
+path TEXT COLLATE "C"
+size BIGINT NOT NULL
+job TEXT COLLATE "C"
+state TEXT COLLATE "C" NOT NULL DEFAULT 'waiting'::text
+due_at BIGINT NOT NULL DEFAULT 0
+lease_owner TEXT COLLATE "C"
+lease_token BIGINT NOT NULL DEFAULT 0
+attempts BIGINT NOT NULL DEFAULT 0
+captures BIGINT NOT NULL DEFAULT 0
+problems BIGINT NOT NULL DEFAULT 0
+told TEXT COLLATE "C" NOT NULL DEFAULT '[]'::text
+changed_at BIGINT NOT NULL DEFAULT 0
+edition BIGINT NOT NULL DEFAULT 1
+
+-- table collections
+name TEXT COLLATE "C" NOT NULL
+description TEXT COLLATE "C" NOT NULL DEFAULT ''::text
+created_at BIGINT NOT NULL
+removed_at BIGINT
+changed_at BIGINT NOT NULL
+changed_by TEXT COLLATE "C" NOT NULL
+edition BIGINT NOT NULL DEFAULT 1
 
 -- table configuration_credentials
 configuration_id BIGINT NOT NULL
@@ -503,6 +538,7 @@ created_at BIGINT NOT NULL
 updated_at BIGINT NOT NULL
 edition BIGINT NOT NULL DEFAULT 1
 
+CREATE UNIQUE INDEX access_rules_pkey ON access_rules USING btree (id);
 CREATE INDEX audit_log_by_who ON audit_log USING btree (who, number);
 CREATE INDEX audit_log_of_subject ON audit_log USING btree (subject, number);
 CREATE UNIQUE INDEX audit_log_pkey ON audit_log USING btree (number);
@@ -512,6 +548,12 @@ CREATE UNIQUE INDEX audits_running ON audits USING btree (replica_id, kind) WHER
 CREATE UNIQUE INDEX channels_default ON channels USING btree (kind) WHERE (is_default = 1);
 CREATE UNIQUE INDEX channels_name_key ON channels USING btree (name);
 CREATE UNIQUE INDEX channels_pkey ON channels USING btree (id);
+CREATE UNIQUE INDEX collection_files_by_path ON collection_files USING btree (collection, path) WHERE (path IS NOT NULL);
+CREATE UNIQUE INDEX collection_files_collection_name_key ON collection_files USING btree (collection, name);
+CREATE INDEX collection_files_due ON collection_files USING btree (id) WHERE (state = ANY (ARRAY['waiting'::text, 'leaving'::text]));
+CREATE INDEX collection_files_of_job ON collection_files USING btree (collection, job) WHERE (job IS NOT NULL);
+CREATE UNIQUE INDEX collection_files_pkey ON collection_files USING btree (id);
+CREATE UNIQUE INDEX collections_pkey ON collections USING btree (name);
 CREATE UNIQUE INDEX configuration_credentials_pkey ON configuration_credentials USING btree (configuration_id, credential_id);
 CREATE INDEX configuration_credentials_used ON configuration_credentials USING btree (credential_id);
 CREATE UNIQUE INDEX configuration_seed_lists_pkey ON configuration_seed_lists USING btree (configuration_id, seed_list_id);

@@ -1,5 +1,14 @@
 -- Drawn from the migrations; do not edit.
 
+CREATE TABLE access_rules (
+    id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    rule         TEXT    NOT NULL,
+    note         TEXT    NOT NULL DEFAULT '',
+    created_at   INTEGER NOT NULL,
+    created_by   TEXT    NOT NULL,
+    edition      INTEGER NOT NULL DEFAULT 1
+) STRICT;
+
 CREATE TABLE audit_log (
     number       INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     at           INTEGER NOT NULL,
@@ -49,6 +58,43 @@ CREATE TABLE channels (
 ) STRICT;
 
 CREATE UNIQUE INDEX channels_default ON channels (kind) WHERE is_default = 1;
+
+CREATE TABLE collection_files (
+    id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    collection   TEXT    NOT NULL REFERENCES collections (name),
+    name         TEXT    NOT NULL,
+    path         TEXT,
+    size         INTEGER NOT NULL,
+    job          TEXT,
+    state        TEXT    NOT NULL DEFAULT 'waiting',
+    due_at       INTEGER NOT NULL DEFAULT 0,
+    lease_owner  TEXT,
+    lease_token  INTEGER NOT NULL DEFAULT 0,
+    attempts     INTEGER NOT NULL DEFAULT 0,
+    captures     INTEGER NOT NULL DEFAULT 0,
+    problems     INTEGER NOT NULL DEFAULT 0,
+    -- JSON: the first few problems, or why it failed.
+    told         TEXT    NOT NULL DEFAULT '[]',
+    changed_at   INTEGER NOT NULL DEFAULT 0,
+    edition      INTEGER NOT NULL DEFAULT 1,
+    UNIQUE (collection, name)
+) STRICT;
+
+CREATE UNIQUE INDEX collection_files_by_path ON collection_files (collection, path) WHERE path IS NOT NULL;
+
+CREATE INDEX collection_files_due ON collection_files (id) WHERE state IN ('waiting', 'leaving');
+
+CREATE INDEX collection_files_of_job ON collection_files (collection, job) WHERE job IS NOT NULL;
+
+CREATE TABLE collections (
+    name         TEXT    NOT NULL PRIMARY KEY,
+    description  TEXT    NOT NULL DEFAULT '',
+    created_at   INTEGER NOT NULL,
+    removed_at   INTEGER,
+    changed_at   INTEGER NOT NULL,
+    changed_by   TEXT    NOT NULL,
+    edition      INTEGER NOT NULL DEFAULT 1
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE configuration_credentials (
     configuration_id INTEGER NOT NULL REFERENCES configurations (id),
@@ -143,6 +189,17 @@ CREATE TABLE domains (
 ) STRICT;
 
 CREATE INDEX domains_aliases ON domains (alias_of) WHERE alias_of IS NOT NULL;
+
+CREATE TRIGGER files_entered AFTER INSERT ON files WHEN NEW.stored_at IS NOT NULL BEGIN
+    INSERT INTO collection_files (collection, name, size, changed_at)
+    VALUES ('archive', NEW.name, NEW.size, NEW.stored_at) ON CONFLICT DO NOTHING;
+END;
+
+CREATE TRIGGER files_stored AFTER UPDATE OF stored_at ON files
+WHEN NEW.stored_at IS NOT NULL AND OLD.stored_at IS NULL BEGIN
+    INSERT INTO collection_files (collection, name, size, changed_at)
+    VALUES ('archive', NEW.name, NEW.size, NEW.stored_at) ON CONFLICT DO NOTHING;
+END;
 
 CREATE TABLE files (
     id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,

@@ -26,6 +26,7 @@ mod dialect;
 mod error;
 mod files;
 mod harvest;
+mod indexing;
 mod logbook;
 mod migrate;
 mod nodes;
@@ -60,6 +61,10 @@ pub use harvest::{
     DomainFilter, Domains, Due, Found as FoundDomains, HarvestChange, Heartbeat, HistoryFilter, Imported,
     JobClaim, JobFilter, JobReport, Jobs, NewChannel, NewCredential, NewHarvest, NewJob, Planner, Policy,
     Reported, RunPlan, Schedules, SnapshotRow, Templates, Traps,
+};
+pub use indexing::{
+    AccessRow, AccessRules, CollectedFile, CollectedState, Collection, CollectionCounts, Collections, Enrolled,
+    FileClaim, Indexed, NewCollected, Which,
 };
 pub use logbook::{Checkpoint, Leaf, Logbook};
 pub use nodes::{NewNode, Nodes};

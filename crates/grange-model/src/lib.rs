@@ -7,6 +7,7 @@
 
 pub mod account;
 pub mod audit;
+pub mod collection;
 pub mod file;
 pub mod harvest;
 pub mod holding;

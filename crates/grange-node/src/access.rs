@@ -48,7 +48,7 @@ pub async fn client(settings: &Settings, data: &Path, user: &str) -> Result<Clie
 }
 
 /// The archive for a command without a node: opened when it is asked for, its work done by this process meanwhile.
-fn working_archive(settings: &Settings, data: &Path, db: &Db) -> OpenArchive {
+pub(crate) fn working_archive(settings: &Settings, data: &Path, db: &Db) -> OpenArchive {
     let (settings, data, db) = (settings.clone(), data.to_owned(), db.clone());
     OpenArchive::new(move || {
         let (settings, data, db) = (settings.clone(), data.clone(), db.clone());

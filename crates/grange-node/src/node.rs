@@ -190,6 +190,10 @@ impl Node {
             };
             wakers.extend(role::harvester::start(&mut parts, tools).await?);
         }
+        if chosen.contains(&NodeRole::Indexer) {
+            let shelf = role::indexer::shelf(&settings, data.path(), true);
+            role::indexer::start(&mut parts, &settings, &db, shelf, archive.clone(), &clock, id.to_string()).await?;
+        }
         if let Some(listener) = web_listener {
             roles::admin(&mut parts, listener, app, key, health.clone());
         }

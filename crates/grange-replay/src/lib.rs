@@ -3,8 +3,15 @@
 //! Archived pages are foreign code. They live on an origin of their own, and nothing here knows users' sessions, the
 //! admin pages or how to fetch from the live web.
 
+pub mod capture;
+pub mod cdx;
+pub mod collect;
 mod collection;
-mod holdings;
+pub mod holdings;
+pub mod rewrite;
+
+#[cfg(test)]
+mod tests;
 
 pub use collection::{Collection, Collections};
 pub use holdings::{Holdings, HoldingsError};

@@ -48,6 +48,11 @@ The archive:
   repair       Repair copies that are missing or corrupt
   archive      Rebuild the database from the replicas
 
+Access:
+  collections  Collections: import foreign files, list, remove
+  index        The index of stored files: state, rollback, requests for jobs
+  access       Rules of who may see which captures
+
 People:
   users        Users, passwords and API tokens
   changes      The record of changes: who did what, and what it was before
@@ -180,6 +185,15 @@ pub(crate) enum Command {
     /// Rebuild the database from the replicas
     #[command(subcommand)]
     Archive(crate::cmd::archive::ArchiveCommand),
+    /// Collections: import foreign files, list, remove
+    #[command(subcommand)]
+    Collections(crate::cmd::collections::CollectionsCommand),
+    /// The index of stored files: state, rollback, requests for jobs
+    #[command(subcommand)]
+    Index(crate::cmd::collections::index::IndexCommand),
+    /// Rules of who may see which captures
+    #[command(subcommand)]
+    Access(crate::cmd::collections::access::AccessCommand),
     /// Crawl sites into a folder: WARC files, logs and reports
     Crawl(Box<crate::cmd::crawl::CrawlArgs>),
     /// List, check, extract, recompress and convert WARC and ARC files

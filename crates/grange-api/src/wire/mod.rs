@@ -2,6 +2,7 @@
 
 pub mod archive;
 pub mod changes;
+pub mod collections;
 pub mod harvests;
 pub mod system;
 pub mod users;

@@ -8,6 +8,7 @@ mod audit;
 mod claims;
 mod domains;
 mod harvest_bed;
+mod indexing;
 mod jobs;
 mod nodes;
 mod oai;

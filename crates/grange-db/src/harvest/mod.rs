@@ -68,7 +68,7 @@ macro_rules! handle {
 pub(crate) use handle;
 
 /// Names asked of a list: NUL is kept by no PostgreSQL, and both engines behave alike.
-fn plain(what: &'static str, text: &str) -> Result<(), Fail> {
+pub(crate) fn plain(what: &'static str, text: &str) -> Result<(), Fail> {
     if text.contains('\0') { Err(Error::BadText { what }.into()) } else { Ok(()) }
 }
 

@@ -40,6 +40,8 @@ pub struct Settings {
     pub schedule: grange_schedule::Settings,
     /// How jobs are crawled, watched and stored on this machine, and in whose name.
     pub harvest: grange_harvest::Settings,
+    /// The indexes of collections: what they may take, and who may change them.
+    pub index: grange_replay::collect::IndexSettings,
 }
 
 /// This process: its name, its roles, how it is reached by other nodes.

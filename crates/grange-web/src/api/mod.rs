@@ -2,6 +2,7 @@
 
 mod archive;
 mod changes;
+mod collections;
 mod harvest;
 mod session;
 mod system;
@@ -26,6 +27,7 @@ pub(crate) fn routes() -> Router<Web> {
         .route("/users/{name}/tokens", get(users::tokens).post(users::make_token))
         .route("/tokens/{id}", delete(users::revoke_token))
         .route("/changes", get(changes::list))
+        .merge(collections::routes())
         .merge(harvest::routes());
     Router::new().nest(BASE, routes)
 }
@@ -44,6 +46,7 @@ pub(crate) fn long_routes() -> Router<Web> {
         .route("/repairs/{id}/confirm", post(archive::confirm))
         .route("/log/verify", get(archive::verify_log))
         .route("/archive/rebuild", post(archive::rebuild))
+        .merge(collections::long_routes())
         .merge(harvest::long_routes());
     Router::new().nest(BASE, routes)
 }

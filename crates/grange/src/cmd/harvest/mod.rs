@@ -62,7 +62,7 @@ pub(super) fn text(value: &Value) -> String {
 }
 
 /// Prints rows as JSON, or these fields of them as a table.
-fn list<const N: usize>(common: &Common, rows: &[Value], columns: [(&str, &str); N]) -> anyhow::Result<()> {
+pub(in crate::cmd) fn list<const N: usize>(common: &Common, rows: &[Value], columns: [(&str, &str); N]) -> anyhow::Result<()> {
     if common.json {
         return output::json(&rows);
     }
@@ -72,7 +72,7 @@ fn list<const N: usize>(common: &Common, rows: &[Value], columns: [(&str, &str);
 }
 
 /// Prints an answer as JSON, or a sentence about it.
-fn told(common: &Common, answer: &Value, sentence: &str) -> anyhow::Result<()> {
+pub(in crate::cmd) fn told(common: &Common, answer: &Value, sentence: &str) -> anyhow::Result<()> {
     if common.json {
         return output::json(answer);
     }

@@ -1,0 +1,358 @@
+//! Where a capture is shown, and from there: links as the archive serves them, and back again.
+
+use std::borrow::Cow;
+
+use url::Url;
+
+use super::modifier::{Modifier, split_time};
+
+/// Where one capture is replayed: `{origin}{prefix}{timestamp}{modifier}/{url}`.
+#[derive(Clone, Debug)]
+pub struct Place {
+    origin: String,
+    prefix: String,
+    timestamp: String,
+    modifier: Modifier,
+    url: String,
+    /// What relative addresses are resolved against: the capture's URL, or what its `<base>` says.
+    base: Option<Url>,
+}
+
+impl Place {
+    /// `origin`: scheme, host and port of the replay server as the reader's browser sees it; empty where it is not
+    /// known. `prefix`: path of the collection, with a slash at both ends. `timestamp`: 14 digits. `url`: of the
+    /// capture; one that is no URL is replayed too, but relative addresses in it are left alone.
+    pub fn new(origin: &str, prefix: &str, timestamp: &str, modifier: Modifier, url: &str) -> Self {
+        Self {
+            origin: origin.trim_end_matches('/').to_owned(),
+            prefix: prefix.to_owned(),
+            timestamp: timestamp.to_owned(),
+            modifier,
+            url: url.to_owned(),
+            base: Url::parse(url).ok().filter(|base| !base.cannot_be_a_base()),
+        }
+    }
+
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// Path of the collection, with a slash at both ends.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    pub fn timestamp(&self) -> &str {
+        &self.timestamp
+    }
+
+    pub const fn modifier(&self) -> Modifier {
+        self.modifier
+    }
+
+    /// The capture's URL.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(super) fn base(&self) -> Option<&Url> {
+        self.base.as_ref()
+    }
+
+    /// Path under which `url`, an absolute one, is replayed at this time.
+    pub fn path(&self, url: &str, modifier: Modifier) -> String {
+        let modifier = modifier.as_str();
+        let mut path =
+            String::with_capacity(self.prefix.len() + self.timestamp.len() + modifier.len() + 1 + url.len());
+        path.push_str(&self.prefix);
+        path.push_str(&self.timestamp);
+        path.push_str(modifier);
+        path.push('/');
+        path.push_str(url);
+        path
+    }
+
+    /// From here on relative addresses count from `href`, as after `<base href>`.
+    pub(super) fn rebase(&mut self, href: &str) {
+        let href = href.trim();
+        let rebased = match &self.base {
+            Some(base) => base.join(href).ok(),
+            None => Url::parse(href).ok(),
+        };
+        if let Some(rebased) = rebased.filter(|rebased| matches!(rebased.scheme(), "http" | "https")) {
+            self.base = Some(rebased);
+        }
+    }
+
+    /// `text` as a link within the archive; what needs no change is returned as it is.
+    pub fn link(&self, text: &str, modifier: Modifier) -> String {
+        self.changed(text, modifier).unwrap_or_else(|| text.to_owned())
+    }
+
+    /// As [`Place::link`], where `None` means: leave it as it is.
+    ///
+    /// Relative addresses stay: the path of a replayed page mirrors its site, so they lead to the right capture by
+    /// themselves, and scripts that read them see what they saw on the live page. Those that could climb out of
+    /// the site (`../`) are resolved.
+    pub fn changed(&self, text: &str, modifier: Modifier) -> Option<String> {
+        let text = as_browsers_read(text);
+        if self.is_replay_path(&text) {
+            return None;
+        }
+        match shape(&text) {
+            Shape::Kept => None,
+            Shape::Absolute { scheme } => {
+                if self.is_here(&text) {
+                    return None;
+                }
+                if text.as_bytes()[..scheme].iter().any(u8::is_ascii_uppercase) {
+                    let lower = text[..scheme].to_ascii_lowercase();
+                    return Some(self.path(&format!("{lower}{}", &text[scheme..]), modifier));
+                }
+                Some(self.path(&text, modifier))
+            }
+            Shape::SchemeRelative => {
+                if self.is_here(&text) {
+                    return None;
+                }
+                let scheme = self.base.as_ref().map_or("https", Url::scheme);
+                Some(self.path(&format!("{scheme}:{text}"), modifier))
+            }
+            Shape::Rooted => {
+                let origin = self.base_origin()?;
+                Some(self.path(&format!("{origin}{text}"), modifier))
+            }
+            Shape::Climbing => self.resolved(&text).map(|url| self.path(&url, modifier)),
+            Shape::Relative => None,
+        }
+    }
+
+    /// As [`Place::changed`], but relative addresses are resolved too: where the modifier must not be lost.
+    pub fn changed_fully(&self, text: &str, modifier: Modifier) -> Option<String> {
+        let read = as_browsers_read(text);
+        match shape(&read) {
+            Shape::Relative => self.resolved(&read).map(|url| self.path(&url, modifier)),
+            _ => self.changed(text, modifier),
+        }
+    }
+
+    /// The URL that a link within the archive stands for; `None` when it is no such link.
+    pub fn original<'a>(&self, link: &'a str) -> Option<&'a str> {
+        let path = link.strip_prefix(self.origin.as_str()).unwrap_or(link);
+        let (_, _, url) = split_time(path.strip_prefix(self.prefix.as_str())?)?;
+        Some(url)
+    }
+
+    /// Resolved against the page; `None` where that gives nothing that could be captured.
+    pub(super) fn resolved(&self, text: &str) -> Option<String> {
+        let base = self.base.as_ref()?;
+        let joined = match text.trim_start_matches(['/', '\\']) {
+            // Browsers take any number of slashes for two.
+            host if text.len() - host.len() > 2 => base.join(&format!("//{host}")),
+            _ => base.join(text),
+        }
+        .ok()?;
+        matches!(joined.scheme(), "http" | "https").then(|| joined.into())
+    }
+
+    /// Points into the archive already.
+    fn is_here(&self, text: &str) -> bool {
+        if self.origin.is_empty() {
+            return false;
+        }
+        let rest = match text.strip_prefix(self.origin.as_str()) {
+            Some(rest) => rest,
+            // Scheme-relative: `//host` of the replay server.
+            None => {
+                let host = self.origin.find("//").map_or("", |at| &self.origin[at..]);
+                match text.strip_prefix(host) {
+                    Some(rest) if !host.is_empty() => rest,
+                    _ => return false,
+                }
+            }
+        };
+        self.is_replay_path(rest)
+    }
+
+    fn is_replay_path(&self, path: &str) -> bool {
+        path.strip_prefix(self.prefix.as_str()).is_some_and(|rest| {
+            split_time(rest).is_some_and(|(digits, modifier, url)| {
+                (!digits.is_empty() || modifier != Modifier::Top) && url.contains(':')
+            })
+        })
+    }
+
+    /// Scheme, host and port of the page, without a slash at the end.
+    fn base_origin(&self) -> Option<&str> {
+        let base = self.base.as_ref()?;
+        Some(base[..url::Position::BeforePath].trim_end_matches('/'))
+    }
+}
+
+enum Shape {
+    /// Nothing to fetch, or nothing an archive has: `#top`, `data:`, `javascript:`, `mailto:`, templates.
+    Kept,
+    /// `http://…` or `https://…`, with the length of the scheme.
+    Absolute {
+        scheme: usize,
+    },
+    SchemeRelative,
+    Rooted,
+    /// Relative in a way that only resolving makes safe.
+    Climbing,
+    Relative,
+}
+
+fn shape(text: &str) -> Shape {
+    let bytes = text.as_bytes();
+    match bytes {
+        [] | [b'#' | b'{', ..] => return Shape::Kept,
+        [b'/', b'/', third, ..] if !matches!(third, b'/' | b'\\') => return Shape::SchemeRelative,
+        [b'/' | b'\\', b'/' | b'\\', ..] | [b'\\', ..] => return Shape::Climbing,
+        [b'/', ..] => return if climbs(text) { Shape::Climbing } else { Shape::Rooted },
+        _ => {}
+    }
+    if let Some(scheme) = scheme_len(bytes) {
+        let name = &bytes[..scheme];
+        if !name.eq_ignore_ascii_case(b"http") && !name.eq_ignore_ascii_case(b"https") {
+            return Shape::Kept;
+        }
+        return match &bytes[scheme + 1..] {
+            [b'/', b'/', third, ..] if !matches!(third, b'/' | b'\\') => Shape::Absolute { scheme },
+            // `http:page` and `https:\\host` mean what the URL standard says they mean.
+            _ => Shape::Climbing,
+        };
+    }
+    if climbs(text) { Shape::Climbing } else { Shape::Relative }
+}
+
+/// Has a path with a segment `..`, in any spelling that browsers understand.
+fn climbs(text: &str) -> bool {
+    let path = text.split(['?', '#']).next().unwrap_or_default();
+    path.contains('\\')
+        || path.split('/').any(|segment| {
+            segment == ".."
+                || (segment.contains('%') && segment.to_ascii_lowercase().replace("%2e", ".") == "..")
+        })
+}
+
+/// Length of the scheme in front of the first colon, if there is one.
+fn scheme_len(bytes: &[u8]) -> Option<usize> {
+    if !bytes.first()?.is_ascii_alphabetic() {
+        return None;
+    }
+    let len = bytes
+        .iter()
+        .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')))?;
+    (bytes[len] == b':').then_some(len)
+}
+
+/// Without the space around it, and without the tabs and line ends that browsers skip inside.
+fn as_browsers_read(text: &str) -> Cow<'_, str> {
+    let text = text.trim_matches(|letter: char| letter <= ' ');
+    if text.bytes().any(|byte| matches!(byte, b'\t' | b'\n' | b'\r')) {
+        Cow::Owned(text.replace(['\t', '\n', '\r'], ""))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn place() -> Place {
+        Place::new(
+            "http://127.0.0.1:8080",
+            "/coll/",
+            "20200102030405",
+            Modifier::Main,
+            "https://example.org/a/page.html?q=1",
+        )
+    }
+
+    #[test]
+    fn links_lead_into_the_archive() {
+        let cases = [
+            ("http://other.org/x?y#z", "/coll/20200102030405im_/http://other.org/x?y#z"),
+            ("HTTPS://Other.org/", "/coll/20200102030405im_/https://Other.org/"),
+            ("//cdn.org/x.js", "/coll/20200102030405im_/https://cdn.org/x.js"),
+            ("/root.png", "/coll/20200102030405im_/https://example.org/root.png"),
+            ("/", "/coll/20200102030405im_/https://example.org/"),
+            ("../up.png", "/coll/20200102030405im_/https://example.org/up.png"),
+            ("../../../../up.png", "/coll/20200102030405im_/https://example.org/up.png"),
+            ("x/../../../y", "/coll/20200102030405im_/https://example.org/y"),
+            ("/../../x", "/coll/20200102030405im_/https://example.org/x"),
+            ("\\\\other.org\\x", "/coll/20200102030405im_/https://other.org/x"),
+            ("%2E./up.png", "/coll/20200102030405im_/https://example.org/up.png"),
+            ("...", "..."),
+            ("/\\other.org/x", "/coll/20200102030405im_/https://other.org/x"),
+            ("///other.org/x", "/coll/20200102030405im_/https://other.org/x"),
+            ("https:\\\\other.org\\x", "/coll/20200102030405im_/https://other.org/x"),
+            ("https:here", "/coll/20200102030405im_/https://example.org/a/here"),
+            ("  http://other.org/ ", "/coll/20200102030405im_/http://other.org/"),
+            ("ht\ntp://oth\ter.org/", "/coll/20200102030405im_/http://other.org/"),
+            // Left alone.
+            ("img.png", "img.png"),
+            ("dir/img.png?u=../x", "dir/img.png?u=../x"),
+            ("?q=2", "?q=2"),
+            ("", ""),
+            ("#top", "#top"),
+            ("data:image/png;base64,AAAA", "data:image/png;base64,AAAA"),
+            ("javascript:void(0)", "javascript:void(0)"),
+            ("mailto:a@b.c", "mailto:a@b.c"),
+            ("blob:https://example.org/1", "blob:https://example.org/1"),
+            ("{{ url }}", "{{ url }}"),
+            // There already.
+            ("/coll/20200102030405im_/http://other.org/", "/coll/20200102030405im_/http://other.org/"),
+            ("http://127.0.0.1:8080/coll/2020/http://a/", "http://127.0.0.1:8080/coll/2020/http://a/"),
+            ("//127.0.0.1:8080/coll/2020mp_/http://a/", "//127.0.0.1:8080/coll/2020mp_/http://a/"),
+            // Not there, though it looks alike.
+            ("/coll/about", "/coll/20200102030405im_/https://example.org/coll/about"),
+            ("http://127.0.0.1:8080/x", "/coll/20200102030405im_/http://127.0.0.1:8080/x"),
+        ];
+        for (text, link) in cases {
+            assert_eq!(place().link(text, Modifier::Image), link, "{text}");
+        }
+    }
+
+    #[test]
+    fn links_lead_back_to_their_urls() {
+        let place = place();
+        let link = place.link("http://other.org/x", Modifier::Main);
+        assert_eq!(place.original(&link), Some("http://other.org/x"));
+        assert_eq!(place.original(&format!("http://127.0.0.1:8080{link}")), Some("http://other.org/x"));
+        assert_eq!(place.original("/else/2020mp_/http://a/"), None);
+        assert_eq!(place.original("img.png"), None);
+    }
+
+    #[test]
+    fn a_base_moves_relative_addresses() {
+        let mut place = place();
+        place.rebase("/deep/er/");
+        assert_eq!(place.link("../x", Modifier::Main), "/coll/20200102030405mp_/https://example.org/deep/x");
+        place.rebase("http://cdn.org/");
+        assert_eq!(place.link("/x", Modifier::Main), "/coll/20200102030405mp_/http://cdn.org/x");
+        place.rebase("javascript:alert(1)");
+        assert_eq!(place.link("/x", Modifier::Main), "/coll/20200102030405mp_/http://cdn.org/x");
+    }
+
+    #[test]
+    fn a_capture_without_a_url_leaves_relative_addresses_alone() {
+        let place = Place::new("", "/c/", "20200102030405", Modifier::Main, "urn:isbn:1");
+        assert_eq!(place.link("/x", Modifier::Main), "/x");
+        assert_eq!(place.link("../x", Modifier::Main), "../x");
+        assert_eq!(place.link("http://a/", Modifier::Main), "/c/20200102030405mp_/http://a/");
+    }
+
+    proptest! {
+        #[test]
+        fn rewriting_twice_changes_nothing_more(text in "[ -~\\PC]{0,40}|https?://[a-z/.:@?#\\\\]{0,20}|[./\\\\a-z]{0,12}") {
+            let place = place();
+            let once = place.link(&text, Modifier::Image);
+            prop_assert_eq!(place.link(&once, Modifier::Image), once);
+        }
+    }
+}
