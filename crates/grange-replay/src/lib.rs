@@ -7,7 +7,12 @@ pub mod capture;
 pub mod cdx;
 mod collection;
 pub mod holdings;
+mod lines;
+mod memento;
+mod pages;
+mod reader;
 pub mod rewrite;
+pub mod wayback;
 
 #[cfg(test)]
 mod tests;
