@@ -42,7 +42,9 @@ impl Kind {
         }
         let start = significant_start(clues.first);
         match clues.modifier {
-            Modifier::Module if !matches!(declared, Some(Self::Css | Self::Json | Self::Binary)) => {
+            Modifier::Module | Modifier::ModuleWorker
+                if !matches!(declared, Some(Self::Css | Self::Json | Self::Binary)) =>
+            {
                 return Self::Module;
             }
             // A server that calls its scripts `text/html` is common; one whose scripts start with `<` is an error page.

@@ -10,6 +10,7 @@ mod headers;
 mod kind;
 mod modifier;
 mod place;
+mod script;
 mod transform;
 
 pub use assets::{Asset, NoAsset, STATIC_PREFIX, asset, has_wombat};
