@@ -57,14 +57,14 @@ pub(super) fn classic(text: &str, source: Source<'_>, mode: Mode) -> String {
                 .collect(),
         }
     };
-    let mut read = self::read(text, source, mode, true);
+    let mut found = read(text, source, mode, true);
     // Without a block around them, or without trust in the brackets, declarations stay where they are.
-    if read.damaged || names(&read).is_empty() {
-        read = self::read(text, source, mode, false);
+    if found.damaged || names(&found).is_empty() {
+        found = read(text, source, mode, false);
     }
-    let names = names(&read);
+    let names = names(&found);
     let wraps = !names.is_empty();
-    let Read { mut edits, declared, checks_arguments, .. } = read;
+    let Read { mut edits, declared, checks_arguments, .. } = found;
     if !wraps && edits.is_empty() {
         return text.to_owned();
     }
