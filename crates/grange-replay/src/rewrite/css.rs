@@ -1,6 +1,7 @@
 //! Style sheets: `url(…)`, `@import "…"` and the strings of `image-set(…)`.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use super::modifier::Modifier;
 use super::place::Place;
@@ -178,7 +179,9 @@ fn escape(link: &str, out: &mut String) {
             '(' => out.push_str("%28"),
             ')' => out.push_str("%29"),
             '\\' => out.push_str("%5C"),
-            letter if letter <= ' ' => out.push_str(&format!("%{:02X}", letter as u32)),
+            letter if letter <= ' ' => {
+                let _ = write!(out, "%{:02X}", letter as u32);
+            }
             letter => out.push(letter),
         }
     }

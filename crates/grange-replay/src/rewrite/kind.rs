@@ -165,7 +165,8 @@ mod tests {
     #[test]
     fn kinds_follow_request_type_and_first_bytes() {
         use Modifier::{Image, Main, Module, Object, Raw, Script, ServiceWorker, Style, Worker};
-        let cases: &[(Modifier, Option<&str>, &str, &[u8], Kind)] = &[
+        type Case = (Modifier, Option<&'static str>, &'static str, &'static [u8], Kind);
+        let cases: &[Case] = &[
             (Main, Some("text/html; charset=utf-8"), "http://a/", b"<p>", Kind::Html),
             (Main, Some("application/xhtml+xml"), "http://a/", b"<?xml", Kind::Html),
             (Main, Some("TEXT/CSS"), "http://a/", b"a{}", Kind::Css),

@@ -210,9 +210,8 @@ fn read<'a>(text: &'a str, source: Source<'_>, mode: Mode, hoist: bool) -> Read<
         let word = lexer.text(token);
         match token.kind {
             Kind::Word if importing => {
-                if !matches!(word, "as" | "from") && !is_word(lexer.ahead(), "as") {
-                    out.declared.all.push(word.to_owned());
-                }
+                let is_bound = !matches!(word, "as" | "from") && !is_word(lexer.ahead(), "as");
+                out.declared.all.extend(is_bound.then(|| word.to_owned()));
             }
             Kind::Word => {
                 if matches!(word, "let" | "const" | "var") {
@@ -232,9 +231,7 @@ fn read<'a>(text: &'a str, source: Source<'_>, mode: Mode, hoist: bool) -> Read<
                 edit_specifier(&mut out.edits, token, source.place);
             }
             Kind::Punct => {
-                if word == ";" || declaring.is_some_and(|at| lexer.depth() < at) {
-                    declaring = None;
-                }
+                declaring = declaring.filter(|at| word != ";" && lexer.depth() >= *at);
             }
             _ => {}
         }
