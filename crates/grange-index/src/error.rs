@@ -25,6 +25,9 @@ pub enum Error {
     /// Someone else writes to this folder.
     #[error("the index in {} is being written by another process: open it read-only, or stop the other", path.display())]
     Locked { path: PathBuf },
+    /// More rows would have to be read than the question allows.
+    #[error("the answer takes more than the {most} rows that may be read for it")]
+    Unfinished { most: u64 },
     /// A worker thread of a load ended before its work was done.
     #[error("a thread that was loading into {} ended early", path.display())]
     Broken { path: PathBuf },
@@ -38,6 +41,7 @@ impl Error {
             Self::Damaged { .. } => "index-damaged",
             Self::Unknown { .. } => "index-unknown",
             Self::Locked { .. } => "index-locked",
+            Self::Unfinished { .. } => "index-unfinished",
             Self::Broken { .. } => "index-broken",
         }
     }

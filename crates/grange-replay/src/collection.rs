@@ -18,6 +18,9 @@ pub struct Collection {
 }
 
 impl Collection {
+    /// The collection of what this Grange has harvested and stored itself.
+    pub const ARCHIVE: &'static str = "archive";
+
     pub fn new(name: &str, index: Arc<Index>, holdings: Arc<dyn Holdings>) -> Self {
         Self { name: name.to_owned(), index, holdings, rules: RwLock::new(Arc::from(Vec::new())) }
     }

@@ -63,6 +63,7 @@ impl Ask {
     fn read(params: &Params) -> Result<Self, BadRequest> {
         let (keys, _) = params.keys()?;
         let mut query = Query::new(keys);
+        query.rows_most = params.rows_most;
         (query.from, query.to) = params.times()?;
         query.filters = params.all("filter").map(Filter::ia).collect::<Result<_, _>>()?;
         query.order = match (params.get("sort"), params.closest()?) {
@@ -140,6 +141,11 @@ impl Ask {
         }
         Ok(ask)
     }
+}
+
+/// What the answer to these parameters is.
+pub fn content_type(params: &Params) -> &'static str {
+    if params.get("output") == Some("json") && !params.counts_pages() { JSON } else { TEXT }
 }
 
 /// Answers a request to the CDX server.

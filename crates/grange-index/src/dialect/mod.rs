@@ -8,14 +8,18 @@ mod ia;
 mod line;
 mod outback;
 mod params;
+mod post;
 mod pywb;
+mod xml;
 
 use std::io;
 
-pub use ia::answer as ia;
-pub use outback::{Posted, answer as outback, post as outback_post};
+pub use ia::{answer as ia, content_type as ia_content_type};
+pub use outback::{answer as outback, content_type as outback_content_type};
 pub use params::{BadRequest, Params};
-pub use pywb::answer as pywb;
+pub use post::{PostFailure, Posted, post as outback_post};
+pub use pywb::{answer as pywb, content_type as pywb_content_type};
+pub use xml::{XML, answer as xml, error as xml_error};
 
 use crate::query::Answered;
 use crate::view::CaptureView;

@@ -1,15 +1,12 @@
-//! OutbackCDX: filters by regular expression, collapsing to the first or last, and lines posted to be added or deleted.
+//! OutbackCDX: filters by regular expression, collapsing to the first or last.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 
-use cdx::{Legend, Line, parse_line};
 use urlkey::{Dialect, Keyer, MatchType};
 
 use super::line::{columns, quoted, value};
 use super::params::{BadRequest, Params, keys};
 use super::{Answer, CDXJ, Failure, JSON, TEXT, Visible};
-use crate::batch::Batch;
-use crate::capture::Capture;
 use crate::query::{Collapse, Collapsed, Field, Filter, Keys, Next, Order, Query};
 use crate::snapshot::Snapshot;
 use crate::view::CaptureView;
@@ -52,6 +49,7 @@ impl Ask {
     fn read(params: &Params) -> Result<Self, BadRequest> {
         let (keys, exact) = Self::keys(params)?;
         let mut query = Query::new(keys);
+        query.rows_most = params.rows_most;
         (query.from, query.to) = params.times()?;
         let closest = params.closest()?;
         query.order = match (params.get("sort"), closest) {
@@ -136,6 +134,15 @@ impl Ask {
         }
         let (keys, kind) = params.keys()?;
         Ok((keys, kind == MatchType::Exact))
+    }
+}
+
+/// What the answer to these parameters is.
+pub fn content_type(params: &Params) -> &'static str {
+    match params.get("output") {
+        Some("json" | "jsondict") => JSON,
+        Some("cdxj") => CDXJ,
+        _ => TEXT,
     }
 }
 
@@ -280,50 +287,4 @@ fn is_self_redirect(view: &CaptureView<'_>, keyer: &mut Keyer) -> bool {
     }
     keyer.key_into(&target, &mut key);
     key.as_bytes() == view.surt_bytes()
-}
-
-/// What posted lines came to.
-#[derive(Debug, Default)]
-pub struct Posted {
-    /// To be committed by the caller.
-    pub batch: Batch,
-    pub captures: u64,
-    /// Lines that could not be read, by number from one; the first [`BAD_MAX`](Self::BAD_MAX) of them.
-    pub bad: Vec<u64>,
-    pub bad_count: u64,
-}
-
-impl Posted {
-    pub const BAD_MAX: usize = 100;
-}
-
-/// Reads posted CDX 9 to 14 or CDXJ lines. Their keys are made anew from their URLs, as OutbackCDX does. `delete` makes a
-/// batch that takes the captures away. Lines of aliases (`@alias`) are counted among the bad ones: keys here have none.
-pub fn post(mut lines: impl BufRead, delete: bool) -> std::io::Result<Posted> {
-    let mut posted = Posted::default();
-    let (mut legend, mut line, mut number): (Option<Legend>, _, _) = (None, Vec::new(), 0);
-    while lines.read_until(b'\n', &mut line)? > 0 {
-        number += 1;
-        match parse_line(&line, legend.as_ref()) {
-            Line::Legend(found) => legend = Some(found),
-            Line::Blank | Line::Meta(_) => {}
-            Line::Entry(entry, _) if !line.starts_with(b"@") => {
-                let mut capture = Capture::from_entry(entry);
-                let own_key = capture.extra.contains_key("method");
-                if let Some(url) = capture.url.as_deref().filter(|_| !own_key) {
-                    capture.surt = urlkey::key(url);
-                }
-                posted.captures += 1;
-                if delete { posted.batch.delete(&capture) } else { posted.batch.add(&capture) }
-            }
-            _ => {
-                posted.bad_count += 1;
-                if posted.bad.len() < Posted::BAD_MAX {
-                    posted.bad.push(number);
-                }
-            }
-        }
-        line.clear();
-    }
-    Ok(posted)
 }

@@ -8,7 +8,11 @@ use crate::stamp::Stamp;
 
 /// The parameters of a request, in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Params(Vec<(String, String)>);
+pub struct Params {
+    pairs: Vec<(String, String)>,
+    /// Rows that may be read for the answer; see [`Query::rows_most`](crate::query::Query::rows_most).
+    pub rows_most: Option<u64>,
+}
 
 /// A request that cannot be answered as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,16 +34,17 @@ impl Params {
         let pair = |pair: &str| {
             pair.split_once('=').map_or((text(pair), String::new()), |(n, v)| (text(n), text(v)))
         };
-        Self(query.split('&').filter(|part| !part.is_empty()).map(pair).collect())
+        Self { pairs: query.split('&').filter(|part| !part.is_empty()).map(pair).collect(), rows_most: None }
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(key, value)| key == name && !value.is_empty());
+    /// The first value of a name that is not empty.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let found = self.pairs.iter().find(|(key, value)| key == name && !value.is_empty());
         found.map(|(_, value)| value.as_str())
     }
 
     pub(super) fn all<'p>(&'p self, name: &'p str) -> impl Iterator<Item = &'p str> {
-        self.0
+        self.pairs
             .iter()
             .filter(move |(key, value)| key == name && !value.is_empty())
             .map(|(_, value)| value.as_str())
@@ -84,8 +89,13 @@ impl Params {
         self.get("closest").map(|value| Stamp::earliest(value).ok_or_else(|| bad(value))).transpose()
     }
 
+    /// Whether an answer is only about the answer: a number of pages.
+    pub(super) fn counts_pages(&self) -> bool {
+        self.is_set("showNumPages")
+    }
+
     /// The keys asked for by `url` and `matchType`, and which kind of match it is. Wildcards in the URL say so too.
-    pub(super) fn keys(&self) -> Result<(Keys, MatchType), BadRequest> {
+    pub fn keys(&self) -> Result<(Keys, MatchType), BadRequest> {
         let url = self.get("url").ok_or(BadRequest::Missing { name: "url" })?;
         let kind = match self.get("matchType") {
             Some(name) => name.parse().map_err(|_| BadRequest::Value {

@@ -41,6 +41,7 @@ impl Ask {
     fn read(params: &Params) -> Result<Self, BadRequest> {
         let (keys, _) = params.keys()?;
         let mut query = Query::new(keys);
+        query.rows_most = params.rows_most;
         (query.from, query.to) = params.times()?;
         query.filters = params.all("filter").map(Filter::pywb).collect::<Result<_, _>>()?;
         query.order = match (params.get("sort"), params.closest()?) {
@@ -84,6 +85,17 @@ impl Ask {
             ask.limit = Some(ask.limit.unwrap_or(rows).min(rows));
         }
         Ok(ask)
+    }
+}
+
+/// What the answer to these parameters is.
+pub fn content_type(params: &Params) -> &'static str {
+    match params.get("output") {
+        _ if params.counts_pages() => JSON,
+        Some("json") => NDJSON,
+        Some("text") => TEXT,
+        Some("link") => LINK,
+        _ => CDXJ,
     }
 }
 

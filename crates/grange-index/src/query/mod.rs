@@ -45,6 +45,8 @@ pub struct Query {
     /// Go on behind this place, in the order asked for.
     pub after: Option<Position>,
     pub filters: Vec<Filter>,
+    /// Rows that may be read, told or not; beyond them the answer is [`Error::Unfinished`]. `None` is as many as it takes.
+    pub rows_most: Option<u64>,
 }
 
 impl Query {
@@ -56,6 +58,7 @@ impl Query {
             order: Order::Ascending,
             after: None,
             filters: Vec::new(),
+            rows_most: None,
         }
     }
 }
@@ -86,7 +89,12 @@ impl Query {
         mut sink: impl FnMut(&CaptureView<'_>) -> Result<Next>,
     ) -> Result<Answered> {
         let mut answered = Answered::default();
+        let mut read = 0;
         let mut give = |view: &CaptureView<'_>| -> Result<Next> {
+            read += 1;
+            if let Some(most) = self.rows_most.filter(|most| read > *most) {
+                return Err(Error::Unfinished { most });
+            }
             let in_time = self.from <= view.time() && view.time() <= self.to;
             if in_time && self.filters.iter().all(|filter| filter.admits(view)) {
                 sink(view)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::dialect::{Failure, Params, ia, outback, outback_post, pywb};
+use crate::dialect::{Failure, Params, PostFailure, ia, outback, outback_post, pywb, xml};
 use crate::{Batch, Capture, Index, Settings, Snapshot, Stamp};
 
 const LINES: &str = r#"com,example)/ 20140102030405 {"url": "http://example.com/", "mime": "text/html", "status": "200", "digest": "sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "length": "100", "offset": "0", "filename": "a.warc.gz"}
@@ -281,12 +281,56 @@ fn posted_lines_are_added_and_deleted() {
         - 20140102030405 http://example.com/ text/html 200 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA - - 100 0 a.warc.gz\n\
         @alias http://a/ http://b/\n\
         - 20150102030405 http://example.com/ text/html 200 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA - - 101 1 a.warc.gz\n";
-    let posted = outback_post(lines.as_bytes(), false).unwrap();
-    assert_eq!((posted.captures, posted.bad.as_slice()), (2, &[3][..]));
-    index.commit(posted.batch).unwrap();
+    let failed = outback_post(lines.as_bytes(), &index, false, false).unwrap_err();
+    assert!(matches!(failed, PostFailure::Line { number: 3 }), "{failed}");
+    assert_eq!(as_outback(&index.snapshot(), "url=example.com&fl=length").unwrap(), "");
+    let posted = outback_post(lines.as_bytes(), &index, false, true).unwrap();
+    assert_eq!((posted.captures, posted.bad_count), (2, 1));
     assert_eq!(as_outback(&index.snapshot(), "url=example.com&fl=length").unwrap(), "100\n101\n");
-    index.commit(outback_post(lines.lines().nth(1).unwrap().as_bytes(), true).unwrap().batch).unwrap();
+    outback_post(lines.lines().nth(1).unwrap().as_bytes(), &index, true, false).unwrap();
     assert_eq!(as_outback(&index.snapshot(), "url=example.com&fl=length").unwrap(), "101\n");
+}
+
+#[test]
+fn openwaybacks_xml() {
+    let (_folder, snapshot) = super::loaded(LINES);
+    let ask = |query: &str| {
+        let mut out = Vec::new();
+        xml(&snapshot, &Params::parse(query), &|_| true, &mut out).map(|_| String::from_utf8(out).unwrap())
+    };
+    let of = |text: &str, name: &str| -> Vec<String> {
+        let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+        let found = text.split(&open).skip(1).filter_map(|rest| rest.split(&close).next());
+        found.map(ToOwned::to_owned).collect()
+    };
+    let captures = ask("q=type:urlquery+url:http%253A%252F%252Fexample.com%252F+limit:2+offset:1").unwrap();
+    assert_eq!(of(&captures, "capturedate"), ["20140105000000", "20150101000000"]);
+    assert_eq!(of(&captures, "redirecturl"), ["-", "http://example.com/"]);
+    let urls = ask("q=type:prefixquery+url:example.com/a").unwrap();
+    assert_eq!(of(&urls, "originalurl"), ["http://example.com/a.png", "http://example.com/A/b"]);
+    assert_eq!(of(&urls, "numcaptures"), ["1", "1"]);
+    let urls = ask("q=type:prefixquery+url:example.com/+limit:1").unwrap();
+    assert_eq!(
+        (of(&urls, "numcaptures"), of(&urls, "lastcapturets")),
+        (vec!["4".into()], vec!["20150101000000".into()])
+    );
+    assert!(matches!(ask("q=type:urlquery"), Err(Failure::Request(_))));
+    assert!(matches!(ask("q=url:a.com+limit:x"), Err(Failure::Request(_))));
+}
+
+#[test]
+fn an_answer_beyond_its_rows_is_unfinished_and_not_shortened() {
+    let (_folder, snapshot) = super::loaded(LINES);
+    let mut params = Params::parse("url=example.com&filter=status:404");
+    for (most, finished) in [(3, false), (4, true)] {
+        params.rows_most = Some(most);
+        let answer = pywb(&snapshot, &params, "", &|_| true, &mut Vec::new());
+        match answer {
+            Ok(_) => assert!(finished),
+            Err(Failure::Index(crate::Error::Unfinished { .. })) => assert!(!finished),
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,14 @@
 //! Where the bytes of a collection's files are: the archive, a folder of foreign files, a WACZ.
 
+mod archive;
+mod local;
+pub mod wacz;
+
 use async_trait::async_trait;
 use bytes::Bytes;
+
+pub use archive::ArchiveFiles;
+pub use local::{LocalFiles, Section, SectionReader};
 
 /// Reading a file of a collection failed for another reason than its absence.
 #[derive(Debug, thiserror::Error)]

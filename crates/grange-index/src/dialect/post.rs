@@ -1,0 +1,94 @@
+//! Lines that are posted to be added or taken away, as OutbackCDX takes them.
+
+use std::io::{self, BufRead, Read};
+
+use cdx::{Legend, Line, parse_line};
+
+use crate::batch::Batch;
+use crate::capture::Capture;
+use crate::store::Index;
+
+/// What posted lines came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Posted {
+    pub captures: u64,
+    /// Lines that were passed over.
+    pub bad_count: u64,
+}
+
+/// Why posted lines were not all taken. Those of earlier pieces are in the index; posting all again changes nothing of them.
+#[derive(Debug, thiserror::Error)]
+pub enum PostFailure {
+    #[error("line {number} is no CDX or CDXJ line")]
+    Line { number: u64 },
+    #[error("the lines did not come whole")]
+    Receive(#[source] io::Error),
+    #[error("the index could not be changed")]
+    Index(#[from] crate::Error),
+}
+
+/// Captures of one commit: some tens of megabytes in memory, and few commits for many lines.
+const PIECE_CAPTURES: u64 = 100_000;
+
+/// Bytes of a line. URLs and form bodies stay far below; what is longer is no index line.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// Adds the captures of CDX 9 to 14 or CDXJ lines to an index, or takes them away. Their keys are made anew from their URLs,
+/// as OutbackCDX does. Lines of aliases (`@alias`) are bad ones: keys here have none. With `skip_bad` bad lines are counted,
+/// else the first one ends it.
+pub fn post(
+    mut lines: impl BufRead,
+    index: &Index,
+    delete: bool,
+    skip_bad: bool,
+) -> Result<Posted, PostFailure> {
+    let mut posted = Posted::default();
+    let (mut legend, mut line, mut number): (Option<Legend>, _, _) = (None, Vec::new(), 0);
+    let (mut batch, mut waiting) = (Batch::new(), 0);
+    loop {
+        line.clear();
+        let read = lines.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+        if read.map_err(PostFailure::Receive)? == 0 {
+            break;
+        }
+        number += 1;
+        let whole = line.ends_with(b"\n") || (line.len() as u64) < LINE_BYTES_MAX;
+        if !whole {
+            skip_line(&mut lines).map_err(PostFailure::Receive)?;
+        }
+        match parse_line(&line, legend.as_ref()) {
+            Line::Legend(found) => legend = Some(found),
+            Line::Blank | Line::Meta(_) => {}
+            Line::Entry(entry, _) if whole && !line.starts_with(b"@") => {
+                let mut capture = Capture::from_entry(entry);
+                let own_key = capture.extra.contains_key("method");
+                if let Some(url) = capture.url.as_deref().filter(|_| !own_key) {
+                    capture.surt = urlkey::key(url);
+                }
+                posted.captures += 1;
+                waiting += 1;
+                if delete { batch.delete(&capture) } else { batch.add(&capture) }
+            }
+            _ if skip_bad => posted.bad_count += 1,
+            _ => return Err(PostFailure::Line { number }),
+        }
+        if waiting >= PIECE_CAPTURES {
+            index.commit(std::mem::take(&mut batch))?;
+            waiting = 0;
+        }
+    }
+    index.commit(batch)?;
+    Ok(posted)
+}
+
+fn skip_line(lines: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let buffer = lines.fill_buf()?;
+        let end = memchr::memchr(b'\n', buffer);
+        let len = end.map_or(buffer.len(), |at| at + 1);
+        lines.consume(len);
+        if end.is_some() || len == 0 {
+            return Ok(());
+        }
+    }
+}

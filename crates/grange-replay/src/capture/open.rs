@@ -1,0 +1,88 @@
+//! Finding a record where the index says it is, and choosing how to read it.
+
+use std::io::{self, Cursor, Read};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use warc::{Level, Reader, Record};
+
+use super::body::Body;
+use super::stream;
+use super::{About, Place, Undo};
+use crate::holdings::{Holdings, HoldingsError};
+
+/// A record up to this long is read at once: nearly all of them, at a cost that an answer in memory has anyway.
+const STORED_BYTES_SMALL: u64 = 512 << 10;
+/// A body up to this long is kept in memory while it is sent.
+pub(super) const BODY_BYTES_SMALL: usize = 1 << 20;
+
+/// Why a record could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("the file {file} that holds it is not here; it may have been moved or not yet arrived")]
+    NoFile { file: String },
+    #[error("{file} has no such record at byte {offset}; the index is of another version of the file")]
+    NoRecord { file: String, offset: u64 },
+    #[error("the index names no file and offset for it")]
+    NoPlace,
+    #[error(transparent)]
+    Holdings(#[from] HoldingsError),
+    #[error("{file} could not be read at byte {offset}")]
+    Read { file: String, offset: u64, source: io::Error },
+}
+
+/// Opens a record. What is undone of its body's packing is decided by what the record says.
+pub async fn open(
+    holdings: &Arc<dyn Holdings>,
+    place: &Place,
+    undo: impl Fn(&About) -> Undo + Send + 'static,
+) -> Result<(About, Body), OpenError> {
+    let read_error = |source| OpenError::Read { file: place.file.clone(), offset: place.offset, source };
+    if let Some(length) = place.length.filter(|length| (1..=STORED_BYTES_SMALL).contains(length)) {
+        let bytes = holdings.read_at(&place.file, place.offset, length).await?;
+        let bytes = bytes.ok_or_else(|| OpenError::NoFile { file: place.file.clone() })?;
+        if let Some(found) = at_once(bytes, place, &undo).map_err(read_error)? {
+            return Ok(found);
+        }
+    }
+    stream::open(Arc::clone(holdings), place.clone(), undo).await
+}
+
+/// Reads a record that lies whole in `bytes`. `None` if that turns out not to be so, or its body is too long for memory.
+fn at_once(bytes: Bytes, place: &Place, undo: impl Fn(&About) -> Undo) -> io::Result<Option<(About, Body)>> {
+    // zstd frames may need the dictionary at the start of the file.
+    let zstd = bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+    if zstd {
+        return Ok(None);
+    }
+    let mut reader = Reader::seekable(Cursor::new(bytes))?;
+    let Some(mut record) = reader.next()? else { return Ok(None) };
+    if !matches(&record, place) {
+        return Ok(None);
+    }
+    let about = About::of(&mut record)?;
+    let mut body = Vec::with_capacity(about.payload_len.unwrap_or(0).min(BODY_BYTES_SMALL as u64) as usize);
+    let most = BODY_BYTES_SMALL as u64 + 1;
+    match undo(&about) {
+        Undo::Skip => return Ok(Some((about, Body::empty()))),
+        Undo::Transfer => record.payload()?.take(most).read_to_end(&mut body)?,
+        Undo::Content { .. } => record.content()?.take(most).read_to_end(&mut body)?,
+    };
+    // A length that is too short in the index cuts the record off; the file itself knows better.
+    let cut = record.problems().iter().any(|problem| problem.kind.level() == Level::Damage);
+    if cut || body.len() > BODY_BYTES_SMALL {
+        return Ok(None);
+    }
+    Ok(Some((about, Body::Whole(body.into()))))
+}
+
+/// Whether a record is the one that the index speaks of.
+pub(super) fn matches(record: &Record<'_>, place: &Place) -> bool {
+    let url = place.url.is_empty()
+        || record.target_uri().is_none_or(|uri| String::from_utf8_lossy(uri) == place.url.as_str());
+    let time = place.time == 0
+        || record.date().is_none_or(|date| {
+            std::str::from_utf8(&date.digits14()).is_ok_and(|digits| digits.parse() == Ok(place.time))
+        });
+    url && time
+}

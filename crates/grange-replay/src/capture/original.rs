@@ -1,0 +1,189 @@
+//! A capture whole: for a revisit, the payload of the original it stands for.
+
+use std::sync::Arc;
+
+use grange_index::query::{Keys, Next, Order, Query};
+use grange_index::{Capture, Snapshot, Stamp};
+use warc::{HttpHead, Profile, RecordType};
+
+use super::open::{OpenError, open};
+use super::{About, Body, Place, Refers, Undo};
+use crate::holdings::Holdings;
+
+/// A capture with its body.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What the record of the capture itself says.
+    pub about: About,
+    /// Whose payload it is, if another record holds it.
+    pub original: Option<Original>,
+    pub body: Body,
+}
+
+/// The record that holds the payload of a revisit.
+#[derive(Debug)]
+pub struct Original {
+    pub capture: Capture,
+    pub about: About,
+}
+
+/// Why a capture has no payload.
+#[derive(Debug, thiserror::Error)]
+pub enum NoPayload {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Index(#[from] grange_index::Error),
+    #[error(
+        "the capture says only that its content was the same as before, and no record with that content can be read \
+         (tried {tried}); add the file that holds the original to the collection"
+    )]
+    OriginalGone { tried: usize },
+}
+
+/// The digest of no bytes at all: nothing needs to be looked for.
+const EMPTY_SHA1: &str = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ";
+/// Originals that are tried: damage to more copies of one content than this is a lost cause.
+const ORIGINALS_MAX: usize = 8;
+
+/// Reads a capture; for a revisit, the head is its own and the body that of the first original that can be read.
+pub async fn load(
+    snapshot: &Snapshot,
+    holdings: &Arc<dyn Holdings>,
+    capture: &Capture,
+    undo: impl Fn(&About) -> Undo + Clone + Send + 'static,
+) -> Result<Loaded, NoPayload> {
+    let place = Place::of(capture).ok_or(OpenError::NoPlace)?;
+    let (about, body) = open(holdings, &place, {
+        let undo = undo.clone();
+        move |about: &About| if is_revisit(about) { Undo::Skip } else { undo(about) }
+    })
+    .await?;
+    if !is_revisit(&about) {
+        return Ok(Loaded { about, original: None, body });
+    }
+    let redirect =
+        about.http.as_ref().and_then(HttpHead::status).is_some_and(|s| (300..400).contains(&s) && s != 304);
+    let digest = capture.digest.clone().or_else(|| about.payload_digest.clone());
+    let empty = digest.as_deref().is_some_and(|digest| digest.to_ascii_uppercase().ends_with(EMPTY_SHA1));
+    if redirect || empty {
+        return Ok(Loaded { about, original: None, body: Body::empty() });
+    }
+    let candidates = originals(snapshot, capture, digest.as_deref(), about.refers.as_ref())?;
+    let mut tried = 0;
+    for original in candidates {
+        let Some(place) = Place::of(&original) else { continue };
+        tried += 1;
+        match open(holdings, &place, undo.clone()).await {
+            Ok((found, body)) if !is_revisit(&found) => {
+                let original = Some(Original { capture: original, about: found });
+                return Ok(Loaded { about, original, body });
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::debug!(%error, url = capture.url, time = %capture.time, "an original cannot be read");
+            }
+        }
+    }
+    Err(NoPayload::OriginalGone { tried })
+}
+
+fn is_revisit(about: &About) -> bool {
+    about.kind == RecordType::Revisit
+}
+
+/// Where the payload of a revisit may be, the likeliest first: what the index line names, the same URL with the same
+/// digest (nearest earlier), what the record refers to, any URL with the digest.
+pub(super) fn originals(
+    snapshot: &Snapshot,
+    revisit: &Capture,
+    digest: Option<&str>,
+    refers: Option<&Refers>,
+) -> Result<Vec<Capture>, grange_index::Error> {
+    let mut found: Vec<Capture> = Vec::new();
+    let mut add = |capture: Capture| {
+        let same = |other: &Capture| other.file == capture.file && other.offset == capture.offset;
+        if !capture.is_revisit() && found.len() < ORIGINALS_MAX && !found.iter().any(same) {
+            found.push(capture);
+        }
+    };
+    if let (Some(file), Some(offset)) =
+        (revisit.extra.get("orig.filename").and_then(|file| file.as_str()), number(revisit, "orig.offset"))
+    {
+        add(Capture {
+            file: file.to_owned(),
+            offset: Some(offset),
+            length: number(revisit, "orig.length"),
+            ..Capture::default()
+        });
+    }
+    let unchanged = refers.is_some_and(|refers| refers.profile == Profile::ServerNotModified);
+    let same = |capture: &Capture| match (digest, &capture.digest) {
+        (Some(digest), Some(other)) => same_digest(digest, other),
+        // The server said so itself, and old writers put the digest of nothing there.
+        _ => unchanged,
+    };
+    for capture in near(snapshot, &revisit.surt, revisit.time, |capture| same(capture) || unchanged)? {
+        add(capture);
+    }
+    if let Some(uri) = refers.and_then(|refers| refers.uri.as_deref()) {
+        let time = refers.and_then(|refers| refers.date).and_then(|date| Stamp::parse(date.digits14()));
+        let wanted = |capture: &Capture| {
+            let then = time.is_some_and(|time| time.leading(14) == capture.time.leading(14));
+            same(capture) || (then && (digest.is_none() || capture.digest.is_none()))
+        };
+        for capture in near(snapshot, &urlkey::key(uri), time.unwrap_or(revisit.time), wanted)? {
+            add(capture);
+        }
+    }
+    if let Some(digest) = digest
+        && let Some(known) = snapshot.digest(digest)?
+    {
+        add(known.first);
+    }
+    Ok(found)
+}
+
+fn number(capture: &Capture, name: &str) -> Option<u64> {
+    let value = capture.extra.get(name)?;
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// Whether two spellings name one digest: case and label do not count.
+fn same_digest(one: &str, other: &str) -> bool {
+    match (warc::Digest::parse(one.as_bytes()), warc::Digest::parse(other.as_bytes())) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => bare(one).eq_ignore_ascii_case(bare(other)),
+    }
+}
+
+fn bare(digest: &str) -> &str {
+    digest.rsplit(':').next().unwrap_or(digest)
+}
+
+/// Captures of a URL that are no revisits and fit, earlier ones first, the nearest of them at the head.
+fn near(
+    snapshot: &Snapshot,
+    surt: &str,
+    time: Stamp,
+    fits: impl Fn(&Capture) -> bool,
+) -> Result<Vec<Capture>, grange_index::Error> {
+    let (mut earlier, mut later) = (Vec::new(), Vec::new());
+    let mut query = Query::new(Keys::Exact(surt.to_owned()));
+    query.order = Order::Descending;
+    query.run(snapshot, |view| {
+        if !view.is_revisit() {
+            let capture = view.to_capture();
+            if fits(&capture) {
+                let list = if capture.time <= time { &mut earlier } else { &mut later };
+                list.push(capture);
+            }
+        }
+        Ok(if earlier.len() < ORIGINALS_MAX { Next::More } else { Next::Stop })
+    })?;
+    // Later ones came farthest first.
+    later.reverse();
+    later.truncate(ORIGINALS_MAX);
+    earlier.append(&mut later);
+    Ok(earlier)
+}

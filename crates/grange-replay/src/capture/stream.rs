@@ -1,0 +1,224 @@
+//! Reading a large record: a thread unpacks it, a few pieces ahead of whoever takes them.
+
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use warc::{Reader, Record};
+
+use super::body::{Body, BodyError, Pieces};
+use super::open::{OpenError, matches};
+use super::{About, Place, Undo};
+use crate::holdings::Holdings;
+
+/// Threads that read bodies at a time. Each holds up to 24 MB while it unpacks a damaged record, and far less usually.
+static READERS: Semaphore = Semaphore::const_new(64);
+/// Pieces of a body that wait for the network.
+const PIECES: usize = 4;
+const PIECE_BYTES: usize = 64 << 10;
+/// A client that takes nothing for so long is gone, or holds the thread on purpose.
+const STALLED: Duration = Duration::from_secs(60);
+/// Plain bytes that are passed over in search of a record that is not the first of its member.
+const PASS_BYTES_MAX: u64 = 4 << 30;
+
+/// The rest of a file as something that can be read by a thread.
+struct Rest {
+    holdings: Arc<dyn Holdings>,
+    runtime: Handle,
+    file: String,
+    /// Where the next byte is.
+    at: u64,
+    bytes: Bytes,
+}
+
+impl Read for Rest {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.bytes.is_empty() && !buf.is_empty() {
+            let read = self.holdings.read_at(&self.file, self.at, buf.len() as u64);
+            let bytes = self.runtime.block_on(read).map_err(io::Error::other)?;
+            self.bytes = bytes.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        }
+        let len = self.bytes.len().min(buf.len());
+        self.bytes.copy_to_slice(&mut buf[..len]);
+        self.at += len as u64;
+        Ok(len)
+    }
+}
+
+impl Seek for Rest {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        // Nobody needs the true end: reading beyond it gives no bytes.
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => (i64::MAX as u64).checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = at.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        self.bytes = Bytes::new();
+        Ok(self.at)
+    }
+}
+
+pub(super) async fn open(
+    holdings: Arc<dyn Holdings>,
+    place: Place,
+    undo: impl Fn(&About) -> Undo + Send + 'static,
+) -> Result<(About, Body), OpenError> {
+    let (tell, told) = oneshot::channel();
+    let (send, receiver) = mpsc::channel(PIECES);
+    let runtime = Handle::current();
+    let permit = READERS.acquire().await.map_err(|_| OpenError::NoPlace)?;
+    let at = place.clone();
+    tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        let sender = Sender { runtime: runtime.clone(), send };
+        read(&Source { holdings, runtime, place }, undo, tell, &sender);
+    });
+    let read_error = |source| OpenError::Read { file: at.file.clone(), offset: at.offset, source };
+    let about = match told.await {
+        Ok(Ok(Some(about))) => about,
+        Ok(Ok(None)) => return Err(OpenError::NoRecord { file: at.file, offset: at.offset }),
+        Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(OpenError::NoFile { file: at.file });
+        }
+        Ok(Err(error)) => return Err(read_error(error)),
+        Err(_) => return Err(read_error(io::Error::other("the reader ended early"))),
+    };
+    let (about, undo) = about;
+    if undo == Undo::Skip {
+        return Ok((about, Body::empty()));
+    }
+    let len = about.payload_len.filter(|_| undo == Undo::Transfer);
+    Ok((about, Body::Stream(Pieces { receiver, len, looked: None })))
+}
+
+struct Source {
+    holdings: Arc<dyn Holdings>,
+    runtime: Handle,
+    place: Place,
+}
+
+impl Source {
+    fn reader(&self) -> io::Result<Reader> {
+        let mut rest = Rest {
+            holdings: Arc::clone(&self.holdings),
+            runtime: self.runtime.clone(),
+            file: self.place.file.clone(),
+            at: self.place.offset,
+            bytes: Bytes::new(),
+        };
+        let mut first = [0; 4];
+        let len = rest.read(&mut first)?;
+        rest.seek(SeekFrom::Start(self.place.offset))?;
+        // Only zstd has something at the start of the file that is needed here.
+        if first[..len] == [0x28, 0xb5, 0x2f, 0xfd] {
+            let mut reader = Reader::seekable(rest)?;
+            reader.seek(self.place.offset)?;
+            return Ok(reader);
+        }
+        Reader::new(rest)
+    }
+}
+
+type Told = io::Result<Option<(About, Undo)>>;
+
+fn read(source: &Source, undo: impl Fn(&About) -> Undo, tell: oneshot::Sender<Told>, sender: &Sender) {
+    let mut tell = Some(tell);
+    // First the record that fits what the index says; then the first one there, which is the best there is.
+    for any in [false, true] {
+        match serve(source, any, &undo, &mut tell, sender) {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(error) => {
+                if let Some(tell) = tell {
+                    let _ = tell.send(Err(error));
+                } else {
+                    sender.send(Err(BodyError::Read(error)));
+                }
+                return;
+            }
+        }
+    }
+    if let Some(tell) = tell {
+        let _ = tell.send(Ok(None));
+    }
+}
+
+/// Finds the record and sends it. False if it is not there.
+fn serve(
+    source: &Source,
+    any: bool,
+    undo: impl Fn(&About) -> Undo,
+    tell: &mut Option<oneshot::Sender<Told>>,
+    sender: &Sender,
+) -> io::Result<bool> {
+    let mut reader = source.reader()?;
+    let mut first = true;
+    while let Some(mut record) = reader.next()? {
+        let place = record.place();
+        if !first && (place.is_seekable() || place.plain > PASS_BYTES_MAX) {
+            return Ok(false);
+        }
+        first = false;
+        if any || matches(&record, &source.place) {
+            let about = About::of(&mut record)?;
+            let undo = undo(&about);
+            if let Some(tell) = tell.take()
+                && tell.send(Ok(Some((about, undo)))).is_ok()
+            {
+                pump(&mut record, undo, sender)?;
+            }
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn pump(record: &mut Record<'_>, undo: Undo, sender: &Sender) -> io::Result<()> {
+    match undo {
+        Undo::Skip => Ok(()),
+        Undo::Transfer => pieces(record.payload()?, u64::MAX, sender),
+        Undo::Content { bytes_max } => pieces(record.content()?, bytes_max, sender),
+    }
+}
+
+fn pieces(mut body: impl Read, bytes_max: u64, sender: &Sender) -> io::Result<()> {
+    let mut left = bytes_max;
+    loop {
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        body.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece)?;
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let Some(rest) = left.checked_sub(piece.len() as u64) else {
+            sender.send(Err(BodyError::TooLarge { bytes_max }));
+            return Ok(());
+        };
+        left = rest;
+        if !sender.send(Ok(piece.into())) {
+            return Ok(());
+        }
+    }
+}
+
+struct Sender {
+    runtime: Handle,
+    send: mpsc::Sender<Result<Bytes, BodyError>>,
+}
+
+impl Sender {
+    /// False when nobody takes it any more.
+    fn send(&self, piece: Result<Bytes, BodyError>) -> bool {
+        match self.send.try_send(piece) {
+            Ok(()) => true,
+            Err(mpsc::error::TrySendError::Closed(_)) => false,
+            Err(mpsc::error::TrySendError::Full(piece)) => {
+                let sending = tokio::time::timeout(STALLED, self.send.send(piece));
+                self.runtime.block_on(async { matches!(sending.await, Ok(Ok(()))) })
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Answers: short ones at once, long ones in a stream from a thread of their own.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use futures_util::stream;
+use grange_base::Chain;
+use grange_index::dialect::{Answer, Failure, Params};
+use grange_index::{CaptureView, Error, Snapshot};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use super::Served;
+use super::asker::Asker;
+use super::dialect::Dialect;
+use crate::collection::Collection;
+
+/// Rows read for an answer in place. Some two milliseconds: nobody else on the thread notices.
+const SHORT_ROWS_MAX: u64 = 2_000;
+/// Bytes of an answer in place.
+const SHORT_BYTES_MAX: usize = 64 << 10;
+/// Bytes of one piece of a long answer.
+const PIECE_BYTES: usize = 64 << 10;
+/// Pieces made ahead of the reader.
+const PIECES_AHEAD: usize = 4;
+/// A reader who takes nothing for this long is gone; a thread waits for them.
+const READER_IDLE_MAX: Duration = Duration::from_secs(60);
+/// Below this gzip gains nothing that a packet would not carry anyway.
+const GZIP_BYTES_MIN: usize = 1400;
+
+/// One request, with everything that its answer depends on.
+struct Request {
+    dialect: Dialect,
+    collection: Arc<Collection>,
+    snapshot: Arc<Snapshot>,
+    asker: Asker,
+}
+
+impl Request {
+    fn run(&self, params: &Params, out: &mut dyn Write) -> Result<Answer, Failure> {
+        let rules = self.collection.rules();
+        let sees = |view: &CaptureView<'_>| self.asker.sees(&self.collection.name, &rules, view);
+        let answer = self.dialect.run(&self.snapshot, params, &sees, out)?;
+        if let Some(error) = answer.noticed.damaged.first() {
+            let (collection, blocks) = (&self.collection.name, answer.noticed.damaged_count);
+            tracing::error!(collection, blocks, error = %Chain(error), "an answer went past damage in the index");
+        }
+        Ok(answer)
+    }
+
+    fn failed(&self, failure: &Failure) -> Response {
+        match failure {
+            Failure::Request(bad) => self.dialect.refuse(StatusCode::BAD_REQUEST, &bad.to_string()),
+            Failure::Index(_) | Failure::Send(_) => {
+                tracing::error!(collection = self.collection.name, error = %Chain(failure), "no answer");
+                self.dialect.refuse(StatusCode::INTERNAL_SERVER_ERROR, &failure.to_string())
+            }
+        }
+    }
+}
+
+/// Answers a request. What fits is answered in place: that is what lookups are, and a thread for each would cost more than
+/// the lookup. What does not fit begins anew in a thread and is sent as it is found.
+pub(super) async fn answer(
+    served: &Served,
+    dialect: Dialect,
+    collection: Arc<Collection>,
+    mut params: Params,
+    asker: Asker,
+) -> Response {
+    let takes_gzip = asker.takes_gzip && params.get("gzip") != Some("false");
+    let content_type = dialect.content_type(&params);
+    let snapshot = collection.index.snapshot();
+    let request = Request { dialect, collection, snapshot, asker };
+    let mut short = Short(Vec::new());
+    params.rows_most = Some(SHORT_ROWS_MAX);
+    match request.run(&params, &mut short) {
+        Ok(_) => return whole(short.0, content_type, takes_gzip),
+        Err(Failure::Send(_) | Failure::Index(Error::Unfinished { .. })) => {}
+        Err(failure) => return request.failed(&failure),
+    }
+    params.rows_most = None;
+    let Ok(place) = Arc::clone(&served.long_answers).try_acquire_owned() else {
+        let message = "too many long answers are under way; ask again in a moment, or for less with limit";
+        let mut response = request.dialect.refuse(StatusCode::SERVICE_UNAVAILABLE, message);
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        return response;
+    };
+    let (send, mut receive) = mpsc::channel::<io::Result<Bytes>>(PIECES_AHEAD);
+    let handle = Handle::current();
+    tokio::task::spawn_blocking(move || {
+        let _place = place;
+        let pieces = Pieces { send: send.clone(), handle: handle.clone(), piece: Vec::new() };
+        let done = if takes_gzip {
+            let mut out = GzEncoder::new(pieces, Compression::fast());
+            request
+                .run(&params, &mut out)
+                .and_then(|_| Ok(out.finish()?))
+                .and_then(|mut out| Ok(out.flush()?))
+        } else {
+            let mut out = pieces;
+            request.run(&params, &mut out).and_then(|_| Ok(out.flush()?))
+        };
+        match done {
+            // Whoever asked went away.
+            Ok(()) | Err(Failure::Send(_)) => {}
+            // The status is sent already: all that can be said is that this is not the end.
+            Err(failure) => {
+                tracing::error!(error = %Chain(&failure), "an answer was cut short");
+                let _ = handle.block_on(send.send(Err(io::Error::other(failure.to_string()))));
+            }
+        }
+    });
+    let body = Body::from_stream(stream::poll_fn(move |context| receive.poll_recv(context)));
+    let mut response = ([(header::CONTENT_TYPE, content_type)], body).into_response();
+    if takes_gzip {
+        mark_gzip(&mut response);
+    }
+    response
+}
+
+fn whole(bytes: Vec<u8>, content_type: &'static str, takes_gzip: bool) -> Response {
+    if !takes_gzip || bytes.len() < GZIP_BYTES_MIN {
+        return ([(header::CONTENT_TYPE, content_type)], bytes).into_response();
+    }
+    let mut packed = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
+    match packed.write_all(&bytes).and_then(|()| packed.finish()) {
+        Ok(packed) => {
+            let mut response = ([(header::CONTENT_TYPE, content_type)], packed).into_response();
+            mark_gzip(&mut response);
+            response
+        }
+        Err(_) => ([(header::CONTENT_TYPE, content_type)], bytes).into_response(),
+    }
+}
+
+fn mark_gzip(response: &mut Response) {
+    response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+}
+
+/// Takes an answer that fits.
+struct Short(Vec<u8>);
+
+impl Write for Short {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > SHORT_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Sends what is written in pieces, waiting for whoever reads them.
+struct Pieces {
+    send: mpsc::Sender<io::Result<Bytes>>,
+    handle: Handle,
+    piece: Vec<u8>,
+}
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.piece.extend_from_slice(bytes);
+        if self.piece.len() >= PIECE_BYTES {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.piece.is_empty() {
+            return Ok(());
+        }
+        let piece = Bytes::from(std::mem::take(&mut self.piece));
+        let sent = tokio::time::timeout(READER_IDLE_MAX, self.send.send(Ok(piece)));
+        match self.handle.block_on(sent) {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+}

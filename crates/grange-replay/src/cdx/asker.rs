@@ -1,0 +1,78 @@
+//! Who asks: the address of the connection, and the user that a front server names.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::request::Parts;
+use grange_index::access::{Asked, Reader, Rule, judge};
+use grange_index::{CaptureView, Stamp};
+
+use super::Served;
+
+/// Whoever sent a request, as access rules see them.
+#[derive(Clone, Debug, Default)]
+pub struct Asker {
+    pub address: Option<IpAddr>,
+    pub user: Option<String>,
+    pub takes_gzip: bool,
+    now: Stamp,
+}
+
+impl FromRequestParts<Served> for Asker {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, served: &Served) -> Result<Self, Infallible> {
+        let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+        let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let user = served.options.user_header.as_ref().and_then(|name| header(name.as_str()));
+        let takes_gzip = header("accept-encoding").is_some_and(accepts_gzip);
+        let now = served.options.clock.now().strftime("%Y%m%d%H%M%S").to_string();
+        Ok(Self {
+            address,
+            user: user.map(ToOwned::to_owned),
+            takes_gzip,
+            now: Stamp::parse(now).unwrap_or_default(),
+        })
+    }
+}
+
+impl Asker {
+    /// Whether this asker may know of a capture.
+    pub(super) fn sees(&self, collection: &str, rules: &[Rule], view: &CaptureView<'_>) -> bool {
+        if rules.is_empty() {
+            return true;
+        }
+        let asked = Asked { collection, surt: view.surt_bytes(), time: view.time(), mime: view.mime() };
+        let reader = Reader { address: self.address, user: self.user.as_deref(), now: self.now };
+        judge(rules, &asked, &reader).is_visible()
+    }
+}
+
+/// Whether `Accept-Encoding` names gzip without forbidding it.
+fn accepts_gzip(value: &str) -> bool {
+    value.split(',').any(|part| {
+        let mut pieces = part.split(';').map(str::trim);
+        pieces.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"))
+            && !pieces.any(|piece| matches!(piece.strip_prefix("q="), Some("0" | "0.0" | "0.00" | "0.000")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_taken_where_it_is_named_and_not_forbidden() {
+        for (value, taken) in [
+            ("gzip", true),
+            ("deflate, GZIP;q=0.5", true),
+            ("br", false),
+            ("gzip;q=0", false),
+            ("gzip; q=0.0, br", false),
+            ("", false),
+        ] {
+            assert_eq!(accepts_gzip(value), taken, "{value}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The CDX APIs: one index asked in three dialects, on the routes their clients know.
+//!
+//! ```text
+//! GET  /cdx/ia?url=…               the Internet Archive's dialect; collection=NAME chooses among several
+//! GET  /<collection>/cdx/ia?url=…
+//! GET  /<collection>/cdx?url=…     pywb's dialect, also as /<collection>/index
+//! GET  /<collection>?url=…         OutbackCDX's dialect; ?q=… asks in OpenWayback's XML
+//! POST /<collection>               CDX 9–14 or CDXJ lines to add, where writing is on
+//! POST /<collection>/delete        lines to take away again
+//! GET  /<collection>/stats, /<collection>/cube
+//! ```
+//!
+//! None of these paths can be a page of the Wayback routes: those have a URL behind the collection, and no URL is a word
+//! without a dot or a colon. Blocked captures are invisible here: no line, no count and no page tells of them. The one
+//! exception is `/stats`, an estimate of the whole index that no rule is applied to.
+
+mod answer;
+mod asker;
+mod cube;
+mod dialect;
+mod post;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use grange_base::Clock;
+use grange_index::dialect::Params;
+use tokio::sync::Semaphore;
+
+pub use asker::Asker;
+
+use crate::collection::{Collection, Collections};
+use dialect::Dialect;
+
+/// What the routes may do, and for whom.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whether lines may be posted and deleted. Whoever reaches the port can then change the index.
+    pub writing: bool,
+    /// A header in which a front server names the user who asks; it must take it off what comes from outside.
+    pub user_header: Option<axum::http::HeaderName>,
+    pub clock: Clock,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { writing: false, user_header: None, clock: Clock::system() }
+    }
+}
+
+/// Long answers made at the same time: each takes a thread for as long as its reader needs to take it.
+const LONG_ANSWERS_MAX: usize = 64;
+
+#[derive(Clone, Debug)]
+struct Served {
+    collections: Collections,
+    options: Options,
+    long_answers: Arc<Semaphore>,
+}
+
+/// The routes of all dialects. Merge them with others, or serve them alone.
+pub fn routes(collections: Collections, options: Options) -> Router {
+    let long_answers = Arc::new(Semaphore::new(LONG_ANSWERS_MAX));
+    Router::new()
+        .route("/cdx/ia", get(ia_of_one))
+        .route("/{collection}/cdx/ia", get(ia))
+        .route("/{collection}/cdx", get(pywb))
+        .route("/{collection}/index", get(pywb))
+        .route("/{collection}", get(outback).post(post::add))
+        .route("/{collection}/delete", post(post::delete))
+        .route("/{collection}/stats", get(cube::stats))
+        .route("/{collection}/cube", get(cube::cube))
+        .with_state(Served { collections, options, long_answers })
+}
+
+impl Served {
+    async fn answer(&self, dialect: Dialect, name: &str, query: Option<String>, asker: Asker) -> Response {
+        let Some(collection) = self.collections.get(name) else { return self.unknown(dialect, name) };
+        let params = Params::parse(query.as_deref().unwrap_or_default());
+        answer::answer(self, dialect, collection, params, asker).await
+    }
+
+    fn unknown(&self, dialect: Dialect, name: &str) -> Response {
+        let names: Vec<String> = self.collections.all().iter().map(|one| one.name.clone()).collect();
+        let known = if names.is_empty() { "there is none".to_owned() } else { names.join(", ") };
+        dialect.refuse(StatusCode::NOT_FOUND, &format!("no collection is named {name}; known: {known}"))
+    }
+}
+
+async fn ia_of_one(State(served): State<Served>, RawQuery(query): RawQuery, asker: Asker) -> Response {
+    let params = Params::parse(query.as_deref().unwrap_or_default());
+    let all = served.collections.all();
+    let name = match (params.get("collection"), all.as_slice()) {
+        (Some(name), _) => name.to_owned(),
+        (None, [only]) => only.name.clone(),
+        (None, several) if several.iter().any(|one| one.name == Collection::ARCHIVE) => {
+            Collection::ARCHIVE.to_owned()
+        }
+        _ => {
+            let message = "there are several collections: name one with collection=NAME or /NAME/cdx/ia";
+            return Dialect::Ia.refuse(StatusCode::BAD_REQUEST, message);
+        }
+    };
+    served.answer(Dialect::Ia, &name, query, asker).await
+}
+
+async fn ia(
+    State(served): State<Served>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    asker: Asker,
+) -> Response {
+    served.answer(Dialect::Ia, &name, query, asker).await
+}
+
+async fn pywb(
+    State(served): State<Served>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    uri: Uri,
+    asker: Asker,
+) -> Response {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let scheme = uri.scheme_str().unwrap_or("http");
+    let prefix = host.map_or_else(|| format!("/{name}/"), |host| format!("{scheme}://{host}/{name}/"));
+    served.answer(Dialect::Pywb { prefix }, &name, query, asker).await
+}
+
+async fn outback(
+    State(served): State<Served>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    asker: Asker,
+) -> Response {
+    let params = Params::parse(query.as_deref().unwrap_or_default());
+    let dialect = if params.get("q").is_some() { Dialect::Xml } else { Dialect::Outback };
+    served.answer(dialect, &name, query, asker).await
+}
+
+fn text(status: StatusCode, text: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
+}

@@ -1,0 +1,5 @@
+//! A bed of records made by hand, for the tests of every part.
+
+mod bed;
+
+pub(crate) use bed::{Bed, gzip, http, record, revisit};
