@@ -130,7 +130,8 @@ impl Tree {
 
     /// Opens a file if that needs no disk: [`ErrorKind::WouldBlock`] when it might.
     pub fn open_cached(&self, path: &str) -> io::Result<Opened> {
-        let fd = rustix::fs::openat2(&self.root, path, READ, Mode::empty(), BENEATH | ResolveFlags::CACHED)?;
+        let fd = rustix::fs::openat2(&self.root, path, READ, Mode::empty(), BENEATH | ResolveFlags::CACHED)
+            .map_err(absent)?;
         opened(fd)
     }
 
