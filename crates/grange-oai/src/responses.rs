@@ -98,6 +98,7 @@ impl Responses {
                     compression: Compression::default(),
                     sync: SyncPolicy::OnClose,
                     info: vec![("software".to_owned(), software)],
+                    id: None,
                 };
                 self.file.insert(WarcFile::create(path, &options, date)?)
             }
