@@ -30,8 +30,10 @@ pub use archive::OpenArchive;
 pub use collections::CollectionImport;
 pub use error::Error;
 pub use grange_archive::Error as ArchiveError;
-pub use grange_db::{CollectedState, ConfigurationChange, HarvestChange, JobFilter, NewChannel, NewHarvest, Which};
-pub use harvest::{Harvesting, ImportReport, NewLogin};
+pub use grange_db::{
+    CollectedState, ConfigurationChange, HarvestChange, JobFilter, NewChannel, NewHarvest, Which,
+};
+pub use harvest::{CrawlLogs, Harvesting, ImportReport, NewLogin, ReadCrawlLog};
 pub use sessions::{LoggedIn, SessionOf};
 pub use who::{Via, Who};
 

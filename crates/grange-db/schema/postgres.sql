@@ -277,6 +277,109 @@ seen_at BIGINT NOT NULL
 stopped_at BIGINT
 edition BIGINT NOT NULL DEFAULT 1
 
+-- table oai_folders
+repository_id BIGINT NOT NULL
+path TEXT COLLATE "C" NOT NULL
+files BIGINT NOT NULL
+
+-- table oai_formats
+id BIGINT NOT NULL IDENTITY
+prefix TEXT COLLATE "C" NOT NULL
+namespace TEXT COLLATE "C" NOT NULL
+schema TEXT COLLATE "C" NOT NULL
+
+-- table oai_history
+id BIGINT NOT NULL IDENTITY
+repository_id BIGINT NOT NULL
+job_id BIGINT NOT NULL
+recurring_id BIGINT
+prefix TEXT COLLATE "C" NOT NULL
+set_spec TEXT COLLATE "C" NOT NULL
+outcome TEXT NOT NULL
+reason TEXT
+started_at BIGINT NOT NULL
+ended_at BIGINT NOT NULL
+counts TEXT NOT NULL
+pages BIGINT NOT NULL
+
+-- table oai_jobs
+id BIGINT NOT NULL IDENTITY
+repository_id BIGINT NOT NULL
+recurring_id BIGINT
+prefix TEXT COLLATE "C" NOT NULL
+set_spec TEXT COLLATE "C" NOT NULL
+spec TEXT NOT NULL
+status TEXT NOT NULL
+due_at BIGINT NOT NULL
+started_at BIGINT
+owner TEXT
+lease_token BIGINT NOT NULL DEFAULT 0
+lease_until BIGINT
+attempts BIGINT NOT NULL DEFAULT 0
+stop_reason TEXT
+pages BIGINT NOT NULL DEFAULT 0
+expected BIGINT
+counts TEXT NOT NULL DEFAULT '{}'::text
+
+-- table oai_progress
+repository_id BIGINT NOT NULL
+prefix TEXT COLLATE "C" NOT NULL
+set_spec TEXT COLLATE "C" NOT NULL
+next_from BIGINT
+position TEXT
+
+-- table oai_record_sets
+record_id BIGINT NOT NULL
+spec TEXT COLLATE "C" NOT NULL
+
+-- table oai_records
+id BIGINT NOT NULL IDENTITY
+repository_id BIGINT NOT NULL
+prefix TEXT COLLATE "C" NOT NULL
+identifier TEXT COLLATE "C" NOT NULL
+filename TEXT NOT NULL
+datestamp BIGINT NOT NULL
+deleted BIGINT NOT NULL
+digest TEXT NOT NULL
+changed_at BIGINT NOT NULL
+updated BIGINT NOT NULL
+list BIGINT NOT NULL
+
+-- table oai_recurring_jobs
+id BIGINT NOT NULL IDENTITY
+repository_id BIGINT NOT NULL
+spec TEXT NOT NULL
+starts_at BIGINT NOT NULL
+ends_at BIGINT
+every TEXT
+state TEXT NOT NULL
+failures BIGINT NOT NULL DEFAULT 0
+added_at BIGINT NOT NULL
+changed_at BIGINT NOT NULL
+changed_by TEXT NOT NULL
+edition BIGINT NOT NULL DEFAULT 1
+
+-- table oai_repositories
+id BIGINT NOT NULL IDENTITY
+base_url TEXT COLLATE "C" NOT NULL
+name TEXT NOT NULL
+said TEXT NOT NULL
+rules TEXT NOT NULL
+lists BIGINT NOT NULL DEFAULT 0
+added_at BIGINT NOT NULL
+changed_at BIGINT NOT NULL
+changed_by TEXT NOT NULL
+edition BIGINT NOT NULL DEFAULT 1
+
+-- table oai_repository_formats
+repository_id BIGINT NOT NULL
+format_id BIGINT NOT NULL
+
+-- table oai_sets
+repository_id BIGINT NOT NULL
+spec TEXT COLLATE "C" NOT NULL
+name TEXT NOT NULL
+
 -- table repairs
 id TEXT COLLATE "C" NOT NULL
 file_id BIGINT NOT NULL
@@ -491,6 +594,26 @@ CREATE UNIQUE INDEX log_head_pkey ON log_head USING btree (id);
 CREATE INDEX log_leaves_of_file ON log_leaves USING btree (name, number) WHERE (name IS NOT NULL);
 CREATE UNIQUE INDEX log_leaves_pkey ON log_leaves USING btree (number);
 CREATE UNIQUE INDEX nodes_pkey ON nodes USING btree (id);
+CREATE UNIQUE INDEX oai_folders_pkey ON oai_folders USING btree (repository_id, path);
+CREATE UNIQUE INDEX oai_formats_pkey ON oai_formats USING btree (id);
+CREATE UNIQUE INDEX oai_formats_prefix_namespace_schema_key ON oai_formats USING btree (prefix, namespace, schema);
+CREATE INDEX oai_history_job ON oai_history USING btree (job_id, id);
+CREATE UNIQUE INDEX oai_history_pkey ON oai_history USING btree (id);
+CREATE INDEX oai_history_repository ON oai_history USING btree (repository_id, id);
+CREATE INDEX oai_jobs_due ON oai_jobs USING btree (due_at, id) WHERE (status = 'scheduled'::text);
+CREATE UNIQUE INDEX oai_jobs_one ON oai_jobs USING btree (repository_id) WHERE (status <> 'scheduled'::text);
+CREATE UNIQUE INDEX oai_jobs_pkey ON oai_jobs USING btree (id);
+CREATE UNIQUE INDEX oai_progress_pkey ON oai_progress USING btree (repository_id, prefix, set_spec);
+CREATE UNIQUE INDEX oai_record_sets_pkey ON oai_record_sets USING btree (record_id, spec);
+CREATE INDEX oai_records_changed ON oai_records USING btree (prefix, changed_at, id);
+CREATE UNIQUE INDEX oai_records_pkey ON oai_records USING btree (id);
+CREATE UNIQUE INDEX oai_records_repository_id_prefix_identifier_key ON oai_records USING btree (repository_id, prefix, identifier);
+CREATE INDEX oai_recurring_jobs_new ON oai_recurring_jobs USING btree (id) WHERE (state = 'new'::text);
+CREATE UNIQUE INDEX oai_recurring_jobs_pkey ON oai_recurring_jobs USING btree (id);
+CREATE UNIQUE INDEX oai_repositories_base_url_key ON oai_repositories USING btree (base_url);
+CREATE UNIQUE INDEX oai_repositories_pkey ON oai_repositories USING btree (id);
+CREATE UNIQUE INDEX oai_repository_formats_pkey ON oai_repository_formats USING btree (repository_id, format_id);
+CREATE UNIQUE INDEX oai_sets_pkey ON oai_sets USING btree (repository_id, spec);
 CREATE INDEX repairs_by_time ON repairs USING btree (asked_at);
 CREATE UNIQUE INDEX repairs_open ON repairs USING btree (file_id, replica_id) WHERE (state = ANY (ARRAY['waiting'::text, 'confirmed'::text]));
 CREATE UNIQUE INDEX repairs_pkey ON repairs USING btree (id);

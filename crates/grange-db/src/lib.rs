@@ -30,6 +30,7 @@ mod indexing;
 mod logbook;
 mod migrate;
 mod nodes;
+mod oai;
 mod open;
 mod postgres;
 mod repairs;
@@ -67,6 +68,10 @@ pub use indexing::{
 };
 pub use logbook::{Checkpoint, Leaf, Logbook};
 pub use nodes::{NewNode, Nodes};
+pub use oai::{
+    Ending, NewOaiJob, NewRecurring, OaiClaim, OaiDeadJobs, OaiHeartbeat, OaiHistory, OaiHistoryFilter,
+    OaiHoldings, OaiJobs, OaiPolicy, OaiRecords, OaiRecurring, OaiRepositories, ServeFilter, Served,
+};
 pub use open::{Db, Status};
 pub use repairs::{Confirmed, NewRepair, RepairRow, Repairs};
 pub use replicas::{Declared, ReplicaOverview, ReplicaRow, Replicas};

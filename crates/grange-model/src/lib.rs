@@ -15,6 +15,7 @@ pub mod ids;
 pub mod logbook;
 mod nearest;
 pub mod node;
+pub mod oai;
 pub mod replica;
 pub mod vote;
 

@@ -8,7 +8,12 @@ pub mod cdx;
 pub mod collect;
 mod collection;
 pub mod holdings;
+mod lines;
+mod memento;
+mod pages;
+mod reader;
 pub mod rewrite;
+pub mod wayback;
 
 #[cfg(test)]
 mod tests;

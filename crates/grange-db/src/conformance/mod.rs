@@ -11,6 +11,7 @@ mod harvest_bed;
 mod indexing;
 mod jobs;
 mod nodes;
+mod oai;
 mod planning;
 mod sessions;
 mod tokens;

@@ -90,7 +90,7 @@ pub(crate) fn exists(fail: Fail, noun: &str, name: impl Display) -> Fail {
 }
 
 /// Refuses a save made from an older edition. Without one the newest is changed.
-fn fresh(row: &AnyRow, what: impl Display, edition: Option<i64>) -> Result<(), Fail> {
+pub(crate) fn fresh(row: &AnyRow, what: impl Display, edition: Option<i64>) -> Result<(), Fail> {
     let now = row.int("edition")?;
     if edition.is_none_or(|edition| edition == now) {
         return Ok(());

@@ -1,3 +1,4 @@
-//! Roles that need more than a function: one file each.
+//! Roles with more to say than a function.
 
+pub mod harvester;
 pub mod indexer;

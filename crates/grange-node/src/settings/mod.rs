@@ -38,6 +38,8 @@ pub struct Settings {
     pub archive: grange_archive::Settings,
     /// How harvests become jobs, and how jobs are watched over.
     pub schedule: grange_schedule::Settings,
+    /// How jobs are crawled, watched and stored on this machine, and in whose name.
+    pub harvest: grange_harvest::Settings,
     /// The indexes of collections: what they may take, and who may change them.
     pub index: grange_replay::collect::IndexSettings,
 }

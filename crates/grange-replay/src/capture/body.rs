@@ -31,6 +31,8 @@ pub struct Pieces {
     pub(super) receiver: Receiver<Result<Bytes, BodyError>>,
     /// The length of all pieces, where it can be known beforehand.
     pub(super) len: Option<u64>,
+    /// A piece that was looked at and not yet given out.
+    pub(super) looked: Option<Bytes>,
 }
 
 impl Body {
@@ -58,8 +60,23 @@ impl Body {
         match self {
             Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Whole(bytes) => Poll::Ready(Some(Ok(std::mem::take(bytes)))),
-            Self::Stream(pieces) => pieces.receiver.poll_recv(context),
+            Self::Stream(pieces) => match pieces.looked.take() {
+                Some(piece) => Poll::Ready(Some(Ok(piece))),
+                None => pieces.receiver.poll_recv(context),
+            },
         }
+    }
+
+    /// Looks at the beginning without taking it.
+    pub async fn first(&mut self) -> Result<Bytes, BodyError> {
+        if let Self::Whole(bytes) = self {
+            return Ok(bytes.clone());
+        }
+        let piece = self.next().await.transpose()?.unwrap_or_default();
+        if let Self::Stream(pieces) = self {
+            pieces.looked = Some(piece.clone()).filter(|piece| !piece.is_empty());
+        }
+        Ok(piece)
     }
 
     /// All of it, if it is no longer than `bytes_max`.

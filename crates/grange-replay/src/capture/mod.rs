@@ -15,7 +15,7 @@ use warc::{Date, HttpHead, Profile, Record, RecordType};
 
 pub use body::{Body, BodyError};
 pub use open::{OpenError, open};
-pub use original::{Loaded, NoPayload, load};
+pub use original::{Loaded, NoPayload, Original, load};
 
 /// Where a record lies.
 #[derive(Debug, Clone, PartialEq, Eq)]

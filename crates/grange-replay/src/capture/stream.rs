@@ -92,7 +92,7 @@ pub(super) async fn open(
         return Ok((about, Body::empty()));
     }
     let len = about.payload_len.filter(|_| undo == Undo::Transfer);
-    Ok((about, Body::Stream(Pieces { receiver, len })))
+    Ok((about, Body::Stream(Pieces { receiver, len, looked: None })))
 }
 
 struct Source {

@@ -9,6 +9,7 @@ mod db;
 mod demo;
 mod demo_archive;
 mod demo_files;
+mod demo_harvest;
 pub(crate) mod harvest;
 mod nodes;
 mod papers;

@@ -52,7 +52,7 @@ impl LimitArgs {
 }
 
 /// A field of an answer as text, `-` where it is absent.
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() => "-".to_owned(),
         Value::String(text) => text.clone(),

@@ -1,0 +1,23 @@
+//! Metadata harvesting at work: jobs claimed and run by the engine, with the facts behind it; and what was harvested,
+//! served again.
+
+mod ledger;
+mod provider;
+mod worker;
+
+pub use grange_oai::{FetchError, Settings, friends, probe};
+pub use provider::Provider;
+pub use worker::OaiWorker;
+
+use std::path::{Path, PathBuf};
+
+use grange_model::oai::{Repository, RepositoryId, RepositoryRules};
+
+/// Where a repository's files are. `root` is the folder of all repositories.
+pub fn folder_of(root: &Path, id: RepositoryId, rules: &RepositoryRules) -> PathBuf {
+    if rules.folder.is_empty() { root.join(id.to_string()) } else { root.join(&rules.folder) }
+}
+
+fn folder(root: &Path, repository: &Repository) -> PathBuf {
+    folder_of(root, repository.id, &repository.rules)
+}

@@ -1,0 +1,169 @@
+//! A calendar: years as bars, the days of one year as dots.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::Response;
+use grange_index::query::{Keys, Next, Query};
+use grange_index::{Error, Stamp};
+use jiff::civil::Date;
+
+use super::captures::with;
+use super::{count, render, size};
+use crate::memento;
+use crate::wayback::View;
+
+#[derive(Template)]
+#[template(path = "calendar.html")]
+struct Calendar<'a> {
+    collection: &'a str,
+    url: &'a str,
+    summary: String,
+    list: String,
+    below: String,
+    timemap: String,
+    years: Vec<Year>,
+    chosen: u64,
+    months: Vec<Month>,
+}
+
+struct Year {
+    year: u64,
+    count: u64,
+    size: u8,
+    chosen: bool,
+    href: String,
+}
+
+struct Month {
+    name: &'static str,
+    weeks: Vec<[Option<Day>; 7]>,
+}
+
+struct Day {
+    day: i8,
+    count: u64,
+    size: u8,
+    href: Option<String>,
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// Captures of one day, and the only one if there is no more.
+#[derive(Default, Clone, Copy)]
+struct OnDay {
+    count: u64,
+    first: Stamp,
+}
+
+pub(super) fn calendar(
+    view: &View,
+    url: &str,
+    (from, to): (Stamp, Stamp),
+    asked: Option<&str>,
+) -> Result<Option<Response>, Error> {
+    let name = view.collection.name.as_str();
+    let mut query = Query::new(Keys::Exact(urlkey::key(url)));
+    (query.from, query.to) = (from, to);
+    let mut days: BTreeMap<u64, OnDay> = BTreeMap::new();
+    let mut all = 0;
+    query.run(&view.snapshot, |row| {
+        if view.sees(row) {
+            all += 1;
+            let day = days.entry(row.time().leading(8)).or_default();
+            if day.count == 0 {
+                day.first = row.time();
+            }
+            day.count += 1;
+        }
+        Ok(Next::More)
+    })?;
+    let (Some(first), Some(last)) = (days.keys().next(), days.keys().next_back()) else { return Ok(None) };
+    let (first, last) = (first / 10_000, last / 10_000);
+    let mut by_year: BTreeMap<u64, u64> = BTreeMap::new();
+    for (day, on_day) in &days {
+        *by_year.entry(day / 10_000).or_default() += on_day.count;
+    }
+    let chosen =
+        asked.and_then(|year| year.parse().ok()).filter(|year| by_year.contains_key(year)).unwrap_or(last);
+    let here = format!("/{name}/*/{url}");
+    let years = by_year.iter().map(|(&year, &count)| Year {
+        year,
+        count,
+        size: size(count),
+        chosen: year == chosen,
+        href: with(&here, &format!("grange-year={year}")),
+    });
+    let span = if first == last { format!("in {first}") } else { format!("from {first} to {last}") };
+    let page = Calendar {
+        collection: name,
+        url,
+        summary: format!("{} {span}.", count(all, "capture", "captures")),
+        list: with(&here, "grange-view=list"),
+        below: format!("{here}*"),
+        timemap: format!("/{name}/timemap/link/{url}"),
+        years: years.collect(),
+        chosen,
+        months: months(name, url, chosen, &days),
+    };
+    Ok(Some(render(StatusCode::OK, &page)))
+}
+
+fn months(name: &str, url: &str, year: u64, days: &BTreeMap<u64, OnDay>) -> Vec<Month> {
+    let month = |(at, month_name): (usize, &&'static str)| {
+        let first = Date::new(year as i16, at as i8 + 1, 1).ok()?;
+        let mut weeks: Vec<[Option<Day>; 7]> = Vec::new();
+        for day in 1..=first.days_in_month() {
+            let column = (first.weekday().to_monday_zero_offset() + day - 1) % 7;
+            if column == 0 || weeks.is_empty() {
+                weeks.push(Default::default());
+            }
+            let key = year * 10_000 + (at as u64 + 1) * 100 + day as u64;
+            let on_day = days.get(&key).copied().unwrap_or_default();
+            let href = match on_day.count {
+                0 => None,
+                1 => Some(format!("/{name}/{}/{url}", memento::digits(on_day.first))),
+                _ => Some(format!("/{name}/{key}*/{url}")),
+            };
+            if let Some(week) = weeks.last_mut() {
+                week[column as usize] =
+                    Some(Day { day, count: on_day.count, size: size(on_day.count), href });
+            }
+        }
+        Some(Month { name: month_name, weeks })
+    };
+    MONTHS.iter().enumerate().filter_map(month).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_stand_in_their_weeks() {
+        let on_day = OnDay { count: 3, first: Stamp::parse("20200229120000").unwrap() };
+        let months = months("c", "http://e.org/", 2020, &BTreeMap::from([(20_200_229, on_day)]));
+        assert_eq!(months.len(), 12);
+        let february = &months[1];
+        assert_eq!(february.weeks.len(), 5);
+        // 1 February 2020 was a Saturday, the 29th too.
+        assert_eq!(february.weeks[0][5].as_ref().unwrap().day, 1);
+        let leap = february.weeks[4][5].as_ref().unwrap();
+        assert_eq!((leap.day, leap.count), (29, 3));
+        assert_eq!(leap.href.as_deref(), Some("/c/20200229*/http://e.org/"));
+    }
+}

@@ -1,0 +1,209 @@
+//! When a URL was captured: as a calendar, as a table of versions, or, for many URLs, as a list of them.
+
+use std::collections::HashMap;
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::Response;
+use grange_index::dialect::Params;
+use grange_index::query::{Keys, Next, Query};
+use grange_index::{Capture, Stamp};
+
+use super::calendar::calendar;
+use super::{count, grouped, message, render, short, urls};
+use crate::memento;
+use crate::wayback::View;
+
+/// Rows of a table on one page.
+const ROWS_MAX: usize = 500;
+
+pub(crate) fn captures(view: &View, from: &str, to: &str, url: &str, wide: bool, query: &str) -> Response {
+    // The query belongs to the URL that was asked for, except what is ours to say how it is shown.
+    let (url, own) = split_own(url, query);
+    let params = Params::parse(&own);
+    let times = (Stamp::earliest(from).unwrap_or(Stamp::MIN), Stamp::latest(to).unwrap_or(Stamp::MAX));
+    if wide {
+        return urls::urls(view, &url, times, params.get("grange-after"));
+    }
+    let one_day = from.len() >= 8 && from == to;
+    let shown = if one_day || params.get("grange-view") == Some("list") {
+        list(view, &url, times, (from, to), &params)
+    } else {
+        calendar(view, &url, times, params.get("grange-year"))
+    };
+    match shown {
+        Ok(Some(response)) => response,
+        Ok(None) => message::missing(view, "", &url),
+        Err(error) => message::broken(view, &url, &[grange_base::Chain(&error).to_string()]),
+    }
+}
+
+/// Our own parameters begin with `grange-`; everything else is part of the archived URL.
+fn split_own(url: &str, query: &str) -> (String, String) {
+    let is_own = |part: &&str| part.starts_with("grange-");
+    let own: Vec<&str> = query.split('&').filter(is_own).collect();
+    if own.is_empty() {
+        return (url.to_owned(), String::new());
+    }
+    let Some((path, query)) = url.split_once('?') else { return (url.to_owned(), own.join("&")) };
+    let rest: Vec<&str> = query.split('&').filter(|part| !is_own(part)).collect();
+    let url = if rest.is_empty() { path.to_owned() } else { format!("{path}?{}", rest.join("&")) };
+    (url, own.join("&"))
+}
+
+/// A URL with one more of our own parameters.
+pub(super) fn with(url: &str, parameter: &str) -> String {
+    let join = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{join}{parameter}")
+}
+
+#[derive(Template)]
+#[template(path = "list.html")]
+struct List<'a> {
+    collection: &'a str,
+    url: &'a str,
+    summary: String,
+    calendar: String,
+    below: String,
+    export: String,
+    rows: Vec<Row>,
+    next: Option<String>,
+}
+
+struct Row {
+    href: String,
+    when: String,
+    version: String,
+    tint: usize,
+    same: String,
+    status: String,
+    mime: String,
+    size: String,
+    digest: String,
+    short: String,
+    job: String,
+    file: String,
+}
+
+fn list(
+    view: &View,
+    url: &str,
+    (from, to): (Stamp, Stamp),
+    (from_text, to_text): (&str, &str),
+    params: &Params,
+) -> Result<Option<Response>, grange_index::Error> {
+    let name = view.collection.name.as_str();
+    let skip: usize = params.get("grange-skip").and_then(|skip| skip.parse().ok()).unwrap_or(0);
+    let mut query = Query::new(Keys::Exact(urlkey::key(url)));
+    (query.from, query.to) = (from, to);
+    let mut versions = Versions::default();
+    let (mut shown, mut all) = (Vec::new(), 0usize);
+    query.run(&view.snapshot, |row| {
+        if view.sees(row) {
+            let capture = row.to_capture();
+            let version = versions.of(&capture);
+            if all >= skip && shown.len() < ROWS_MAX {
+                shown.push((capture, version));
+            }
+            all += 1;
+        }
+        Ok(Next::More)
+    })?;
+    if all == 0 {
+        return Ok(None);
+    }
+    let times = match (from_text, to_text) {
+        (from, to) if from == to => format!("{from}*"),
+        (from, to) => format!("{from}-{to}*"),
+    };
+    let rows =
+        shown.into_iter().map(|(capture, version)| row(name, url, capture, &versions, version)).collect();
+    let next = (skip + ROWS_MAX < all).then(|| {
+        let own = format!("grange-view=list&grange-skip={}", skip + ROWS_MAX);
+        with(&format!("/{name}/{times}/{url}"), &own)
+    });
+    let captures = count(all as u64, "capture", "captures");
+    let page = List {
+        collection: name,
+        url,
+        summary: format!("{captures}, {}.", count(versions.known.len() as u64, "version", "versions")),
+        calendar: format!("/{name}/*/{url}"),
+        below: format!("/{name}/*/{url}*"),
+        export: format!("/{name}/export/wacz?url={}", encoded(url)),
+        rows,
+        next,
+    };
+    Ok(Some(render(StatusCode::OK, &page)))
+}
+
+/// A URL as the value of a parameter.
+pub(super) fn encoded(url: &str) -> String {
+    percent_encoding::utf8_percent_encode(url, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+/// Versions by identical content, numbered in the order in which they first appear.
+#[derive(Default)]
+struct Versions {
+    known: HashMap<String, usize>,
+    counts: Vec<u64>,
+}
+
+impl Versions {
+    fn of(&mut self, capture: &Capture) -> Option<usize> {
+        let digest = capture.digest.as_deref()?;
+        let bare = digest.rsplit(':').next().unwrap_or(digest).to_ascii_uppercase();
+        let next = self.known.len();
+        let version = *self.known.entry(bare).or_insert(next);
+        self.counts.resize(self.known.len(), 0);
+        self.counts[version] += 1;
+        Some(version)
+    }
+}
+
+fn row(name: &str, url: &str, capture: Capture, versions: &Versions, version: Option<usize>) -> Row {
+    let own = capture.url.as_deref().unwrap_or(url);
+    let digest = capture.digest.clone().unwrap_or_default();
+    let bare = digest.rsplit(':').next().unwrap_or_default();
+    Row {
+        href: format!("/{name}/{}/{own}", memento::digits(capture.time)),
+        when: short(capture.time),
+        version: version.map(|version| format!("v{}", version + 1)).unwrap_or_default(),
+        tint: version.unwrap_or(0) % 6,
+        same: version
+            .and_then(|version| versions.counts.get(version))
+            .map(|number| count(*number, "capture of this content", "captures of this content"))
+            .unwrap_or_default(),
+        status: capture.status.map(|status| status.to_string()).unwrap_or_default(),
+        mime: if capture.is_revisit() {
+            "unchanged".to_owned()
+        } else {
+            capture.mime.clone().unwrap_or_default()
+        },
+        size: capture.length.map(grouped).unwrap_or_default(),
+        short: bare.chars().take(8).collect(),
+        digest,
+        job: capture.job.clone().unwrap_or_default(),
+        file: capture.file,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_parameters_are_not_part_of_the_url() {
+        for (url, query, expected) in [
+            (
+                "http://e.org/?a=1&grange-year=2020",
+                "a=1&grange-year=2020",
+                ("http://e.org/?a=1", "grange-year=2020"),
+            ),
+            ("http://e.org/?grange-view=list", "grange-view=list", ("http://e.org/", "grange-view=list")),
+            ("http://e.org/?a=1", "a=1", ("http://e.org/?a=1", "")),
+        ] {
+            let (url, own) = split_own(url, query);
+            assert_eq!((url.as_str(), own.as_str()), expected);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The page around a capture: a banner above, the capture in a frame below.
+
+use askama::Template;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use grange_index::query::{Keys, Next, Query};
+use grange_index::{Capture, Stamp};
+
+use super::{count, render, when};
+use crate::memento::{self, Links};
+use crate::wayback::{Request, View};
+
+#[derive(Template)]
+#[template(path = "frame.html")]
+struct Frame<'a> {
+    collection: &'a str,
+    url: &'a str,
+    when: String,
+    iso: String,
+    previous: Option<String>,
+    next: Option<String>,
+    count: String,
+    calendar: String,
+    src: String,
+}
+
+/// Captures counted for a banner; beyond it the exact number helps nobody and costs time.
+const COUNTED_MAX: u64 = 10_000;
+
+pub(crate) fn frame(view: &View, asked_for: &Request, capture: &Capture, url: &str, exact: &str) -> Response {
+    let name = view.collection.name.as_str();
+    let around = view.around(&capture.surt, capture.time).unwrap_or_default();
+    let mut captures = 0;
+    let counted = Query::new(Keys::Exact(capture.surt.clone())).run(&view.snapshot, |row| {
+        captures += u64::from(view.sees(row));
+        Ok(if captures < COUNTED_MAX { Next::More } else { Next::Stop })
+    });
+    if let Err(error) = counted {
+        tracing::warn!(error = %grange_base::Chain(&error), "the index could not be read");
+    }
+    let more = if captures == COUNTED_MAX { "+" } else { "" };
+    let href = |time: Stamp| format!("/{name}/{}/{url}", memento::digits(time));
+    let page = Frame {
+        collection: name,
+        url,
+        when: when(capture.time),
+        iso: memento::moment(capture.time).map(|moment| format!("{moment}Z")).unwrap_or_default(),
+        previous: around.previous.map(href),
+        next: around.next.map(href),
+        count: count(captures, "capture", "captures") + more,
+        calendar: format!("/{name}/*/{url}"),
+        src: format!("/{name}/{exact}mp_/{url}"),
+    };
+    let mut response = render(StatusCode::OK, &page);
+    let prefix = format!("{}{}", asked_for.origin, asked_for.prefix);
+    if let Ok(links) = HeaderValue::from_str(&Links { prefix: &prefix, url }.header(capture.time, &around)) {
+        response.headers_mut().insert(header::LINK, links);
+    }
+    response
+}

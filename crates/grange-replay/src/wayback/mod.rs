@@ -1,0 +1,167 @@
+//! Wayback mode: `/<collection>/<time><modifier>/<url>` on an origin of its own.
+//!
+//! ```text
+//! GET /                                   the collections
+//! GET /<collection>/                      where to begin
+//! GET /<collection>/<time>/<url>          the capture closest in time, in a frame with a banner
+//! GET /<collection>/<time><mod>/<url>     the capture itself (mp_, id_, js_, …)
+//! GET /<collection>/<url>                 TimeGate: the best capture for Accept-Datetime, else the latest
+//! GET /<collection>/*/<url>               when it was captured; <url>* lists URLs
+//! GET /<collection>/timemap/{link,json,cdxj}/<url>
+//! ```
+//!
+//! No cookie is read here and none is set but those of archived sites, below their own path.
+
+mod address;
+mod answer;
+mod find;
+mod fuzzy;
+mod part;
+mod replay;
+mod rescue;
+#[cfg(test)]
+mod tests;
+mod timemap;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use address::Address;
+pub(crate) use address::repaired;
+pub(crate) use answer::Request;
+pub(crate) use find::View;
+
+use crate::cdx::{self, Options};
+use crate::collection::{Collection, Collections};
+use crate::pages;
+use crate::reader::Who;
+use crate::rewrite::{self, STATIC_PREFIX};
+
+/// What every request needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub(crate) collections: Collections,
+    pub(crate) options: Arc<Options>,
+}
+
+/// All routes of the replay port: Wayback mode, Memento and the CDX APIs.
+pub fn routes(collections: Collections, options: Options) -> Router {
+    let site = Site { collections: collections.clone(), options: Arc::new(options.clone()) };
+    Router::new().fallback(any).with_state(site).merge(cdx::routes(collections, options))
+}
+
+async fn any(State(site): State<Site>, request: axum::extract::Request) -> Response {
+    let mut response = site.answer(request).await;
+    let headers = response.headers_mut();
+    // Browsers tell nobody outside which archived page links to them.
+    headers.entry(header::REFERRER_POLICY).or_insert(HeaderValue::from_static("same-origin"));
+    response
+}
+
+impl Site {
+    async fn answer(&self, request: axum::extract::Request) -> Response {
+        let uri = request.uri().clone();
+        let path_and_query = uri.path_and_query().map_or("/", |both| both.as_str());
+        let path = path_and_query.strip_prefix('/').unwrap_or(path_and_query);
+        if path.is_empty() || path.starts_with('?') {
+            return pages::home(self);
+        }
+        if let Some(name) = uri.path().strip_prefix(STATIC_PREFIX) {
+            return asset(name, request.headers());
+        }
+        let found = path.split_once('/').and_then(|(name, rest)| Some((self.collections.get(name)?, rest)));
+        let Some((collection, rest)) = found else { return self.strayed(path_and_query, &request) };
+        let Some(address) = Address::parse(rest) else {
+            return pages::problem(
+                StatusCode::BAD_REQUEST,
+                "This address cannot be read",
+                "An address here is /collection/time/url, such as /local/2020/http://example.org/.",
+            );
+        };
+        self.serve(collection, address, request).await
+    }
+
+    async fn serve(
+        &self,
+        collection: Arc<Collection>,
+        address: Address,
+        request: axum::extract::Request,
+    ) -> Response {
+        let who = Who::of(request.headers(), request.extensions(), &self.options);
+        let view = View::new(collection, who);
+        let origin = origin(request.headers());
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        match address {
+            Address::Capture { time, modifier, url } => {
+                replay::capture(view, &origin, &time, modifier, &url, request).await
+            }
+            _ if !is_read => (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]).into_response(),
+            Address::TimeGate { url } => replay::time_gate(&view, &origin, &url, request.headers()),
+            Address::TimeMap { format, url } => timemap::answer(view, &origin, format, url),
+            Address::Calendar { from, to, url, wide } => {
+                let query = request.uri().query().unwrap_or_default();
+                pages::captures(&view, &from, &to, &url, wide, query)
+            }
+            Address::Home { query } => pages::collection(&view, query.as_deref()),
+        }
+    }
+
+    /// A request that fits no route: perhaps a replayed page made it, else it is told what there is.
+    fn strayed(&self, path_and_query: &str, request: &axum::extract::Request) -> Response {
+        let is_collection = |name: &str| self.collections.get(name).is_some();
+        let origin = origin(request.headers());
+        match rescue::target(request.headers(), &origin, path_and_query, is_collection) {
+            Some(target) => redirect(StatusCode::TEMPORARY_REDIRECT, &target),
+            None => pages::no_collection(self),
+        }
+    }
+}
+
+/// Scheme, host and port by which the browser reached us; empty if it named no host that could be one.
+pub(crate) fn origin(headers: &HeaderMap) -> String {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text("host").unwrap_or_default();
+    let sound = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte);
+    if host.is_empty() || !host.bytes().all(sound) {
+        return String::new();
+    }
+    // A front server that ends TLS says so; anything else is plain HTTP, which is all that is spoken here.
+    let scheme = if text("x-forwarded-proto") == Some("https") { "https" } else { "http" };
+    format!("{scheme}://{host}")
+}
+
+pub(crate) fn redirect(status: StatusCode, to: &str) -> Response {
+    match HeaderValue::from_str(to) {
+        Ok(to) => (status, [(header::LOCATION, to)]).into_response(),
+        Err(_) => pages::problem(
+            StatusCode::BAD_REQUEST,
+            "This address cannot be read",
+            "It holds characters that no address may hold.",
+        ),
+    }
+}
+
+fn asset(name: &str, headers: &HeaderMap) -> Response {
+    // Nothing of ours is a service worker: it would stand between readers and everything served here.
+    if headers.contains_key("service-worker") {
+        return StatusCode::FORBIDDEN.into_response();
+    }
+    let (content_type, body) = match pages::asset(name) {
+        Some((content_type, body)) => (content_type, body),
+        None => match rewrite::asset(name) {
+            Ok(asset) => (asset.content_type, asset.body),
+            Err(rewrite::NoAsset::Unknown) => return StatusCode::NOT_FOUND.into_response(),
+            Err(error) => return (StatusCode::SERVICE_UNAVAILABLE, error.to_string()).into_response(),
+        },
+    };
+    let headers = [
+        (header::CONTENT_TYPE, content_type),
+        (header::CACHE_CONTROL, "public, max-age=3600"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (headers, body).into_response()
+}

@@ -1,0 +1,219 @@
+//! One capture, from what was asked to what is sent.
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use grange_index::{Capture, Stamp};
+use http_body_util::{BodyExt as _, Limited};
+
+use super::answer;
+use super::find::{Found, View, Wanted};
+use super::redirect;
+use crate::capture::{self, About, Loaded, NoPayload};
+use crate::memento::{self, Around, Links};
+use crate::pages;
+use crate::rewrite::Modifier;
+
+/// Later than anything that can have been captured.
+const LATEST: &str = "99991231235959";
+
+pub(super) async fn capture(
+    view: View,
+    origin: &str,
+    time: &str,
+    modifier: Modifier,
+    url: &str,
+    request: Request,
+) -> Response {
+    let method = request.method().clone();
+    if method == Method::OPTIONS {
+        return (StatusCode::NO_CONTENT, [(header::ALLOW, "GET, HEAD, POST, PUT, OPTIONS")]).into_response();
+    }
+    // A worker that serves a whole site may be registered only by the name that confines it.
+    if request.headers().contains_key("service-worker") && modifier != Modifier::ServiceWorker {
+        return StatusCode::FORBIDDEN.into_response();
+    }
+    let headers = request.headers();
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let by_script = text("x-requested-with").is_some()
+        || text("x-pywb-requested-with").is_some()
+        || text("sec-fetch-dest") == Some("empty");
+    let asked_for = answer::Request {
+        origin: origin.to_owned(),
+        prefix: format!("/{}/", view.collection.name),
+        time: time.to_owned(),
+        modifier: if modifier == Modifier::TopFrame { Modifier::Top } else { modifier },
+        url: url.to_owned(),
+        range: text("range").map(ToOwned::to_owned),
+        by_script,
+        head_only: method == Method::HEAD,
+    };
+    let stamp = Stamp::earliest(if time.is_empty() { LATEST } else { time }).unwrap_or(Stamp::MIN);
+    let wanted = if matches!(method, Method::GET | Method::HEAD) {
+        Wanted::get(url, stamp)
+    } else {
+        let content_type = text("content-type").unwrap_or_default().to_owned();
+        let limited = Limited::new(request.into_body(), cdx::BODY_BYTES_MAX);
+        let Ok(body) = limited.collect().await else {
+            return pages::problem(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "This request is too large",
+                "Requests with more than a megabyte cannot be looked up.",
+            );
+        };
+        Wanted::with_body(url, method.as_str(), &content_type, &body.to_bytes(), stamp)
+    };
+    let is_get = matches!(method, Method::GET | Method::HEAD);
+    show(&view, &asked_for, &wanted, is_get).await
+}
+
+async fn show(view: &View, asked_for: &answer::Request, wanted: &Wanted, is_get: bool) -> Response {
+    let captures = match view.find(wanted) {
+        Ok(Found::Captures(captures)) => captures,
+        Ok(Found::Hidden(reason)) => return pages::hidden(view, &wanted.url, &reason),
+        Ok(Found::Nothing) => return pages::missing(view, &asked_for.time, &asked_for.url),
+        Err(error) => return pages::broken(view, &wanted.url, &[grange_base::Chain(&error).to_string()]),
+    };
+    let mut failures = Vec::new();
+    let mut tried = Vec::new();
+    let mut more = false;
+    let mut queue = captures;
+    loop {
+        for capture in queue {
+            let id = (capture.file.clone(), capture.offset);
+            if tried.contains(&id) {
+                continue;
+            }
+            tried.push(id);
+            match attempt(view, asked_for, &capture, is_get).await {
+                Ok(Some(response)) => return response,
+                Ok(None) => failures.push(format!("{}: it redirects to itself", capture.time)),
+                Err(error) => failures.push(format!("{}: {}", capture.time, grange_base::Chain(&error))),
+            }
+        }
+        if more {
+            return pages::broken(view, &wanted.url, &failures);
+        }
+        more = true;
+        queue = view.find_more(wanted).unwrap_or_default();
+    }
+}
+
+/// Tries to show one capture. `None`: it leads nowhere but back to this request.
+async fn attempt(
+    view: &View,
+    asked_for: &answer::Request,
+    capture: &Capture,
+    is_get: bool,
+) -> Result<Option<Response>, NoPayload> {
+    let url = capture.url.as_deref().unwrap_or(&asked_for.url);
+    let exact = memento::digits(capture.time);
+    let document = asked_for.modifier.is_document();
+    // The page around the frame needs the capture itself only to follow a redirect.
+    let framed = asked_for.modifier == Modifier::Top;
+    let may_redirect = capture.status.is_none_or(|status| (300..400).contains(&status));
+    if framed && !may_redirect {
+        return Ok(Some(frame(view, asked_for, capture, url, &exact)));
+    }
+    let loaded = if framed {
+        let about = about(view, capture).await?;
+        Loaded { about, original: None, body: capture::Body::empty() }
+    } else {
+        capture::load(&view.snapshot, &view.collection.holdings, capture, asked_for.undo()).await?
+    };
+    let location = answer::location(&loaded.about, url);
+    if location.as_deref().is_some_and(|location| leads_back(location, url, &asked_for.url)) {
+        return Ok(None);
+    }
+    if loaded.about.status() == Some(304) && loaded.original.is_none() {
+        return Ok(None);
+    }
+    if framed {
+        return Ok(Some(match location {
+            Some(location) => {
+                let to = format!("{}{exact}/{location}", asked_for.prefix);
+                redirect(StatusCode::FOUND, &to)
+            }
+            None => frame(view, asked_for, capture, url, &exact),
+        }));
+    }
+    if document && is_get && (asked_for.time != exact || asked_for.url != url) {
+        return Ok(Some(to_exact(asked_for, capture, url, &exact)));
+    }
+    let around = if document { view.around(&capture.surt, capture.time)? } else { Around::default() };
+    match answer::answer(asked_for, capture, loaded, around).await {
+        Ok(response) => Ok(Some(response)),
+        Err(error) => Ok(Some(pages::broken(view, url, &[grange_base::Chain(&error).to_string()]))),
+    }
+}
+
+async fn about(view: &View, capture: &Capture) -> Result<About, NoPayload> {
+    let place = capture::Place::of(capture).ok_or(capture::OpenError::NoPlace)?;
+    let opened = capture::open(&view.collection.holdings, &place, |_| capture::Undo::Skip).await;
+    Ok(opened?.0)
+}
+
+/// Whether following a redirect asks for the same again: to another spelling that has the same captures.
+fn leads_back(location: &str, url: &str, asked: &str) -> bool {
+    let key = urlkey::key(location);
+    key == urlkey::key(url) || key == urlkey::key(asked)
+}
+
+/// Documents are shown under their own time and URL, so that what they link to is found from there.
+fn to_exact(asked_for: &answer::Request, capture: &Capture, url: &str, exact: &str) -> Response {
+    let to = format!("{}{exact}{}/{url}", asked_for.prefix, asked_for.modifier);
+    let mut response = redirect(StatusCode::FOUND, &to);
+    let prefix = format!("{}{}", asked_for.origin, asked_for.prefix);
+    let links = Links { prefix: &prefix, url }.header(capture.time, &Around::default());
+    if let Ok(links) = HeaderValue::from_str(&links) {
+        response.headers_mut().insert(header::LINK, links);
+    }
+    response
+}
+
+fn frame(view: &View, asked_for: &answer::Request, capture: &Capture, url: &str, exact: &str) -> Response {
+    if asked_for.time != exact || asked_for.url != url {
+        return to_exact(asked_for, capture, url, exact);
+    }
+    pages::frame(view, asked_for, capture, url, exact)
+}
+
+/// `/<collection>/<url>`: leads to the capture for the time that the client names, or to the latest.
+pub(super) fn time_gate(view: &View, origin: &str, url: &str, headers: &HeaderMap) -> Response {
+    let asked = headers.get("accept-datetime").map(|value| value.to_str().unwrap_or_default());
+    let time = match asked.map(memento::parse_http_date) {
+        None => Stamp::earliest(LATEST),
+        Some(Some(time)) => Some(time),
+        Some(None) => {
+            return pages::problem(
+                StatusCode::BAD_REQUEST,
+                "This time cannot be read",
+                "Accept-Datetime is written as in: Thu, 02 Jan 2020 03:04:05 GMT.",
+            );
+        }
+    };
+    let wanted = Wanted::get(url, time.unwrap_or(Stamp::MAX));
+    let capture = match view.find(&wanted) {
+        Ok(Found::Captures(captures)) => captures.into_iter().next(),
+        Ok(Found::Hidden(reason)) => return pages::hidden(view, url, &reason),
+        Ok(Found::Nothing) => None,
+        Err(error) => return pages::broken(view, url, &[grange_base::Chain(&error).to_string()]),
+    };
+    let Some(capture) = capture else { return pages::missing(view, "", url) };
+    let own = capture.url.as_deref().unwrap_or(url);
+    // Programs that speak Memento want the capture, people the page with the banner.
+    let modifier = if asked.is_some() { Modifier::Main } else { Modifier::Top };
+    let prefix = format!("/{}/", view.collection.name);
+    let to = format!("{prefix}{}{modifier}/{own}", memento::digits(capture.time));
+    let mut response = redirect(StatusCode::FOUND, &to);
+    let around = view.around(&capture.surt, capture.time).unwrap_or_default();
+    let prefix = format!("{origin}{prefix}");
+    let links = Links { prefix: &prefix, url: own }.header(capture.time, &around);
+    if let Ok(links) = HeaderValue::from_str(&links) {
+        response.headers_mut().insert(header::LINK, links);
+    }
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-datetime"));
+    *response.body_mut() = Body::empty();
+    response
+}
