@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Files and folders of the node's machine to be taken into a collection.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImportPaths {
     pub paths: Vec<PathBuf>,
@@ -17,7 +16,7 @@ pub struct ImportPaths {
 }
 
 /// What came of it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Imported {
     pub new: u64,
     pub known: u64,
@@ -27,7 +26,7 @@ pub struct Imported {
 }
 
 /// Which files of a collection: one, those of a job, or all.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Marked {
     #[serde(default)]
@@ -39,13 +38,13 @@ pub struct Marked {
 }
 
 /// How many files were marked.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct MarkedFiles {
     pub files: u64,
 }
 
 /// A rule to be kept.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewAccessRule {
     /// Either the beginning of keys or the URL it is made from.
@@ -71,7 +70,7 @@ pub struct NewAccessRule {
 }
 
 /// Who asks for what: is it shown?
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessQuestion {
     pub url: String,
@@ -88,7 +87,7 @@ pub struct AccessQuestion {
 }
 
 /// The decision.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AccessAnswer {
     pub visible: bool,
     /// The rule that hides it.

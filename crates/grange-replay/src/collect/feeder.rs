@@ -106,7 +106,8 @@ impl Feeder {
             Ok(Some(index)) => index,
             Ok(None) => return Ok(Step::Idle),
             Err(error) => {
-                collections.index_failed(&claim, &Chain(&error).to_string(), Some(RETRY_AFTER)).await?;
+                let reason = Chain(&error).to_string();
+                collections.index_failed(&claim, &reason, Some(RETRY_AFTER)).await?;
                 return Err(error.into());
             }
         };
