@@ -9,13 +9,17 @@
 //! Facts are kept by whoever runs a harvest, behind the [`Ledger`] trait; this crate decides and writes files.
 
 mod fetch;
+pub mod filter;
 pub mod harvest;
+pub mod normalize;
 mod probe;
 pub mod provide;
 mod responses;
+pub mod rules;
 pub mod settings;
 pub mod store;
 mod unpack;
+pub mod validate;
 
 pub use fetch::FetchError;
 pub use harvest::{Ended, Harvest, Judge, Ledger, LedgerError, Order};
