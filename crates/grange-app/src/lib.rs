@@ -8,6 +8,7 @@ mod archive;
 mod changes;
 mod error;
 mod harvest;
+mod oai;
 mod password;
 mod secret;
 mod sessions;
@@ -26,8 +27,11 @@ use grange_db::Db;
 pub use archive::OpenArchive;
 pub use error::Error;
 pub use grange_archive::Error as ArchiveError;
-pub use grange_db::{ConfigurationChange, HarvestChange, JobFilter, NewChannel, NewHarvest};
+pub use grange_db::{
+    ConfigurationChange, HarvestChange, JobFilter, NewChannel, NewHarvest, NewRecurring, OaiHistoryFilter,
+};
 pub use harvest::{Harvesting, ImportReport, NewLogin};
+pub use oai::OaiPort;
 pub use sessions::{LoggedIn, SessionOf};
 pub use who::{Via, Who};
 
@@ -39,6 +43,7 @@ pub struct App {
     rules: Arc<Rules>,
     archive: OpenArchive,
     harvesting: Arc<Harvesting>,
+    oai: Option<Arc<dyn OaiPort>>,
 }
 
 /// What the settings say about acts.
@@ -57,7 +62,7 @@ pub struct Rules {
 
 impl App {
     pub fn new(db: Db, clock: Clock, rules: Rules, archive: OpenArchive) -> Self {
-        Self { db, clock, rules: Arc::new(rules), archive, harvesting: Arc::default() }
+        Self { db, clock, rules: Arc::new(rules), archive, harvesting: Arc::default(), oai: None }
     }
 
     /// With what the settings say about harvests; without it the defaults hold and logins cannot be kept.

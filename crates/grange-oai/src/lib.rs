@@ -9,6 +9,7 @@
 //! Facts are kept by whoever runs a harvest, behind the [`Ledger`] trait; this crate decides and writes files.
 
 mod fetch;
+mod friends;
 pub mod harvest;
 mod probe;
 pub mod provide;
@@ -18,6 +19,7 @@ pub mod store;
 mod unpack;
 
 pub use fetch::FetchError;
+pub use friends::{fetch_friends, friends};
 pub use harvest::{Ended, Harvest, Judge, Ledger, LedgerError, Order};
-pub use probe::{friends, probe};
+pub use probe::probe;
 pub use settings::Settings;

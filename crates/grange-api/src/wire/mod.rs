@@ -3,5 +3,6 @@
 pub mod archive;
 pub mod changes;
 pub mod harvests;
+pub mod oai;
 pub mod system;
 pub mod users;

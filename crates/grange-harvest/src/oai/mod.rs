@@ -21,3 +21,13 @@ pub fn folder_of(root: &Path, id: RepositoryId, rules: &RepositoryRules) -> Path
 fn folder(root: &Path, repository: &Repository) -> PathBuf {
     folder_of(root, repository.id, &repository.rules)
 }
+
+/// Whether a job can be run as it says; the error is a sentence.
+pub fn check(spec: &grange_model::oai::HarvestSpec) -> Result<(), String> {
+    grange_oai::Judge::new(spec).map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// The base URLs in a list of repositories at an address.
+pub async fn fetch_friends(url: &str, settings: &Settings) -> Result<Vec<String>, String> {
+    grange_oai::fetch_friends(url, settings).await
+}

@@ -38,6 +38,8 @@ pub struct Settings {
     pub archive: grange_archive::Settings,
     /// How harvests become jobs, and how jobs are watched over.
     pub schedule: grange_schedule::Settings,
+    /// Harvesting metadata over OAI-PMH, and serving what was harvested.
+    pub oai: grange_harvest::oai::Settings,
 }
 
 /// This process: its name, its roles, how it is reached by other nodes.

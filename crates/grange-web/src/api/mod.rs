@@ -3,6 +3,7 @@
 mod archive;
 mod changes;
 mod harvest;
+mod oai;
 mod session;
 mod system;
 mod users;
@@ -26,7 +27,8 @@ pub(crate) fn routes() -> Router<Web> {
         .route("/users/{name}/tokens", get(users::tokens).post(users::make_token))
         .route("/tokens/{id}", delete(users::revoke_token))
         .route("/changes", get(changes::list))
-        .merge(harvest::routes());
+        .merge(harvest::routes())
+        .merge(oai::routes());
     Router::new().nest(BASE, routes)
 }
 
@@ -44,6 +46,7 @@ pub(crate) fn long_routes() -> Router<Web> {
         .route("/repairs/{id}/confirm", post(archive::confirm))
         .route("/log/verify", get(archive::verify_log))
         .route("/archive/rebuild", post(archive::rebuild))
-        .merge(harvest::long_routes());
+        .merge(harvest::long_routes())
+        .merge(oai::long_routes());
     Router::new().nest(BASE, routes)
 }
