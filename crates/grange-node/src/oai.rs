@@ -16,6 +16,7 @@ use grange_app::OaiPort;
 use grange_base::worker::Hint;
 use grange_base::{Clock, Shutdown, Worker};
 use grange_db::Db;
+pub use grange_harvest::oai::filter_wants;
 use grange_harvest::oai::{OaiWorker, Provider, folder_of, friends, probe};
 use grange_model::oai::{HarvestSpec, Identified, RepositoryId, RepositoryRules};
 use tokio::net::TcpListener;
@@ -64,7 +65,9 @@ async fn run(
 
 /// Who harvests: the worker of this node, named by it.
 pub fn worker(settings: &Settings, data: &Path, db: &Db, clock: &Clock, owner: &str) -> OaiWorker {
-    OaiWorker::new(db.clone(), clock.clone(), settings.oai.clone(), root(settings, data), owner)
+    let mut own = settings.oai.clone();
+    own.schemas = below(data, &own.schemas);
+    OaiWorker::new(db.clone(), clock.clone(), own, root(settings, data), owner)
 }
 
 fn root(settings: &Settings, data: &Path) -> PathBuf {

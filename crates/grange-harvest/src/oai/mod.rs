@@ -22,9 +22,16 @@ fn folder(root: &Path, repository: &Repository) -> PathBuf {
     folder_of(root, repository.id, &repository.rules)
 }
 
+/// Whether a filter wants a record; the error is a sentence about either.
+pub fn filter_wants(filter: &str, record: &str) -> Result<bool, String> {
+    let filter = grange_oai::filter::Filter::parse(filter).map_err(|error| error.to_string())?;
+    // A declaration and a byte order mark may stand before the root.
+    filter.matches(record.trim_start_matches('\u{feff}').trim()).map_err(|error| error.to_string())
+}
+
 /// Whether a job can be run as it says; the error is a sentence.
 pub fn check(spec: &grange_model::oai::HarvestSpec) -> Result<(), String> {
-    grange_oai::Judge::new(spec).map(|_| ()).map_err(|error| error.to_string())
+    grange_oai::Judge::new(spec, None, None).map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// The base URLs in a list of repositories at an address.

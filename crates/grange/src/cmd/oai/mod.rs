@@ -76,6 +76,9 @@ pub(crate) enum OaiCommand {
         #[arg(long, value_name = "LINE")]
         delete: Vec<HistoryId>,
     },
+    /// Filter files
+    #[command(subcommand)]
+    Filter(records::FilterCommand),
     /// All records of a repository on standard output
     Export(records::ExportArgs),
     /// Serve what was harvested over OAI-PMH
@@ -100,6 +103,7 @@ pub(crate) async fn run(common: &Common, command: OaiCommand) -> anyhow::Result<
         OaiCommand::History { repository, job, outcome, limit, delete } => {
             harvest::history(common, repository, job, outcome, limit, delete).await
         }
+        OaiCommand::Filter(command) => records::filter(common, command),
         OaiCommand::Export(args) => records::export(common, args).await,
         OaiCommand::Serve(args) => records::serve(common, args).await,
     }

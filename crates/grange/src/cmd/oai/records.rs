@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use grange_model::oai::RepositoryId;
 use http_body_util::BodyExt;
@@ -9,10 +10,10 @@ use serde_json::json;
 
 use super::query;
 use crate::cli::Common;
-use crate::cmd::harvest::told;
+use crate::cmd::harvest::{list as table, read_file, told};
 use crate::cmd::up::stop_signal;
 use crate::context;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
@@ -37,6 +38,31 @@ pub(crate) struct ServeArgs {
     /// Where to answer; every path is the base URL
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7074")]
     listen: SocketAddr,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum FilterCommand {
+    /// Which records a filter wants
+    Test {
+        /// A filter file
+        #[arg(value_name = "FILTER")]
+        file: PathBuf,
+        /// Files with one record each
+        #[arg(required = true)]
+        records: Vec<PathBuf>,
+    },
+}
+
+pub(super) fn filter(common: &Common, command: FilterCommand) -> anyhow::Result<Exit> {
+    let FilterCommand::Test { file, records } = command;
+    let filter = read_file(&file)?;
+    let mut rows = Vec::new();
+    for path in &records {
+        let wanted = grange_node::oai::filter_wants(&filter, &read_file(path)?).map_err(UsageError)?;
+        rows.push(json!({ "record": path.display().to_string(), "wanted": wanted }));
+    }
+    table(common, &rows, [("WANTED", "wanted"), ("RECORD", "record")])?;
+    Ok(Exit::Ok)
 }
 
 pub(super) async fn export(common: &Common, args: ExportArgs) -> anyhow::Result<Exit> {
