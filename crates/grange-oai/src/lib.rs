@@ -10,6 +10,7 @@
 
 mod fetch;
 pub mod filter;
+mod friends;
 pub mod harvest;
 pub mod normalize;
 mod probe;
@@ -22,6 +23,7 @@ mod unpack;
 pub mod validate;
 
 pub use fetch::FetchError;
+pub use friends::{fetch_friends, friends};
 pub use harvest::{Ended, Harvest, Judge, Ledger, LedgerError, Order};
-pub use probe::{friends, probe};
+pub use probe::probe;
 pub use settings::Settings;

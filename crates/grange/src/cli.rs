@@ -38,6 +38,9 @@ Harvests:
   channels     Lanes of harvesters, and the harvesters
   traps        Global lists of what no crawl follows
 
+Metadata:
+  oai          Harvest metadata over OAI-PMH, export it and serve it again
+
 The archive:
   store        Store files on every replica and prove the copies
   get          Get a file back from a proven copy
@@ -165,6 +168,9 @@ pub(crate) enum Command {
     /// Global lists of what no crawl follows
     #[command(subcommand)]
     Traps(crate::cmd::harvest::traps::TrapsCommand),
+    /// Harvest metadata over OAI-PMH, export it and serve it again
+    #[command(subcommand)]
+    Oai(Box<crate::cmd::oai::OaiCommand>),
     /// Store files on every replica and prove the copies
     Store(crate::cmd::archive::StoreArgs),
     /// Get a file back from a proven copy

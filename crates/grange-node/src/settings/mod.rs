@@ -42,6 +42,8 @@ pub struct Settings {
     pub harvest: grange_harvest::Settings,
     /// The indexes of collections: what they may take, and who may change them.
     pub index: grange_replay::collect::IndexSettings,
+    /// Harvesting metadata over OAI-PMH, and serving what was harvested.
+    pub oai: grange_harvest::oai::Settings,
 }
 
 /// This process: its name, its roles, how it is reached by other nodes.

@@ -12,6 +12,7 @@ mod demo_files;
 mod demo_harvest;
 pub(crate) mod harvest;
 mod nodes;
+pub(crate) mod oai;
 mod papers;
 mod settings;
 pub(crate) mod testkit;
@@ -53,6 +54,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Jobs(command) => harvest::jobs::run(common, command).await,
         Command::Channels(command) => harvest::channels::run(common, command).await,
         Command::Traps(command) => harvest::traps::run(common, command).await,
+        Command::Oai(command) => oai::run(common, *command).await,
         Command::Warc(command) => warc::run(common, command),
         Command::Cdx(command) => cdx::run(common, command).await,
         Command::Testkit(command) => testkit::run(common, command).await,
