@@ -96,7 +96,11 @@ pub struct LogSettings {
 
 impl Default for LogSettings {
     fn default() -> Self {
-        Self { filter: "info".to_owned(), format: LogFormat::Auto }
+        Self {
+            // The stores of the frontier tell every file they open.
+            filter: "info,fjall=warn,lsm_tree=warn".to_owned(),
+            format: LogFormat::Auto,
+        }
     }
 }
 
