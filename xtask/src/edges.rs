@@ -64,7 +64,8 @@ const MAY: &[(&str, &[&[&str]])] = &[
         &[
             GROUND,
             FORMATS,
-            &["grange-node", "grange-api", "grange-crawl", "oaipmh", "grange-swap"],
+            // `grange replay FILE` and `grange crawl URL` need no node.
+            &["grange-node", "grange-api", "grange-crawl", "grange-replay", "oaipmh", "grange-swap"],
             // `grange testkit` shows the synthetic web to people and to peers in benches.
             &["grange-testkit"],
         ],

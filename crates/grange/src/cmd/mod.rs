@@ -11,6 +11,7 @@ mod demo_files;
 pub(crate) mod harvest;
 mod nodes;
 mod papers;
+pub(crate) mod replay;
 mod settings;
 pub(crate) mod testkit;
 mod up;
@@ -40,6 +41,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Repair(args) => archive::repair(common, args).await,
         Command::Archive(command) => archive::archive(common, command).await,
         Command::Crawl(args) => crawl::run(common, *args).await,
+        Command::Replay(args) => replay::run(common, args).await,
         Command::Domains(command) => harvest::domains::run(common, command).await,
         Command::Seeds(command) => harvest::seeds::run(common, command).await,
         Command::Schedules(command) => harvest::schedules::run(common, command).await,
