@@ -10,12 +10,12 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={}", root.join("ui/package-lock.json").display());
     println!("cargo::rerun-if-changed={}", dist.display());
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let mut text = String::new();
     let mut missing = false;
     for (name, file) in [("WOMBAT", "wombat.js"), ("WOMBAT_WORKERS", "wombatWorkers.js")] {
-        let path = dist.join(file);
-        let value = if path.is_file() {
-            format!("Some(include_bytes!({:?}))", fs::canonicalize(&path).expect("the file is there"))
+        let value = if fs::copy(dist.join(file), out.join(file)).is_ok() {
+            format!("Some(include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{file}\")))")
         } else {
             missing = true;
             "None".to_owned()
@@ -28,6 +28,6 @@ fn main() {
              Run `scripts/setup build` (needs npm and the network) and build again."
         );
     }
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("wombat.rs");
-    fs::write(&out, text).unwrap_or_else(|error| panic!("cannot write {}: {error}", out.display()));
+    let list = out.join("wombat.rs");
+    fs::write(&list, text).unwrap_or_else(|error| panic!("cannot write {}: {error}", list.display()));
 }

@@ -5,6 +5,7 @@
 
 pub mod capture;
 pub mod cdx;
+pub mod collect;
 mod collection;
 mod export;
 pub mod holdings;

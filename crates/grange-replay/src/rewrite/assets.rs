@@ -34,12 +34,20 @@ top = of('top'), parent = of('parent'), frames = of('frames'), opener = of('open
 export { self_ as self };
 ";
 
+/// Sets up wombat in a worker that is a module, from what its own address says.
+const WORKER: &str = "\
+const asked = new URL(import.meta.url).searchParams;
+const prefix = self.origin + asked.get('prefix');
+new WBWombat({ prefix, prefixMod: prefix + asked.get('time') + 'wkrf_/', originalURL: asked.get('url') });
+";
+
 /// The file `name` under [`STATIC_PREFIX`].
 pub fn asset(name: &str) -> Result<Asset, NoAsset> {
     let body = match name {
         "wombat.js" => WOMBAT.ok_or(NoAsset::NotBuiltIn)?,
         "wombatWorkers.js" => WOMBAT_WORKERS.ok_or(NoAsset::NotBuiltIn)?,
         "grange-modules.js" => MODULES.as_bytes(),
+        "grange-worker.js" => WORKER.as_bytes(),
         _ => return Err(NoAsset::Unknown),
     };
     Ok(Asset { content_type: "text/javascript; charset=utf-8", body })

@@ -4,6 +4,8 @@
 //! (caching, policies, cookies' domains) or would speak for ours (`Clear-Site-Data`, `Strict-Transport-Security`):
 //! they are kept for people and tools under pywb's names, `X-Archive-Orig-…`, where browsers do not act on them.
 
+use std::fmt::Write as _;
+
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use super::cookies;
@@ -173,7 +175,7 @@ fn as_address(value: &[u8]) -> String {
         if byte == b'\t' || (0x20..0x7f).contains(&byte) {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            let _ = write!(out, "%{byte:02X}");
         }
     }
     out

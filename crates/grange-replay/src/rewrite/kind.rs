@@ -42,7 +42,9 @@ impl Kind {
         }
         let start = significant_start(clues.first);
         match clues.modifier {
-            Modifier::Module if !matches!(declared, Some(Self::Css | Self::Json | Self::Binary)) => {
+            Modifier::Module | Modifier::ModuleWorker
+                if !matches!(declared, Some(Self::Css | Self::Json | Self::Binary)) =>
+            {
                 return Self::Module;
             }
             // A server that calls its scripts `text/html` is common; one whose scripts start with `<` is an error page.
@@ -163,7 +165,8 @@ mod tests {
     #[test]
     fn kinds_follow_request_type_and_first_bytes() {
         use Modifier::{Image, Main, Module, Object, Raw, Script, ServiceWorker, Style, Worker};
-        let cases: &[(Modifier, Option<&str>, &str, &[u8], Kind)] = &[
+        type Case = (Modifier, Option<&'static str>, &'static str, &'static [u8], Kind);
+        let cases: &[Case] = &[
             (Main, Some("text/html; charset=utf-8"), "http://a/", b"<p>", Kind::Html),
             (Main, Some("application/xhtml+xml"), "http://a/", b"<?xml", Kind::Html),
             (Main, Some("TEXT/CSS"), "http://a/", b"a{}", Kind::Css),

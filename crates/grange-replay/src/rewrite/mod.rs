@@ -5,31 +5,112 @@
 //! the body holds, and damaged text goes through as far as it can be read.
 
 mod assets;
+mod attributes;
+mod charset;
 mod cookies;
+mod css;
+mod head;
 mod headers;
+mod html;
+mod importmap;
+mod json;
 mod kind;
 mod modifier;
 mod place;
+mod script;
+mod srcset;
+#[cfg(test)]
+mod tests;
 mod transform;
+mod xml;
 
 pub use assets::{Asset, NoAsset, STATIC_PREFIX, asset, has_wombat};
+pub use head::TARGET_FRAME;
 pub use headers::{ARCHIVED_PREFIX, POLICY, headers};
 pub use kind::{Clues, Kind};
 pub use modifier::{Modifier, split_time};
 pub use place::Place;
 pub use transform::{Options, RewriteError, Transform};
 
-use transform::Untouched;
+use charset::Decoded;
+use html::Html;
+use script::{Mode, Source};
+use transform::{Untouched, Whole};
 
 /// The rewriter of one body. `charset`: label from the archived `Content-Type`, if it has one.
 pub fn transform(
     kind: Kind,
-    _place: &Place,
-    _charset: Option<&str>,
-    _options: &Options,
+    place: &Place,
+    charset: Option<&str>,
+    options: &Options,
 ) -> Box<dyn Transform + Send> {
+    let whole = |rewrite: fn(&str, &Place, &Options) -> Option<String>| -> Box<dyn Transform + Send> {
+        let (charset, options) = (charset.map(ToOwned::to_owned), options.clone());
+        Box::new(Whole::new(place.clone(), move |bytes, place: &Place| {
+            let decoded = Decoded::new(bytes, charset.as_deref());
+            let changed = rewrite(&decoded.text, place, &options);
+            decoded.encode(changed.as_deref().unwrap_or(&decoded.text))
+        }))
+    };
     match kind {
-        Kind::Html | Kind::Css | Kind::Js | Kind::Module | Kind::Json | Kind::Xml => Box::new(Untouched),
+        Kind::Html => html(place, charset, options),
+        Kind::Css => whole(|text, place, _| css::rewrite(text, place)),
+        Kind::Js => whole(javascript),
+        Kind::Module => whole(|text, place, _| module(text, place)),
+        Kind::Json => whole(|text, _, options| json::with_callback(text, options.callback.as_deref())),
+        Kind::Xml => whole(|text, place, _| xml::rewrite(text, place)),
         Kind::Plain | Kind::Binary => Box::new(Untouched),
     }
+}
+
+fn html(place: &Place, charset: Option<&str>, options: &Options) -> Box<dyn Transform + Send> {
+    let named = charset::of_label(charset);
+    match named {
+        // The parser reads only charsets in which ASCII is ASCII.
+        Some(encoding) if !encoding.is_ascii_compatible() => {
+            let (charset, options) = (charset.map(ToOwned::to_owned), options.clone());
+            Box::new(Whole::new(place.clone(), move |bytes, place: &Place| {
+                let decoded = Decoded::new(bytes, charset.as_deref());
+                let mut html = Box::new(Html::new(place, encoding_rs::UTF_8, true, &options));
+                let mut out = Vec::new();
+                let done = html
+                    .push(decoded.text.as_bytes(), &mut out)
+                    .and_then(|()| (html as Box<dyn Transform>).finish(&mut out));
+                match (done, std::str::from_utf8(&out)) {
+                    (Ok(()), Ok(text)) => decoded.encode(text),
+                    _ => decoded.encode(&decoded.text),
+                }
+            }))
+        }
+        Some(encoding) => Box::new(Html::new(place, encoding, true, options)),
+        // Every byte is a letter of windows-1252 and comes back as it was, whatever it means.
+        None => Box::new(Html::new(place, encoding_rs::WINDOWS_1252, false, options)),
+    }
+}
+
+fn javascript(text: &str, place: &Place, options: &Options) -> Option<String> {
+    if let Some(called) = json::with_callback(text, options.callback.as_deref()) {
+        return Some(called);
+    }
+    if !has_wombat() || place.modifier() == Modifier::UrlsOnly {
+        return None;
+    }
+    let source = Source { place, url: Some(place.url()) };
+    if place.modifier().is_worker() {
+        return Some(head::worker(place, false) + &script::classic(text, source, Mode::Worker));
+    }
+    // Asked for as a module by a page that named it in a way we did not see.
+    if !matches!(place.modifier(), Modifier::Script) && script::is_module(text) {
+        return module(text, place);
+    }
+    Some(script::classic(text, source, Mode::Classic))
+}
+
+fn module(text: &str, place: &Place) -> Option<String> {
+    if !has_wombat() {
+        return None;
+    }
+    let source = Source { place, url: Some(place.url()) };
+    let rewritten = script::module(text, source, STATIC_PREFIX);
+    if place.modifier().is_worker() { Some(head::worker(place, true) + &rewritten) } else { Some(rewritten) }
 }

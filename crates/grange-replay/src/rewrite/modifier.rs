@@ -25,6 +25,8 @@ pub enum Modifier {
     Object,
     /// `wkr_`: the script of a worker.
     Worker,
+    /// `wkrm_`: the script of a worker that is a module.
+    ModuleWorker,
     /// `wkrf_`: fetched by a worker.
     WorkerFetch,
     /// `sw_`: the script of a service worker.
@@ -52,6 +54,7 @@ const NAMES: &[(Modifier, &str)] = &[
     (Modifier::Image, "im_"),
     (Modifier::Object, "oe_"),
     (Modifier::Worker, "wkr_"),
+    (Modifier::ModuleWorker, "wkrm_"),
     (Modifier::WorkerFetch, "wkrf_"),
     (Modifier::ServiceWorker, "sw_"),
     (Modifier::Raw, "id_"),
@@ -82,7 +85,7 @@ impl Modifier {
     }
 
     pub(super) const fn is_worker(self) -> bool {
-        matches!(self, Self::Worker | Self::ServiceWorker)
+        matches!(self, Self::Worker | Self::ModuleWorker | Self::ServiceWorker)
     }
 }
 

@@ -160,16 +160,10 @@ impl Place {
         if self.origin.is_empty() {
             return false;
         }
-        let rest = match text.strip_prefix(self.origin.as_str()) {
-            Some(rest) => rest,
-            // Scheme-relative: `//host` of the replay server.
-            None => {
-                let host = self.origin.find("//").map_or("", |at| &self.origin[at..]);
-                match text.strip_prefix(host) {
-                    Some(rest) if !host.is_empty() => rest,
-                    _ => return false,
-                }
-            }
+        // Scheme-relative too: `//host` of the replay server.
+        let host = self.origin.find("//").map_or(self.origin.as_str(), |at| &self.origin[at..]);
+        let Some(rest) = text.strip_prefix(self.origin.as_str()).or_else(|| text.strip_prefix(host)) else {
+            return false;
         };
         self.is_replay_path(rest)
     }

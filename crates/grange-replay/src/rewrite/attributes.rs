@@ -1,0 +1,169 @@
+//! What becomes of one attribute of one element.
+
+use super::headers::refresh_value;
+use super::modifier::Modifier;
+use super::place::Place;
+use super::script::{self, Source};
+use super::{css, head, srcset};
+
+/// The element an attribute stands on, as far as it matters.
+#[derive(Debug, Default)]
+pub(super) struct Around<'a> {
+    pub(super) tag: &'a str,
+    /// `rel` of a link, lower case.
+    pub(super) rel: String,
+    /// `as` of a link, lower case.
+    pub(super) purpose: String,
+    /// `http-equiv` or `name` of a meta element, lower case.
+    pub(super) meta: String,
+    /// A script of type `module`.
+    pub(super) is_module: bool,
+    /// The page is shown in a frame of ours.
+    pub(super) framed: bool,
+    /// Wombat is there, so that scripts can be changed to meet it.
+    pub(super) scripted: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Keep,
+    Value(String),
+    /// The value, and the old one under the name where wombat looks for it.
+    ValueKeepingSource(String),
+    /// Kept for people to see, under a name without effect.
+    Disarm,
+    /// `base`: the value, and everything relative counts from the old one from now on.
+    Base(Option<String>),
+    /// `srcdoc`: a page of its own.
+    Page,
+}
+
+/// Decides by name (lower case) and value (entities decoded).
+pub(super) fn change(around: &Around<'_>, name: &str, value: &str, place: &Place) -> Change {
+    let link = |modifier| place.changed(value, modifier).map_or(Change::Keep, Change::Value);
+    match name {
+        "href" | "xlink:href" => href(around, value, place),
+        "src" => match around.tag {
+            "script" => script_source(around, value, place),
+            "iframe" => script_or(around, value, place, Modifier::Iframe),
+            "frame" => script_or(around, value, place, Modifier::Frame),
+            "img" | "input" | "image" => link(Modifier::Image),
+            _ => link(Modifier::Object),
+        },
+        "srcset" | "imagesrcset" => srcset::rewrite(value, place).map_or(Change::Keep, Change::Value),
+        "style" => css::rewrite(value, place).map_or(Change::Keep, Change::Value),
+        "srcdoc" => Change::Page,
+        "action" | "formaction" => script_or(around, value, place, Modifier::Main),
+        "cite" | "longdesc" | "manifest" | "usemap" => link(Modifier::Main),
+        "poster" | "background" | "lowsrc" | "dynsrc" | "icon" => link(Modifier::Image),
+        "data" | "codebase" | "archive" | "classid"
+            if matches!(around.tag, "object" | "applet" | "embed") =>
+        {
+            link(Modifier::Object)
+        }
+        "value" if around.tag == "param" && is_address(value) => link(Modifier::Object),
+        "content" if around.tag == "meta" => meta(around, value, place),
+        // They check or ask for what only the live site could give.
+        "integrity" | "nonce" | "crossorigin" | "ping" | "attributionsrc" => Change::Disarm,
+        "target" if around.framed && matches!(value, "_blank" | "_parent" | "_top") => {
+            Change::Value(head::TARGET_FRAME.to_owned())
+        }
+        _ if name.starts_with("on") && name.len() > 2 && around.scripted => {
+            let source = Source { place, url: None };
+            script::inline(value, source).map_or(Change::Keep, Change::Value)
+        }
+        _ => Change::Keep,
+    }
+}
+
+fn href(around: &Around<'_>, value: &str, place: &Place) -> Change {
+    let link = |modifier| place.changed(value, modifier).map_or(Change::Keep, Change::Value);
+    match around.tag {
+        "base" => Change::Base(place.changed(value, Modifier::Main)),
+        "link" => link_href(around, value, place),
+        "image" | "feimage" | "use" => link(Modifier::Image),
+        "script" => script_source(around, value, place),
+        _ => script_or(around, value, place, Modifier::Main),
+    }
+}
+
+fn link_href(around: &Around<'_>, value: &str, place: &Place) -> Change {
+    let rel = |word: &str| around.rel.split_ascii_whitespace().any(|found| found == word);
+    let fully = |modifier| place.changed_fully(value, modifier).map_or(Change::Keep, Change::Value);
+    let link = |modifier| place.changed(value, modifier).map_or(Change::Keep, Change::Value);
+    // Both would look up or connect to the live host.
+    if rel("preconnect") || rel("dns-prefetch") {
+        return Change::Disarm;
+    }
+    if rel("stylesheet") {
+        return link(Modifier::Style);
+    }
+    if rel("modulepreload") {
+        return fully(Modifier::Module);
+    }
+    if rel("preload") || rel("prefetch") || rel("import") {
+        return match around.purpose.as_str() {
+            "script" | "worker" => fully(Modifier::Script),
+            "style" => link(Modifier::Style),
+            "image" => link(Modifier::Image),
+            "document" => link(Modifier::Iframe),
+            "" | "fetch" => link(Modifier::Main),
+            _ => link(Modifier::Object),
+        };
+    }
+    if rel("canonical") {
+        // Says where the page was, to people and machines; nothing is fetched.
+        return Change::Keep;
+    }
+    if around.rel.contains("icon") {
+        return link(Modifier::Image);
+    }
+    link(Modifier::Main)
+}
+
+/// A script's address must carry its modifier: servers call scripts all sorts of things.
+fn script_source(around: &Around<'_>, value: &str, place: &Place) -> Change {
+    let modifier = if around.is_module { Modifier::Module } else { Modifier::Script };
+    let Some(link) = place.changed_fully(value, modifier) else { return Change::Keep };
+    if place.changed(value, modifier).is_none() {
+        Change::ValueKeepingSource(link)
+    } else {
+        Change::Value(link)
+    }
+}
+
+/// An address that may be a `javascript:` one.
+fn script_or(around: &Around<'_>, value: &str, place: &Place, modifier: Modifier) -> Change {
+    const SCHEME: &str = "javascript:";
+    let trimmed = value.trim_start();
+    let is_script = trimmed.get(..SCHEME.len()).is_some_and(|start| start.eq_ignore_ascii_case(SCHEME));
+    if !is_script {
+        return place.changed(value, modifier).map_or(Change::Keep, Change::Value);
+    }
+    let code = &trimmed[SCHEME.len()..];
+    // Percent signs are decoded before the code runs, and would have to be encoded again.
+    if !around.scripted || code.contains('%') {
+        return Change::Keep;
+    }
+    let source = Source { place, url: None };
+    match script::inline(code, source) {
+        Some(code) => Change::Value(format!("{SCHEME}{code}")),
+        None => Change::Keep,
+    }
+}
+
+fn meta(around: &Around<'_>, value: &str, place: &Place) -> Change {
+    match around.meta.as_str() {
+        "refresh" => refresh_value(value, place).map_or(Change::Keep, Change::Value),
+        "content-security-policy" | "content-security-policy-report-only" | "x-content-security-policy" => {
+            Change::Disarm
+        }
+        // Requests that escape rewriting are brought home by their referrer.
+        "referrer" => Change::Value("no-referrer-when-downgrade".to_owned()),
+        _ => Change::Keep,
+    }
+}
+
+fn is_address(value: &str) -> bool {
+    ["http://", "https://", "//"].iter().any(|start| value.trim_start().starts_with(start))
+}

@@ -1,0 +1,86 @@
+//! Texts out of and back into the charset they were captured in.
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+
+/// The encoding that a label means; `None` for none and for unknown ones.
+pub(super) fn of_label(label: Option<&str>) -> Option<&'static Encoding> {
+    Encoding::for_label(label?.trim().as_bytes())
+}
+
+/// A whole text: what it says, and how to write it again.
+#[derive(Debug)]
+pub(super) struct Decoded {
+    pub(super) text: String,
+    encoding: &'static Encoding,
+    mark: &'static [u8],
+}
+
+impl Decoded {
+    /// A byte order mark outweighs the label. Bytes that are wrong in that charset, or without one not UTF-8, are
+    /// taken for windows-1252: every byte is a letter there and comes back as it was.
+    pub(super) fn new(bytes: Vec<u8>, label: Option<&str>) -> Self {
+        let (encoding, mark): (_, &'static [u8]) = match bytes.as_slice() {
+            [0xEF, 0xBB, 0xBF, ..] => (UTF_8, b"\xEF\xBB\xBF"),
+            [0xFF, 0xFE, ..] => (UTF_16LE, b"\xFF\xFE"),
+            [0xFE, 0xFF, ..] => (UTF_16BE, b"\xFE\xFF"),
+            _ => (of_label(label).unwrap_or(UTF_8), b""),
+        };
+        let rest = &bytes[mark.len()..];
+        if encoding == UTF_8 && mark.is_empty() {
+            return match String::from_utf8(bytes) {
+                Ok(text) => Self { text, encoding, mark },
+                Err(error) => Self::byte_for_byte(error.as_bytes(), b""),
+            };
+        }
+        match encoding.decode_without_bom_handling_and_without_replacement(rest) {
+            Some(text) => Self { text: text.into_owned(), encoding, mark },
+            None => Self::byte_for_byte(rest, mark),
+        }
+    }
+
+    fn byte_for_byte(bytes: &[u8], mark: &'static [u8]) -> Self {
+        let (text, _) = WINDOWS_1252.decode_without_bom_handling(bytes);
+        Self { text: text.into_owned(), encoding: WINDOWS_1252, mark }
+    }
+
+    pub(super) fn encode(&self, text: &str) -> Vec<u8> {
+        let mut out = self.mark.to_vec();
+        if self.encoding == UTF_16LE {
+            out.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+        } else if self.encoding == UTF_16BE {
+            out.extend(text.encode_utf16().flat_map(u16::to_be_bytes));
+        } else {
+            out.extend_from_slice(&self.encoding.encode(text).0);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_text_comes_back_as_it_was(
+            bytes in proptest::collection::vec(any::<u8>(), 0..40),
+            label in proptest::sample::select(vec![None, Some("utf-8"), Some("iso-8859-1"), Some("utf-16le"), Some("nonsense")]),
+        ) {
+            let decoded = Decoded::new(bytes.clone(), label);
+            prop_assert_eq!(decoded.encode(&decoded.text), bytes);
+        }
+    }
+
+    #[test]
+    fn multi_byte_charsets_come_back() {
+        for (label, bytes) in
+            [("shift_jis", b"\x95\x5c".as_slice()), ("gbk", b"\xc4\xe3"), ("euc-kr", b"\xb0\xa1")]
+        {
+            let decoded = Decoded::new(bytes.to_vec(), Some(label));
+            assert_eq!(decoded.text.chars().count(), 1, "{label}");
+            assert_eq!(decoded.encode(&decoded.text), bytes, "{label}");
+        }
+    }
+}

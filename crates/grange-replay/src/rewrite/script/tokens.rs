@@ -1,0 +1,608 @@
+//! JavaScript cut into tokens, well enough to tell code from strings, comments, templates and regular expressions.
+//!
+//! No grammar is checked. What a parser would know for certain (is this `/` a division, does this brace open a
+//! function) is decided from the tokens before it; the rules are right for all code that tools write and nearly all
+//! that people write, and a wrong guess cannot reach beyond its line for strings and regular expressions.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A name or a keyword.
+    Word,
+    Number,
+    /// With its quotes.
+    Text,
+    /// A piece of a template: from a backtick or `}` to `${` or a backtick.
+    Template,
+    Regex,
+    Punct,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// A line ends between this token and the one before.
+    pub(super) after_line_end: bool,
+}
+
+/// What a `{` opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Brace {
+    Block,
+    /// The body of a function; `declared`: of one that stands as a statement.
+    Function {
+        declared: bool,
+    },
+    Class,
+    Object,
+    /// `${` in a template.
+    Template,
+}
+
+/// What is open around a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Open {
+    Brace(Brace),
+    Paren {
+        /// After `if`, `for`, `while`, `with`, `switch`, `catch`: what follows the `)` is a statement.
+        control: bool,
+        /// After the name of a function that stands as a statement.
+        declared: bool,
+    },
+    Bracket,
+}
+
+/// Deeper nesting than this is an attack on the lexer, not a program; the rest is not looked at.
+const DEPTH_MAX: usize = 4096;
+
+#[derive(Clone, Debug)]
+pub(super) struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+    open: Vec<Open>,
+    functions: usize,
+    /// The last token, and the one before.
+    last: Option<Token>,
+    last_but_one: Option<Token>,
+    /// What the last closing bracket closed.
+    closed: Option<Open>,
+    /// `class` was read and its `{` is yet to come, at this depth.
+    class_at: Option<usize>,
+    /// `function` was read and its `(` is yet to come; whether it stands as a statement.
+    function: Option<bool>,
+    damaged: bool,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            open: Vec::new(),
+            functions: 0,
+            last: None,
+            last_but_one: None,
+            closed: None,
+            class_at: None,
+            function: None,
+            damaged: false,
+        }
+    }
+
+    /// Bytes of the whole text.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    pub(super) fn text(&self, token: Token) -> &'a str {
+        &self.text[token.start..token.end]
+    }
+
+    /// Brackets open around the next token.
+    pub(super) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Functions open around the next token.
+    pub(super) fn functions(&self) -> usize {
+        self.functions
+    }
+
+    pub(super) fn in_class_body(&self) -> bool {
+        self.open.contains(&Open::Brace(Brace::Class))
+    }
+
+    /// The brackets do not match: what was said about depth cannot be relied on.
+    pub(super) fn damaged(&self) -> bool {
+        self.damaged || !self.open.is_empty()
+    }
+
+    /// The first byte of the next token, not counting space and comments.
+    pub(super) fn peek(&self) -> Option<u8> {
+        let (at, _) = skip_space(self.text.as_bytes(), self.at);
+        self.text.as_bytes().get(at).copied()
+    }
+
+    /// The text from the next token on.
+    pub(super) fn ahead(&self) -> &'a str {
+        let (at, _) = skip_space(self.text.as_bytes(), self.at);
+        &self.text[at..]
+    }
+
+    pub(super) fn next(&mut self) -> Option<Token> {
+        let bytes = self.text.as_bytes();
+        let (start, after_line_end) = skip_space(bytes, self.at);
+        let first = *bytes.get(start)?;
+        let (kind, end) = match first {
+            b'"' | b'\'' => (Kind::Text, text_end(bytes, start)),
+            b'`' => (Kind::Template, self.template_end(start + 1)),
+            b'}' if matches!(self.open.last(), Some(Open::Brace(Brace::Template))) => {
+                self.open.pop();
+                (Kind::Template, self.template_end(start + 1))
+            }
+            b'0'..=b'9' => (Kind::Number, number_end(bytes, start)),
+            b'.' if bytes.get(start + 1).is_some_and(u8::is_ascii_digit) => {
+                (Kind::Number, number_end(bytes, start))
+            }
+            b'/' => match self.regex_allowed().then(|| regex_end(bytes, start)).flatten() {
+                Some(end) => (Kind::Regex, end),
+                None => (Kind::Punct, punct_end(bytes, start)),
+            },
+            _ if is_word_byte(first) || first == b'#' || first == b'\\' => {
+                (Kind::Word, word_end(bytes, start))
+            }
+            _ => (Kind::Punct, punct_end(bytes, start)),
+        };
+        let token = Token { kind, start, end, after_line_end };
+        match kind {
+            Kind::Punct => self.bracket(token),
+            Kind::Word => self.word(token),
+            _ => {}
+        }
+        self.at = end;
+        self.last_but_one = self.last;
+        self.last = Some(token);
+        Some(token)
+    }
+
+    fn is(&self, token: Option<Token>, text: &str) -> bool {
+        token.is_some_and(|token| self.text(token) == text)
+    }
+
+    /// An expression could end with the last token.
+    pub(super) fn ends_expression(&self) -> bool {
+        let Some(last) = self.last else { return false };
+        match last.kind {
+            Kind::Number | Kind::Text | Kind::Regex => true,
+            Kind::Template => self.text(last).ends_with('`'),
+            Kind::Word => !wants_operand(self.text(last)) || self.is(self.last_but_one, "."),
+            Kind::Punct => match self.text(last) {
+                "]" | "++" | "--" => true,
+                ")" => !matches!(self.closed, Some(Open::Paren { control: true, .. })),
+                "}" => matches!(
+                    self.closed,
+                    Some(Open::Brace(Brace::Object | Brace::Function { declared: false }))
+                ),
+                _ => false,
+            },
+        }
+    }
+
+    fn regex_allowed(&self) -> bool {
+        !self.ends_expression()
+    }
+
+    /// The next token begins a statement.
+    pub(super) fn at_statement(&self, after_line_end: bool) -> bool {
+        let Some(last) = self.last else { return true };
+        match self.text(last) {
+            ";" => true,
+            "{" => matches!(self.open.last(), Some(Open::Brace(Brace::Block | Brace::Function { .. }))),
+            "}" => after_line_end || !self.ends_expression(),
+            _ => after_line_end && self.ends_expression(),
+        }
+    }
+
+    fn word(&mut self, token: Token) {
+        if self.is(self.last, ".") || self.is(self.last, "?.") {
+            return;
+        }
+        match self.text(token) {
+            "class" => self.class_at = Some(self.open.len()),
+            "function" => {
+                let is_async = self.is(self.last, "async");
+                let statement = self.at_statement(token.after_line_end) || is_async;
+                self.function = Some(statement);
+            }
+            _ => {}
+        }
+    }
+
+    fn bracket(&mut self, token: Token) {
+        if self.open.len() >= DEPTH_MAX {
+            self.damaged = true;
+            return;
+        }
+        match self.text(token) {
+            "(" => {
+                let control = self.last.is_some_and(|last| {
+                    last.kind == Kind::Word
+                        && matches!(
+                            self.text(last),
+                            "if" | "for" | "while" | "with" | "switch" | "catch" | "await"
+                        )
+                        && !self.is(self.last_but_one, ".")
+                });
+                let declared = self.function.take().unwrap_or(false);
+                self.open.push(Open::Paren { control, declared });
+            }
+            "[" => self.open.push(Open::Bracket),
+            "{" => {
+                let brace = self.brace();
+                if matches!(brace, Brace::Function { .. }) {
+                    self.functions += 1;
+                }
+                self.open.push(Open::Brace(brace));
+            }
+            ")" => self.close(|open| matches!(open, Open::Paren { .. })),
+            "]" => self.close(|open| matches!(open, Open::Bracket)),
+            "}" => self.close(|open| matches!(open, Open::Brace(_))),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, fits: impl Fn(&Open) -> bool) {
+        match self.open.pop() {
+            Some(open) => {
+                if !fits(&open) {
+                    self.damaged = true;
+                }
+                if matches!(open, Open::Brace(Brace::Function { .. })) {
+                    self.functions -= 1;
+                }
+                self.closed = Some(open);
+            }
+            None => self.damaged = true,
+        }
+    }
+
+    /// What a `{` opens here.
+    fn brace(&mut self) -> Brace {
+        if self.class_at == Some(self.open.len()) {
+            self.class_at = None;
+            return Brace::Class;
+        }
+        let Some(last) = self.last else { return Brace::Block };
+        let text = self.text(last);
+        match last.kind {
+            Kind::Word => match text {
+                "else" | "do" | "try" | "finally" | "catch" | "static" => Brace::Block,
+                _ if wants_operand(text) || text == "default" => Brace::Object,
+                _ => Brace::Block,
+            },
+            Kind::Punct => match text {
+                ")" => match self.closed {
+                    Some(Open::Paren { control: true, .. }) => Brace::Block,
+                    Some(Open::Paren { declared, .. }) => Brace::Function { declared },
+                    _ => Brace::Block,
+                },
+                "=>" => Brace::Function { declared: false },
+                ";" | "{" | "}" => Brace::Block,
+                ":" => match self.open.last() {
+                    None | Some(Open::Brace(Brace::Block | Brace::Function { .. })) => Brace::Block,
+                    Some(_) => Brace::Object,
+                },
+                _ => Brace::Object,
+            },
+            _ => Brace::Block,
+        }
+    }
+
+    /// From inside a template to behind its `${` or its closing backtick.
+    fn template_end(&mut self, from: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        let mut at = from;
+        while let Some(&byte) = bytes.get(at) {
+            match byte {
+                b'\\' => at += 2,
+                b'`' => return at + 1,
+                b'$' if bytes.get(at + 1) == Some(&b'{') => {
+                    if self.open.len() >= DEPTH_MAX {
+                        self.damaged = true;
+                    } else {
+                        self.open.push(Open::Brace(Brace::Template));
+                    }
+                    return at + 2;
+                }
+                _ => at += 1,
+            }
+        }
+        self.damaged = true;
+        boundary(self.text, at)
+    }
+}
+
+/// Keywords after which an operand must follow, so that `/` begins a regular expression and `{` an object.
+fn wants_operand(word: &str) -> bool {
+    matches!(
+        word,
+        "return"
+            | "typeof"
+            | "instanceof"
+            | "in"
+            | "of"
+            | "new"
+            | "delete"
+            | "void"
+            | "throw"
+            | "case"
+            | "do"
+            | "else"
+            | "yield"
+            | "await"
+            | "extends"
+    )
+}
+
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
+}
+
+fn word_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(&byte) = bytes.get(at) {
+        if byte == b'\\' {
+            at += 2;
+        } else if byte >= 0x80 && space_len(&bytes[at..]) > 0 {
+            break;
+        } else if is_word_byte(byte)
+            || (byte == b'{' && bytes[at - 1] == b'u' && at >= 2 && bytes[at - 2] == b'\\')
+        {
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    whole_letters(bytes, at)
+}
+
+fn number_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(&byte) = bytes.get(at) {
+        let exponent_sign = matches!(byte, b'+' | b'-')
+            && matches!(bytes[at - 1], b'e' | b'E')
+            && bytes.get(start + 1).is_none_or(|second| !matches!(second, b'x' | b'X'));
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_') || exponent_sign {
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    at
+}
+
+/// A string ends with its line even without a closing quote.
+fn text_end(bytes: &[u8], start: usize) -> usize {
+    let quote = bytes[start];
+    let mut at = start + 1;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'\\' if bytes.get(at + 1) == Some(&b'\r') && bytes.get(at + 2) == Some(&b'\n') => at += 3,
+            b'\\' => at += 2,
+            b'\n' | b'\r' => break,
+            _ if byte == quote => return at + 1,
+            _ => at += 1,
+        }
+    }
+    whole_letters(bytes, at)
+}
+
+/// `None` when the line ends first: then it was a division.
+fn regex_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    let mut in_class = false;
+    loop {
+        match *bytes.get(at)? {
+            b'\n' | b'\r' => return None,
+            b'\\' => at += 1,
+            b'[' => in_class = true,
+            b']' => in_class = false,
+            b'/' if !in_class => break,
+            _ => {}
+        }
+        at += 1;
+    }
+    at += 1;
+    while bytes.get(at).is_some_and(u8::is_ascii_alphabetic) {
+        at += 1;
+    }
+    Some(at)
+}
+
+/// Only those that must not be cut are kept together; everything else is one byte.
+fn punct_end(bytes: &[u8], start: usize) -> usize {
+    let rest = &bytes[start..];
+    for sign in [
+        b">>>=".as_slice(),
+        b"...",
+        b"===",
+        b"!==",
+        b"**=",
+        b"<<=",
+        b">>=",
+        b">>>",
+        b"&&=",
+        b"||=",
+        b"??=",
+        b"=>",
+        b"==",
+        b"!=",
+        b"<=",
+        b">=",
+        b"++",
+        b"--",
+        b"&&",
+        b"||",
+        b"??",
+        b"?.",
+        b"+=",
+        b"-=",
+        b"*=",
+        b"/=",
+        b"%=",
+        b"&=",
+        b"|=",
+        b"^=",
+        b"**",
+        b"<<",
+        b">>",
+    ] {
+        if rest.starts_with(sign) && !(sign == b"?." && rest.get(2).is_some_and(u8::is_ascii_digit)) {
+            return start + sign.len();
+        }
+    }
+    whole_letters(bytes, start + 1)
+}
+
+/// Behind space and comments, and whether a line ended there.
+fn skip_space(bytes: &[u8], mut at: usize) -> (usize, bool) {
+    let mut line_end = at == 0;
+    loop {
+        match bytes.get(at..) {
+            Some([b'\n' | b'\r', ..]) => {
+                line_end = true;
+                at += 1;
+            }
+            Some([b' ' | b'\t' | 0x0b | 0x0c, ..]) => at += 1,
+            Some([b'/', b'/', ..] | [b'<', b'!', b'-', b'-', ..]) => at = line_end_from(bytes, at),
+            Some([b'#', b'!', ..]) if at == 0 => at = line_end_from(bytes, at),
+            Some([b'-', b'-', b'>', ..]) if line_end => at = line_end_from(bytes, at),
+            Some([b'/', b'*', rest @ ..]) => {
+                let len = memchr::memmem::find(rest, b"*/").map_or(rest.len(), |len| len + 2);
+                line_end |= memchr::memchr2(b'\n', b'\r', &rest[..len]).is_some();
+                at += 2 + len;
+            }
+            Some(rest) if space_len(rest) > 0 => {
+                line_end |=
+                    rest.starts_with("\u{2028}".as_bytes()) || rest.starts_with("\u{2029}".as_bytes());
+                at += space_len(rest);
+            }
+            _ => return (at, line_end),
+        }
+    }
+}
+
+/// Bytes of the space beyond ASCII that `bytes` begins with.
+fn space_len(bytes: &[u8]) -> usize {
+    match bytes {
+        [0xC2, 0xA0, ..] => 2,
+        [0xE2, 0x80, 0x80..=0x8A | 0xA8 | 0xA9 | 0xAF, ..]
+        | [0xE3, 0x80, 0x80, ..]
+        | [0xEF, 0xBB, 0xBF, ..] => 3,
+        _ => 0,
+    }
+}
+
+fn line_end_from(bytes: &[u8], at: usize) -> usize {
+    memchr::memchr2(b'\n', b'\r', &bytes[at..]).map_or(bytes.len(), |len| at + len)
+}
+
+/// The next place at or behind `at` where no letter is cut.
+fn whole_letters(bytes: &[u8], at: usize) -> usize {
+    let mut at = at.min(bytes.len());
+    while bytes.get(at).is_some_and(|byte| byte & 0xC0 == 0x80) {
+        at += 1;
+    }
+    at
+}
+
+fn boundary(text: &str, at: usize) -> usize {
+    whole_letters(text.as_bytes(), at)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn cut(text: &str) -> Vec<&str> {
+        let mut lexer = Lexer::new(text);
+        let mut out = Vec::new();
+        while let Some(token) = lexer.next() {
+            out.push(lexer.text(token));
+        }
+        out
+    }
+
+    #[test]
+    fn code_is_cut_where_a_parser_would() {
+        let cases: &[(&str, &[&str])] = &[
+            ("a = b / c / d", &["a", "=", "b", "/", "c", "/", "d"]),
+            ("a = /b'/.test(c)", &["a", "=", "/b'/", ".", "test", "(", "c", ")"]),
+            ("return /[/]/g", &["return", "/[/]/g"]),
+            ("if (x) /y/.z", &["if", "(", "x", ")", "/y/", ".", "z"]),
+            ("f(x) / y", &["f", "(", "x", ")", "/", "y"]),
+            ("({}) / 2", &["(", "{", "}", ")", "/", "2"]),
+            ("x = {} / 2", &["x", "=", "{", "}", "/", "2"]),
+            ("{}\n/x/g", &["{", "}", "/x/g"]),
+            ("a.return / b", &["a", ".", "return", "/", "b"]),
+            ("a++ / b", &["a", "++", "/", "b"]),
+            ("'it\\'s' + \"x\\\ny\"", &["'it\\'s'", "+", "\"x\\\ny\""]),
+            ("'open\nx", &["'open", "x"]),
+            ("// this\nx /* this */ y", &["x", "y"]),
+            ("<!-- this\nx\n--> this\ny", &["x", "y"]),
+            ("a --> b", &["a", "--", ">", "b"]),
+            ("`a${b}c${`d${e}`}f`", &["`a${", "b", "}c${", "`d${", "e", "}`", "}f`"]),
+            ("`${{a:1}}`", &["`${", "{", "a", ":", "1", "}", "}`"]),
+            ("x?.5:y?.z", &["x", "?", ".5", ":", "y", "?.", "z"]),
+            ("1e+3+0xe+1", &["1e+3", "+", "0xe", "+", "1"]),
+            ("é = \u{a0}\u{2028}ß", &["é", "=", "ß"]),
+            ("a=>{}", &["a", "=>", "{", "}"]),
+            ("#priv in o", &["#priv", "in", "o"]),
+            ("#!/bin/node\nx", &["x"]),
+            ("", &[]),
+        ];
+        for (text, tokens) in cases {
+            assert_eq!(cut(text), *tokens, "{text}");
+        }
+    }
+
+    #[test]
+    fn depth_knows_functions_from_blocks() {
+        let functions_at_end = |text: &str| {
+            let mut lexer = Lexer::new(text);
+            while lexer.next().is_some() {}
+            (lexer.depth(), lexer.functions())
+        };
+        let cases = [
+            ("function f() {", (1, 1)),
+            ("if (x) {", (1, 0)),
+            ("for (;;) { while (y) {", (2, 0)),
+            ("x => {", (1, 1)),
+            ("var o = {", (1, 0)),
+            ("class A extends B {", (1, 0)),
+            ("class A extends f({}) { m() {", (2, 1)),
+            ("try { } catch (e) {", (1, 0)),
+            ("(function() {", (2, 1)),
+            ("label: {", (1, 0)),
+        ];
+        for (text, found) in cases {
+            assert_eq!(functions_at_end(text), found, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn tokens_never_overlap_and_never_cut_a_letter(text in "[-a-zé'\"`/\\\\{}()\\[\\]$ \n.=*<>!0-9#\u{2028}]{0,60}|\\PC{0,40}") {
+            let mut lexer = Lexer::new(&text);
+            let mut end = 0;
+            while let Some(token) = lexer.next() {
+                prop_assert!(token.start >= end && token.end > token.start);
+                prop_assert!(text.get(token.start..token.end).is_some());
+                end = token.end;
+            }
+        }
+    }
+}
