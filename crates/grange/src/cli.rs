@@ -62,6 +62,7 @@ People:
 
 Files on disk (no server needed):
   crawl        Crawl sites into a folder: WARC files, logs and reports
+  replay       Replay WARC, ARC and WACZ files in the browser, without any set-up
   warc         List, check, extract, recompress and convert WARC and ARC files
   cdx          Make, sort, merge and search CDX and CDXJ indexes
 
@@ -202,6 +203,8 @@ pub(crate) enum Command {
     Access(crate::cmd::collections::access::AccessCommand),
     /// Crawl sites into a folder: WARC files, logs and reports
     Crawl(Box<crate::cmd::crawl::CrawlArgs>),
+    /// Replay WARC, ARC and WACZ files in the browser, without any set-up
+    Replay(crate::cmd::replay::ReplayArgs),
     /// List, check, extract, recompress and convert WARC and ARC files
     #[command(subcommand)]
     Warc(crate::cmd::warc::WarcCommand),

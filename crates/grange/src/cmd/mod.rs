@@ -14,6 +14,7 @@ pub(crate) mod harvest;
 mod nodes;
 pub(crate) mod oai;
 mod papers;
+pub(crate) mod replay;
 mod settings;
 pub(crate) mod testkit;
 mod up;
@@ -46,6 +47,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Index(command) => collections::index::run(common, command).await,
         Command::Access(command) => collections::access::run(common, command).await,
         Command::Crawl(args) => crawl::run(common, *args).await,
+        Command::Replay(args) => replay::run(common, args).await,
         Command::Domains(command) => harvest::domains::run(common, command).await,
         Command::Seeds(command) => harvest::seeds::run(common, command).await,
         Command::Schedules(command) => harvest::schedules::run(common, command).await,
