@@ -15,6 +15,7 @@ const PORTS: &[&str] = &["grange-db", "grange-bus", "grange-blob"];
 const MAY: &[(&str, &[&[&str]])] = &[
     ("urlkey", &[]),
     ("warc", &[]),
+    ("sha512x4", &[]),
     ("cdx", &[&["warc", "urlkey"]]),
     ("oaipmh", &[]),
     ("grange-testkit", &[]),
@@ -23,7 +24,7 @@ const MAY: &[(&str, &[&[&str]])] = &[
     ("grange-model", &[&["urlkey", "grange-base"]]),
     ("grange-db", &[GROUND]),
     ("grange-bus", &[GROUND]),
-    ("grange-blob", &[GROUND]),
+    ("grange-blob", &[GROUND, &["sha512x4"]]),
     ("grange-crawl", &[GROUND, &["warc", "urlkey"]]),
     ("grange-oai", &[GROUND, &["warc", "oaipmh"]]),
     ("grange-archive", &[GROUND, PORTS]),
@@ -64,7 +65,7 @@ const MAY: &[(&str, &[&[&str]])] = &[
         &[
             GROUND,
             FORMATS,
-            &["grange-node", "grange-api", "grange-crawl", "oaipmh", "grange-swap"],
+            &["grange-node", "grange-api", "grange-crawl", "grange-replay", "oaipmh", "grange-swap"],
             // `grange testkit` shows the synthetic web to people and to peers in benches.
             &["grange-testkit"],
         ],

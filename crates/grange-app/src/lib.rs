@@ -4,10 +4,13 @@
 //! ([`Who`]), secrets are hashed here, and the audit row is written by the store in the act's own transaction.
 //! Nothing here knows HTTP, HTML or a terminal.
 
+mod access;
 mod archive;
 mod changes;
+mod collections;
 mod error;
 mod harvest;
+mod oai;
 mod password;
 mod secret;
 mod sessions;
@@ -23,11 +26,17 @@ use std::time::Duration;
 use grange_base::Clock;
 use grange_db::Db;
 
+pub use access::{Access, AccessTest, RuleDraft};
 pub use archive::OpenArchive;
+pub use collections::CollectionImport;
 pub use error::Error;
 pub use grange_archive::Error as ArchiveError;
-pub use grange_db::{ConfigurationChange, HarvestChange, JobFilter, NewChannel, NewHarvest};
-pub use harvest::{Harvesting, ImportReport, NewLogin};
+pub use grange_db::{
+    CollectedState, ConfigurationChange, HarvestChange, JobFilter, NewChannel, NewHarvest, NewRecurring,
+    OaiHistoryFilter, Which,
+};
+pub use harvest::{CrawlLogs, Harvesting, ImportReport, NewLogin, ReadCrawlLog};
+pub use oai::OaiPort;
 pub use sessions::{LoggedIn, SessionOf};
 pub use who::{Via, Who};
 
@@ -39,6 +48,7 @@ pub struct App {
     rules: Arc<Rules>,
     archive: OpenArchive,
     harvesting: Arc<Harvesting>,
+    oai: Option<Arc<dyn OaiPort>>,
 }
 
 /// What the settings say about acts.
@@ -57,7 +67,7 @@ pub struct Rules {
 
 impl App {
     pub fn new(db: Db, clock: Clock, rules: Rules, archive: OpenArchive) -> Self {
-        Self { db, clock, rules: Arc::new(rules), archive, harvesting: Arc::default() }
+        Self { db, clock, rules: Arc::new(rules), archive, harvesting: Arc::default(), oai: None }
     }
 
     /// With what the settings say about harvests; without it the defaults hold and logins cannot be kept.

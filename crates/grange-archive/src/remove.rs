@@ -135,14 +135,8 @@ impl Archive {
         let act = async {
             match answer {
                 Answer::Sums(sums) => replica.remove(name, &sums).await?,
-                Answer::Unreadable if !replica.keeps_bytes() => {
-                    replica.remove(name, &Checksums::default()).await?;
-                }
-                Answer::Unreadable => {
-                    let reason =
-                        format!("the copy on {} cannot be read nor moved: look at its disk", replica.name());
-                    return Err(Error::NoCopy { name: name.clone(), reason });
-                }
+                // Without a checksum a replica lets go only of what it cannot read itself.
+                Answer::Unreadable => replica.remove(name, &Checksums::default()).await?,
                 Answer::Missing => {}
             }
             let fresh = self.file(name).await?;

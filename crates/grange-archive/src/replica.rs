@@ -179,9 +179,8 @@ impl Replica {
                 let Some(holder) = self.holder(name).await? else { return Ok(Answer::Missing) };
                 match holder.checksum(name, &[algorithm]).await {
                     Ok(answer) => Ok(answer.map_or(Answer::Missing, Answer::Sums)),
-                    Err(grange_blob::Error::Io { doing, path, source }) => {
-                        tracing::error!(replica = self.name(), %name, doing, path = %path.display(), error = %source,
-                            "a copy cannot be read");
+                    Err(grange_blob::Error::Unreadable { place, reason, .. }) => {
+                        tracing::error!(replica = self.name(), %name, place, reason, "a copy cannot be read");
                         Ok(Answer::Unreadable)
                     }
                     Err(error) => Err(error.into()),

@@ -226,7 +226,8 @@ pub trait Blob: Debug + Send + Sync {
     async fn challenge(&self, name: &FileName, salt: &[u8]) -> Result<Option<Sha512>, Error>;
 
     /// Takes the file out of sight, provided its bytes have the expected checksum ([`Error::OtherBytes`] if not).
-    /// The bytes are kept aside, for people. [`Error::NotFound`] when there is no such file.
+    /// The bytes are kept aside, for people. [`Error::NotFound`] when there is no such file. Without any checksum it
+    /// takes only a file that cannot be read ([`Error::NoChecksum`] if it can).
     async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error>;
 
     async fn free(&self) -> Result<Space, Error>;

@@ -1,6 +1,6 @@
 //! Checksums in one pass over the bytes, by two implementations; several of them side by side.
 //!
-//! What is written is summed by RustCrypto, what is read back by AWS-LC, so that a flaw in one of them, or in the
+//! What is written is summed by RustCrypto, what is read back by AWS-LC (and audits of large files by `sha512x4`), so that a flaw in one of them, or in the
 //! memory it ran in, does not prove itself right. MD5 has no second implementation here.
 
 use std::fs::File;

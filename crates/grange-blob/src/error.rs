@@ -73,6 +73,10 @@ pub enum Error {
          cannot be trusted; the file was not kept"
     )]
     ReadBack { name: FileName, place: String, written: Box<Checksums>, read: Box<Checksums> },
+    #[error(
+        "{name} lies at {place} and cannot be read ({reason}): repair the copy from another replica, and look at that disk"
+    )]
+    Unreadable { name: FileName, place: String, reason: String },
 
     // Other machines.
     #[error("cannot reach {place}: check that it runs there and that the network lets us through")]
@@ -120,6 +124,7 @@ impl Error {
             Self::Source { .. } => "blob-source",
             Self::Io { .. } => "blob-io",
             Self::ReadBack { .. } => "blob-read-back",
+            Self::Unreadable { .. } => "blob-unreadable",
             Self::Unreachable { .. } => "blob-unreachable",
             Self::Refused { .. } => "blob-refused",
             Self::Unproven { .. } => "blob-unproven",

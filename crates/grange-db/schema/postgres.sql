@@ -1,5 +1,13 @@
 -- Drawn from the migrations; do not edit.
 
+-- table access_rules
+id BIGINT NOT NULL IDENTITY
+rule TEXT COLLATE "C" NOT NULL
+note TEXT COLLATE "C" NOT NULL DEFAULT ''::text
+created_at BIGINT NOT NULL
+created_by TEXT COLLATE "C" NOT NULL
+edition BIGINT NOT NULL DEFAULT 1
+
 -- table audit_log
 number BIGINT NOT NULL IDENTITY
 at BIGINT NOT NULL
@@ -36,6 +44,33 @@ name TEXT COLLATE "C" NOT NULL
 kind TEXT NOT NULL
 is_default BIGINT NOT NULL DEFAULT 0
 comments TEXT NOT NULL DEFAULT ''::text
+
+-- table collection_files
+id BIGINT NOT NULL IDENTITY
+collection TEXT COLLATE "C" NOT NULL
+name TEXT COLLATE "C" NOT NULL
+path TEXT COLLATE "C"
+size BIGINT NOT NULL
+job TEXT COLLATE "C"
+state TEXT COLLATE "C" NOT NULL DEFAULT 'waiting'::text
+due_at BIGINT NOT NULL DEFAULT 0
+lease_owner TEXT COLLATE "C"
+lease_token BIGINT NOT NULL DEFAULT 0
+attempts BIGINT NOT NULL DEFAULT 0
+captures BIGINT NOT NULL DEFAULT 0
+problems BIGINT NOT NULL DEFAULT 0
+told TEXT COLLATE "C" NOT NULL DEFAULT '[]'::text
+changed_at BIGINT NOT NULL DEFAULT 0
+edition BIGINT NOT NULL DEFAULT 1
+
+-- table collections
+name TEXT COLLATE "C" NOT NULL
+description TEXT COLLATE "C" NOT NULL DEFAULT ''::text
+created_at BIGINT NOT NULL
+removed_at BIGINT
+changed_at BIGINT NOT NULL
+changed_by TEXT COLLATE "C" NOT NULL
+edition BIGINT NOT NULL DEFAULT 1
 
 -- table configuration_credentials
 configuration_id BIGINT NOT NULL
@@ -242,6 +277,109 @@ seen_at BIGINT NOT NULL
 stopped_at BIGINT
 edition BIGINT NOT NULL DEFAULT 1
 
+-- table oai_folders
+repository_id BIGINT NOT NULL
+path TEXT COLLATE "C" NOT NULL
+files BIGINT NOT NULL
+
+-- table oai_formats
+id BIGINT NOT NULL IDENTITY
+prefix TEXT COLLATE "C" NOT NULL
+namespace TEXT COLLATE "C" NOT NULL
+schema TEXT COLLATE "C" NOT NULL
+
+-- table oai_history
+id BIGINT NOT NULL IDENTITY
+repository_id BIGINT NOT NULL
+job_id BIGINT NOT NULL
+recurring_id BIGINT
+prefix TEXT COLLATE "C" NOT NULL
+set_spec TEXT COLLATE "C" NOT NULL
+outcome TEXT NOT NULL
+reason TEXT
+started_at BIGINT NOT NULL
+ended_at BIGINT NOT NULL
+counts TEXT NOT NULL
+pages BIGINT NOT NULL
+
+-- table oai_jobs
+id BIGINT NOT NULL IDENTITY
+repository_id BIGINT NOT NULL
+recurring_id BIGINT
+prefix TEXT COLLATE "C" NOT NULL
+set_spec TEXT COLLATE "C" NOT NULL
+spec TEXT NOT NULL
+status TEXT NOT NULL
+due_at BIGINT NOT NULL
+started_at BIGINT
+owner TEXT
+lease_token BIGINT NOT NULL DEFAULT 0
+lease_until BIGINT
+attempts BIGINT NOT NULL DEFAULT 0
+stop_reason TEXT
+pages BIGINT NOT NULL DEFAULT 0
+expected BIGINT
+counts TEXT NOT NULL DEFAULT '{}'::text
+
+-- table oai_progress
+repository_id BIGINT NOT NULL
+prefix TEXT COLLATE "C" NOT NULL
+set_spec TEXT COLLATE "C" NOT NULL
+next_from BIGINT
+position TEXT
+
+-- table oai_record_sets
+record_id BIGINT NOT NULL
+spec TEXT COLLATE "C" NOT NULL
+
+-- table oai_records
+id BIGINT NOT NULL IDENTITY
+repository_id BIGINT NOT NULL
+prefix TEXT COLLATE "C" NOT NULL
+identifier TEXT COLLATE "C" NOT NULL
+filename TEXT NOT NULL
+datestamp BIGINT NOT NULL
+deleted BIGINT NOT NULL
+digest TEXT NOT NULL
+changed_at BIGINT NOT NULL
+updated BIGINT NOT NULL
+list BIGINT NOT NULL
+
+-- table oai_recurring_jobs
+id BIGINT NOT NULL IDENTITY
+repository_id BIGINT NOT NULL
+spec TEXT NOT NULL
+starts_at BIGINT NOT NULL
+ends_at BIGINT
+every TEXT
+state TEXT NOT NULL
+failures BIGINT NOT NULL DEFAULT 0
+added_at BIGINT NOT NULL
+changed_at BIGINT NOT NULL
+changed_by TEXT NOT NULL
+edition BIGINT NOT NULL DEFAULT 1
+
+-- table oai_repositories
+id BIGINT NOT NULL IDENTITY
+base_url TEXT COLLATE "C" NOT NULL
+name TEXT NOT NULL
+said TEXT NOT NULL
+rules TEXT NOT NULL
+lists BIGINT NOT NULL DEFAULT 0
+added_at BIGINT NOT NULL
+changed_at BIGINT NOT NULL
+changed_by TEXT NOT NULL
+edition BIGINT NOT NULL DEFAULT 1
+
+-- table oai_repository_formats
+repository_id BIGINT NOT NULL
+format_id BIGINT NOT NULL
+
+-- table oai_sets
+repository_id BIGINT NOT NULL
+spec TEXT COLLATE "C" NOT NULL
+name TEXT NOT NULL
+
 -- table repairs
 id TEXT COLLATE "C" NOT NULL
 file_id BIGINT NOT NULL
@@ -400,6 +538,7 @@ created_at BIGINT NOT NULL
 updated_at BIGINT NOT NULL
 edition BIGINT NOT NULL DEFAULT 1
 
+CREATE UNIQUE INDEX access_rules_pkey ON access_rules USING btree (id);
 CREATE INDEX audit_log_by_who ON audit_log USING btree (who, number);
 CREATE INDEX audit_log_of_subject ON audit_log USING btree (subject, number);
 CREATE UNIQUE INDEX audit_log_pkey ON audit_log USING btree (number);
@@ -409,6 +548,12 @@ CREATE UNIQUE INDEX audits_running ON audits USING btree (replica_id, kind) WHER
 CREATE UNIQUE INDEX channels_default ON channels USING btree (kind) WHERE (is_default = 1);
 CREATE UNIQUE INDEX channels_name_key ON channels USING btree (name);
 CREATE UNIQUE INDEX channels_pkey ON channels USING btree (id);
+CREATE UNIQUE INDEX collection_files_by_path ON collection_files USING btree (collection, path) WHERE (path IS NOT NULL);
+CREATE UNIQUE INDEX collection_files_collection_name_key ON collection_files USING btree (collection, name);
+CREATE INDEX collection_files_due ON collection_files USING btree (id) WHERE (state = ANY (ARRAY['waiting'::text, 'leaving'::text]));
+CREATE INDEX collection_files_of_job ON collection_files USING btree (collection, job) WHERE (job IS NOT NULL);
+CREATE UNIQUE INDEX collection_files_pkey ON collection_files USING btree (id);
+CREATE UNIQUE INDEX collections_pkey ON collections USING btree (name);
 CREATE UNIQUE INDEX configuration_credentials_pkey ON configuration_credentials USING btree (configuration_id, credential_id);
 CREATE INDEX configuration_credentials_used ON configuration_credentials USING btree (credential_id);
 CREATE UNIQUE INDEX configuration_seed_lists_pkey ON configuration_seed_lists USING btree (configuration_id, seed_list_id);
@@ -449,6 +594,26 @@ CREATE UNIQUE INDEX log_head_pkey ON log_head USING btree (id);
 CREATE INDEX log_leaves_of_file ON log_leaves USING btree (name, number) WHERE (name IS NOT NULL);
 CREATE UNIQUE INDEX log_leaves_pkey ON log_leaves USING btree (number);
 CREATE UNIQUE INDEX nodes_pkey ON nodes USING btree (id);
+CREATE UNIQUE INDEX oai_folders_pkey ON oai_folders USING btree (repository_id, path);
+CREATE UNIQUE INDEX oai_formats_pkey ON oai_formats USING btree (id);
+CREATE UNIQUE INDEX oai_formats_prefix_namespace_schema_key ON oai_formats USING btree (prefix, namespace, schema);
+CREATE INDEX oai_history_job ON oai_history USING btree (job_id, id);
+CREATE UNIQUE INDEX oai_history_pkey ON oai_history USING btree (id);
+CREATE INDEX oai_history_repository ON oai_history USING btree (repository_id, id);
+CREATE INDEX oai_jobs_due ON oai_jobs USING btree (due_at, id) WHERE (status = 'scheduled'::text);
+CREATE UNIQUE INDEX oai_jobs_one ON oai_jobs USING btree (repository_id) WHERE (status <> 'scheduled'::text);
+CREATE UNIQUE INDEX oai_jobs_pkey ON oai_jobs USING btree (id);
+CREATE UNIQUE INDEX oai_progress_pkey ON oai_progress USING btree (repository_id, prefix, set_spec);
+CREATE UNIQUE INDEX oai_record_sets_pkey ON oai_record_sets USING btree (record_id, spec);
+CREATE INDEX oai_records_changed ON oai_records USING btree (prefix, changed_at, id);
+CREATE UNIQUE INDEX oai_records_pkey ON oai_records USING btree (id);
+CREATE UNIQUE INDEX oai_records_repository_id_prefix_identifier_key ON oai_records USING btree (repository_id, prefix, identifier);
+CREATE INDEX oai_recurring_jobs_new ON oai_recurring_jobs USING btree (id) WHERE (state = 'new'::text);
+CREATE UNIQUE INDEX oai_recurring_jobs_pkey ON oai_recurring_jobs USING btree (id);
+CREATE UNIQUE INDEX oai_repositories_base_url_key ON oai_repositories USING btree (base_url);
+CREATE UNIQUE INDEX oai_repositories_pkey ON oai_repositories USING btree (id);
+CREATE UNIQUE INDEX oai_repository_formats_pkey ON oai_repository_formats USING btree (repository_id, format_id);
+CREATE UNIQUE INDEX oai_sets_pkey ON oai_sets USING btree (repository_id, spec);
 CREATE INDEX repairs_by_time ON repairs USING btree (asked_at);
 CREATE UNIQUE INDEX repairs_open ON repairs USING btree (file_id, replica_id) WHERE (state = ANY (ARRAY['waiting'::text, 'confirmed'::text]));
 CREATE UNIQUE INDEX repairs_pkey ON repairs USING btree (id);

@@ -1,5 +1,14 @@
 -- Drawn from the migrations; do not edit.
 
+CREATE TABLE access_rules (
+    id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    rule         TEXT    NOT NULL,
+    note         TEXT    NOT NULL DEFAULT '',
+    created_at   INTEGER NOT NULL,
+    created_by   TEXT    NOT NULL,
+    edition      INTEGER NOT NULL DEFAULT 1
+) STRICT;
+
 CREATE TABLE audit_log (
     number       INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     at           INTEGER NOT NULL,
@@ -49,6 +58,43 @@ CREATE TABLE channels (
 ) STRICT;
 
 CREATE UNIQUE INDEX channels_default ON channels (kind) WHERE is_default = 1;
+
+CREATE TABLE collection_files (
+    id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    collection   TEXT    NOT NULL REFERENCES collections (name),
+    name         TEXT    NOT NULL,
+    path         TEXT,
+    size         INTEGER NOT NULL,
+    job          TEXT,
+    state        TEXT    NOT NULL DEFAULT 'waiting',
+    due_at       INTEGER NOT NULL DEFAULT 0,
+    lease_owner  TEXT,
+    lease_token  INTEGER NOT NULL DEFAULT 0,
+    attempts     INTEGER NOT NULL DEFAULT 0,
+    captures     INTEGER NOT NULL DEFAULT 0,
+    problems     INTEGER NOT NULL DEFAULT 0,
+    -- JSON: the first few problems, or why it failed.
+    told         TEXT    NOT NULL DEFAULT '[]',
+    changed_at   INTEGER NOT NULL DEFAULT 0,
+    edition      INTEGER NOT NULL DEFAULT 1,
+    UNIQUE (collection, name)
+) STRICT;
+
+CREATE UNIQUE INDEX collection_files_by_path ON collection_files (collection, path) WHERE path IS NOT NULL;
+
+CREATE INDEX collection_files_due ON collection_files (id) WHERE state IN ('waiting', 'leaving');
+
+CREATE INDEX collection_files_of_job ON collection_files (collection, job) WHERE job IS NOT NULL;
+
+CREATE TABLE collections (
+    name         TEXT    NOT NULL PRIMARY KEY,
+    description  TEXT    NOT NULL DEFAULT '',
+    created_at   INTEGER NOT NULL,
+    removed_at   INTEGER,
+    changed_at   INTEGER NOT NULL,
+    changed_by   TEXT    NOT NULL,
+    edition      INTEGER NOT NULL DEFAULT 1
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE configuration_credentials (
     configuration_id INTEGER NOT NULL REFERENCES configurations (id),
@@ -143,6 +189,17 @@ CREATE TABLE domains (
 ) STRICT;
 
 CREATE INDEX domains_aliases ON domains (alias_of) WHERE alias_of IS NOT NULL;
+
+CREATE TRIGGER files_entered AFTER INSERT ON files WHEN NEW.stored_at IS NOT NULL BEGIN
+    INSERT INTO collection_files (collection, name, size, changed_at)
+    VALUES ('archive', NEW.name, NEW.size, NEW.stored_at) ON CONFLICT DO NOTHING;
+END;
+
+CREATE TRIGGER files_stored AFTER UPDATE OF stored_at ON files
+WHEN NEW.stored_at IS NOT NULL AND OLD.stored_at IS NULL BEGIN
+    INSERT INTO collection_files (collection, name, size, changed_at)
+    VALUES ('archive', NEW.name, NEW.size, NEW.stored_at) ON CONFLICT DO NOTHING;
+END;
 
 CREATE TABLE files (
     id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -313,6 +370,139 @@ CREATE TABLE nodes (
     stopped_at INTEGER,
     edition    INTEGER NOT NULL DEFAULT 1
 ) STRICT;
+
+CREATE TABLE oai_folders (
+    repository_id INTEGER NOT NULL REFERENCES oai_repositories (id),
+    path          TEXT NOT NULL,
+    files         INTEGER NOT NULL,
+    PRIMARY KEY (repository_id, path)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE oai_formats (
+    id        INTEGER PRIMARY KEY,
+    prefix    TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    schema    TEXT NOT NULL,
+    UNIQUE (prefix, namespace, schema)
+) STRICT;
+
+CREATE TABLE oai_history (
+    id            INTEGER PRIMARY KEY,
+    repository_id INTEGER NOT NULL,
+    job_id        INTEGER NOT NULL,
+    recurring_id  INTEGER,
+    prefix        TEXT NOT NULL,
+    set_spec      TEXT NOT NULL,
+    outcome       TEXT NOT NULL,
+    reason        TEXT,
+    started_at    INTEGER NOT NULL,
+    ended_at      INTEGER NOT NULL,
+    counts        TEXT NOT NULL,
+    pages         INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX oai_history_job ON oai_history (job_id, id);
+
+CREATE INDEX oai_history_repository ON oai_history (repository_id, id);
+
+CREATE TABLE oai_jobs (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    repository_id INTEGER NOT NULL REFERENCES oai_repositories (id),
+    recurring_id  INTEGER,
+    prefix        TEXT NOT NULL,
+    set_spec      TEXT NOT NULL,
+    spec          TEXT NOT NULL,
+    status        TEXT NOT NULL,
+    due_at        INTEGER NOT NULL,
+    started_at    INTEGER,
+    owner         TEXT,
+    lease_token   INTEGER NOT NULL DEFAULT 0,
+    lease_until   INTEGER,
+    attempts      INTEGER NOT NULL DEFAULT 0,
+    stop_reason   TEXT,
+    pages         INTEGER NOT NULL DEFAULT 0,
+    expected      INTEGER,
+    counts        TEXT NOT NULL DEFAULT '{}'
+) STRICT;
+
+CREATE INDEX oai_jobs_due ON oai_jobs (due_at, id) WHERE status = 'scheduled';
+
+CREATE UNIQUE INDEX oai_jobs_one ON oai_jobs (repository_id) WHERE status <> 'scheduled';
+
+CREATE TABLE oai_progress (
+    repository_id INTEGER NOT NULL REFERENCES oai_repositories (id),
+    prefix        TEXT NOT NULL,
+    set_spec      TEXT NOT NULL,
+    next_from     INTEGER,
+    position      TEXT,
+    PRIMARY KEY (repository_id, prefix, set_spec)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE oai_record_sets (
+    record_id INTEGER NOT NULL,
+    spec      TEXT NOT NULL,
+    PRIMARY KEY (record_id, spec)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE oai_records (
+    id            INTEGER PRIMARY KEY,
+    repository_id INTEGER NOT NULL REFERENCES oai_repositories (id),
+    prefix        TEXT NOT NULL,
+    identifier    TEXT NOT NULL,
+    filename      TEXT NOT NULL,
+    datestamp     INTEGER NOT NULL,
+    deleted       INTEGER NOT NULL,
+    digest        TEXT NOT NULL,
+    changed_at    INTEGER NOT NULL,
+    updated       INTEGER NOT NULL,
+    list          INTEGER NOT NULL,
+    UNIQUE (repository_id, prefix, identifier)
+) STRICT;
+
+CREATE INDEX oai_records_changed ON oai_records (prefix, changed_at, id);
+
+CREATE TABLE oai_recurring_jobs (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    repository_id INTEGER NOT NULL REFERENCES oai_repositories (id),
+    spec          TEXT NOT NULL,
+    starts_at     INTEGER NOT NULL,
+    ends_at       INTEGER,
+    every         TEXT,
+    state         TEXT NOT NULL,
+    failures      INTEGER NOT NULL DEFAULT 0,
+    added_at      INTEGER NOT NULL,
+    changed_at    INTEGER NOT NULL,
+    changed_by    TEXT NOT NULL,
+    edition       INTEGER NOT NULL DEFAULT 1
+) STRICT;
+
+CREATE INDEX oai_recurring_jobs_new ON oai_recurring_jobs (id) WHERE state = 'new';
+
+CREATE TABLE oai_repositories (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    base_url   TEXT NOT NULL UNIQUE,
+    name       TEXT NOT NULL,
+    said       TEXT NOT NULL,
+    rules      TEXT NOT NULL,
+    lists      INTEGER NOT NULL DEFAULT 0,
+    added_at   INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,
+    changed_by TEXT NOT NULL,
+    edition    INTEGER NOT NULL DEFAULT 1
+) STRICT;
+
+CREATE TABLE oai_repository_formats (
+    repository_id INTEGER NOT NULL REFERENCES oai_repositories (id),
+    format_id     INTEGER NOT NULL REFERENCES oai_formats (id),
+    PRIMARY KEY (repository_id, format_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE oai_sets (
+    repository_id INTEGER NOT NULL REFERENCES oai_repositories (id),
+    spec          TEXT NOT NULL,
+    name          TEXT NOT NULL,
+    PRIMARY KEY (repository_id, spec)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE repairs (
     id           TEXT    NOT NULL PRIMARY KEY,

@@ -26,9 +26,11 @@ mod dialect;
 mod error;
 mod files;
 mod harvest;
+mod indexing;
 mod logbook;
 mod migrate;
 mod nodes;
+mod oai;
 mod open;
 mod postgres;
 mod repairs;
@@ -60,8 +62,16 @@ pub use harvest::{
     JobClaim, JobFilter, JobReport, Jobs, NewChannel, NewCredential, NewHarvest, NewJob, Planner, Policy,
     Reported, RunPlan, Schedules, SnapshotRow, Templates, Traps,
 };
+pub use indexing::{
+    AccessRow, AccessRules, CollectedFile, CollectedState, Collection, CollectionCounts, Collections, Enrolled,
+    FileClaim, Indexed, NewCollected, Which,
+};
 pub use logbook::{Checkpoint, Leaf, Logbook};
 pub use nodes::{NewNode, Nodes};
+pub use oai::{
+    Ending, NewOaiJob, NewRecurring, OaiClaim, OaiDeadJobs, OaiHeartbeat, OaiHistory, OaiHistoryFilter,
+    OaiHoldings, OaiJobs, OaiPolicy, OaiRecords, OaiRecurring, OaiRepositories, ServeFilter, Served,
+};
 pub use open::{Db, Status};
 pub use repairs::{Confirmed, NewRepair, RepairRow, Repairs};
 pub use replicas::{Declared, ReplicaOverview, ReplicaRow, Replicas};

@@ -39,6 +39,8 @@ pub(crate) const STEPS: &[Step] = &[
     step!(3, "0003_work"),
     step!(4, "0004_archive"),
     step!(6, "0006_harvest"),
+    step!(8, "0008_access"),
+    step!(9, "0009_oai"),
 ];
 
 impl Step {

@@ -1,7 +1,8 @@
 //! Measures the capture index: `index_bench make N FILE`, then `index_bench run FILE FOLDER`.
 //!
 //! `make` writes N sorted CDXJ lines such as a national archive has: hosts by popularity, paths with words and numbers,
-//! queries, several captures of a page over the years, one in three with the content of the one before.
+//! queries, several captures of a page over the years, one in three with the content of the one before. It goes host by
+//! host, so that its memory is that of the largest host, whatever N is.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -56,19 +57,57 @@ const ENDS: &[(&str, &str, u64)] = &[
     (".json", "application/json", 1),
 ];
 
-fn make(count: usize, path: &str) {
-    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
-    let hosts = (count as u64 / 120).max(10);
-    let files = (count as u64 / 15_000).max(3);
-    let mut lines = Vec::with_capacity(count);
-    while lines.len() < count {
-        let host = numbers.skewed(hosts);
-        let mut of_host = Numbers(host.wrapping_mul(0x1234_5678_9abc_def1) | 1);
+/// A host: its name, and what all its URLs share.
+struct Host {
+    number: u64,
+    key: String,
+    start: String,
+    lines: u64,
+}
+
+/// Hosts in the order of their keys. The more popular, the more lines: as the logarithm has it.
+fn hosts(count: u64) -> Vec<Host> {
+    let many = (count / 120).max(10);
+    let mut carried = 0.0;
+    let make = |number: u64| {
+        let mut of_host = Numbers(number.wrapping_mul(0x1234_5678_9abc_def1) | 1);
         let tld = of_host.pick(&["dk", "dk", "dk", "com", "org", "eu", "net"]);
         let name = format!("{}{}{}", of_host.pick(WORDS), of_host.pick(WORDS), of_host.below(100_000));
         let www = if of_host.below(3) > 0 { "www." } else { "" };
         let scheme = if of_host.below(4) > 0 { "https" } else { "http" };
-        let mut url = format!("{scheme}://{www}{name}.{tld}");
+        let share = ((number + 2) as f64 / (number + 1) as f64).ln() / ((many + 1) as f64).ln();
+        let exact = share * count as f64 + carried;
+        carried = exact - exact.floor();
+        let key = format!("{tld},{name})");
+        Host { number, key, start: format!("{scheme}://{www}{name}.{tld}"), lines: exact as u64 }
+    };
+    let mut hosts: Vec<Host> = (0..many).map(make).collect();
+    hosts.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+    hosts
+}
+
+fn make(count: u64, path: &str) {
+    let files = (count / 15_000).max(3);
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(path).expect("create the file"));
+    let mut lines = Vec::new();
+    for host in hosts(count) {
+        lines.clear();
+        lines_of(&host, files, &mut lines);
+        lines.sort_unstable();
+        for line in &lines {
+            writeln!(out, "{line}").expect("write a line");
+        }
+    }
+    out.flush().expect("write the last lines");
+}
+
+fn lines_of(of: &Host, files: u64, lines: &mut Vec<String>) {
+    let host = of.number;
+    let mut numbers = Numbers(host.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    // The first numbers of near seeds are near each other.
+    numbers.below(2);
+    while (lines.len() as u64) < of.lines {
+        let mut url = of.start.clone();
         for _ in 0..=numbers.below(3) {
             url.push('/');
             url.push_str(numbers.pick(WORDS));
@@ -111,7 +150,7 @@ fn make(count: usize, path: &str) {
         let first = numbers.below(40);
         for crawl in 0..crawls {
             let quarter = first + crawl;
-            let start = of_host.0 % 60;
+            let start = host.wrapping_mul(0x1234_5678_9abc_def1) % 60;
             let minute = (host * 7 + quarter * 13) % 1440 + numbers.below(90);
             let day = 1 + (start + minute / 1440) % 28;
             let time = format!(
@@ -142,12 +181,7 @@ fn make(count: usize, path: &str) {
             ));
         }
     }
-    lines.truncate(count);
-    lines.sort_unstable();
-    let mut out = BufWriter::new(File::create(path).expect("create the file"));
-    for line in lines {
-        writeln!(out, "{line}").expect("write a line");
-    }
+    lines.truncate(of.lines as usize);
 }
 
 fn digest(numbers: &mut Numbers) -> String {

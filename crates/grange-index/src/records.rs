@@ -22,7 +22,10 @@ impl Batch {
         rows.note_file(&name, job);
         let options = IndexOptions { filename: name.clone(), post_append: true, ..IndexOptions::default() };
         let report = cdx::index(reader, &options, |line| {
-            if let Line::Entry(entry, _) = parse_line(line, None) {
+            if let Line::Entry(mut entry, _) = parse_line(line, None) {
+                if let Some(url) = entry.url.as_deref().filter(|url| url.starts_with("metadata:")) {
+                    entry.key = crate::key::key(url).into();
+                }
                 push_entry(&mut rows, entry, job);
             }
             Ok(())

@@ -44,6 +44,11 @@ impl Snapshot {
         })
     }
 
+    /// The names of files that have captures here; one may come more than once.
+    pub fn file_names(&self) -> impl Iterator<Item = &str> {
+        self.files().map(|file| &*file.name)
+    }
+
     pub fn stats(&self) -> Stats {
         let sum = |of: fn(&Layer) -> u64| self.layers.iter().map(of).sum();
         let files: HashSet<&str> = self.files().map(|file| &*file.name).collect();

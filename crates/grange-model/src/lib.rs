@@ -7,6 +7,7 @@
 
 pub mod account;
 pub mod audit;
+pub mod collection;
 pub mod file;
 pub mod harvest;
 pub mod holding;
@@ -14,6 +15,7 @@ pub mod ids;
 pub mod logbook;
 mod nearest;
 pub mod node;
+pub mod oai;
 pub mod replica;
 pub mod vote;
 

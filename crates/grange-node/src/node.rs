@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use grange_app::OpenArchive;
+use grange_archive::ArchiveClient;
 use grange_base::worker::Hint;
 use grange_base::{Clock, Shutdown, Trigger, telemetry};
 use grange_bus::{Announcer, Waker};
@@ -17,13 +18,14 @@ use grange_web::LocalToken;
 use crate::data::{DataError, DataFolder, RunningNode, free_bytes};
 use crate::health::{self, Health};
 use crate::peer::auth::NodeAuth;
+use crate::peer::deposit::Elsewhere;
 use crate::peer::files::Held;
 use crate::peer::proof::{Gate, NodeToken, TokenError};
 use crate::peer::routes::{Hello, PeerState};
 use crate::serve::{ListenError, listen, serve};
 use crate::settings::{Settings, below};
 use crate::supervise::{Failure, Parts};
-use crate::{VERSION, housekeeping, open, peer, roles, secret};
+use crate::{VERSION, housekeeping, oai, open, peer, role, roles, secret};
 
 /// Why a node did not start. Nothing was left half-made.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +48,8 @@ pub enum StartError {
     App(#[from] grange_app::Error),
     #[error(transparent)]
     Api(#[from] grange_api::ApiError),
+    #[error("cannot speak HTTP to other nodes")]
+    Http(#[source] reqwest::Error),
 }
 
 /// A running node.
@@ -92,12 +96,15 @@ impl Node {
         } else {
             Held::default()
         };
-        let archive = open_archive(&settings, &data, id, &db, &clock, auth, &announcer);
+        let archive = open_archive(&settings, &data, id, &db, &clock, auth.clone(), &announcer);
         let app =
             open::app(&settings, &data, db.clone(), clock.clone(), archive.clone(), Some(announcer.clone()))
                 .await?;
         // A replica that cannot be opened is known before anybody relies on it.
         archive.get().await?;
+        let oai_hint = Hint::new();
+        let app =
+            app.with_oai(Arc::new(oai::Port::of_node(&settings, data.path(), &db, &clock, oai_hint.clone())));
         let first_password = app.first_admin().await?;
 
         let mut addresses = BTreeMap::new();
@@ -146,7 +153,11 @@ impl Node {
             wake,
         };
         let acts = grange_web::Web { app: app.clone(), local: Some(Arc::clone(&key)), version: VERSION };
-        let routes = peer::routes::routes(peers, peer::files::routes(held))
+        let mut brought = peer::files::routes(held);
+        if chosen.contains(&NodeRole::Archiver) {
+            brought = brought.merge(peer::deposit::routes(archive.clone()));
+        }
+        let routes = peer::routes::routes(peers, brought)
             .merge(health::private(health.clone()))
             .merge(grange_web::api(acts));
         parts.start("node", |shutdown| serve(node_listener, routes, shutdown));
@@ -156,8 +167,40 @@ impl Node {
                 roles::scheduler(&mut parts, &settings, &db, &clock, id, &*health.bus, &announcer).await?,
             );
         }
+        if chosen.contains(&NodeRole::Oai) {
+            let worker = oai::worker(&settings, data.path(), &db, &clock, &id.to_string());
+            oai::role(&mut parts, &worker, &clock, &oai_hint);
+        }
         if chosen.contains(&NodeRole::Archiver) {
             roles::archiver(&mut parts, archive.get().await?, &clock);
+        }
+        if chosen.contains(&NodeRole::Harvester) {
+            let here = archive.get().await?.clone();
+            let deposit_place: Arc<dyn ArchiveClient> = if chosen.contains(&NodeRole::Archiver) {
+                Arc::new(here)
+            } else {
+                let lost_after = settings.node.heartbeat.0 * 3;
+                Arc::new(
+                    Elsewhere::new(here, db.clone(), auth.clone(), lost_after).map_err(StartError::Http)?,
+                )
+            };
+            let tools = role::harvester::Tools {
+                settings: &settings,
+                data: data.path(),
+                db: &db,
+                archive: deposit_place,
+                clock: &clock,
+                bus: &*health.bus,
+                announcer: &announcer,
+                name: format!("{}/{id}", record.name),
+                host: record.host.clone(),
+            };
+            wakers.extend(role::harvester::start(&mut parts, tools).await?);
+        }
+        if chosen.contains(&NodeRole::Indexer) {
+            let shelf = role::indexer::shelf(&settings, data.path(), true);
+            role::indexer::start(&mut parts, &settings, &db, shelf, archive.clone(), &clock, id.to_string())
+                .await?;
         }
         if let Some(listener) = web_listener {
             roles::admin(&mut parts, listener, app, key, health.clone());

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use grange_app::{App, Harvesting, OpenArchive};
+use grange_app::{App, CrawlLogs, Harvesting, OpenArchive};
 use grange_archive::{Archive, Parts};
 use grange_base::{Clock, Shutdown};
 use grange_blob::{Blob, PeerAuth};
 use grange_bus::{Announcer, Bus};
 use grange_db::Db;
+use grange_harvest::metadata::read::{Part, lines_of_file};
 use grange_model::{ReplicaKind, ReplicaName};
 
 use crate::data::DataFolder;
@@ -78,6 +79,15 @@ pub async fn archive(
         .await
 }
 
+/// The lines of the crawl log in a metadata file.
+fn crawl_log(path: &Path, take: &mut dyn FnMut(&[u8])) -> std::io::Result<()> {
+    lines_of_file(path, &[Part::CrawlLog], &mut |_, line| {
+        take(line);
+        true
+    })
+    .map(|_| ())
+}
+
 pub async fn app(
     settings: &Settings,
     data: &DataFolder,
@@ -90,8 +100,10 @@ pub async fn app(
     let harvesting = Harvesting {
         settings: settings.schedule.clone(),
         vault: Some(data.path().join("secrets/vault.key")),
+        template_check: grange_harvest::check_template,
+        templates: crate::role::harvester::templates(),
         announcer,
-        ..Harvesting::default()
+        crawl_logs: Some(CrawlLogs { read: crawl_log, scratch: data.path().join("spool") }),
     };
     let app = App::new(
         db,

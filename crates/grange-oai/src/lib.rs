@@ -1,1 +1,29 @@
 //! One OAI-PMH job becomes records on disk. It reaches no db, bus, blob or index.
+//!
+//! ```text
+//! list (pure: what to ask next) ── fetch (one request, with patience) ── reader (records as they arrive)
+//!        ▲                                                                     │ a batch
+//!        └──── ledger: rows and position in one transaction ◄── files, synced ─┘
+//! ```
+//!
+//! Facts are kept by whoever runs a harvest, behind the [`Ledger`] trait; this crate decides and writes files.
+
+mod fetch;
+pub mod filter;
+mod friends;
+pub mod harvest;
+pub mod normalize;
+mod probe;
+pub mod provide;
+mod responses;
+pub mod rules;
+pub mod settings;
+pub mod store;
+mod unpack;
+pub mod validate;
+
+pub use fetch::FetchError;
+pub use friends::{fetch_friends, friends};
+pub use harvest::{Ended, Harvest, Judge, Ledger, LedgerError, Order};
+pub use probe::probe;
+pub use settings::Settings;

@@ -17,7 +17,7 @@ use grange_db::{Db, JobReport, NewHarvest};
 use grange_model::Actor;
 use grange_model::harvest::{
     ChannelName, CrawlState, DomainName, DomainReport, HarvestKind, Limits, Name, Progress, Schedule,
-    StopReason, template,
+    StopReason,
 };
 use grange_schedule::{Scheduler, Settings};
 
@@ -85,7 +85,7 @@ async fn main() -> anyhow::Result<()> {
     let settings = grange_db::Settings { url: plan.url.clone(), ..grange_db::Settings::default() };
     Db::migrate(&settings, Path::new("."), &Clock::system()).await?;
     let db = Db::open(&settings, Path::new("."), Clock::system()).await?;
-    db.templates().ship(template::shipped()).await?;
+    db.templates().ship(vec![("default".parse()?, "name = \"default\"\n".to_owned())]).await?;
     db.schedules().ship(Schedule::shipped().to_vec()).await?;
     let system = Actor::system();
 

@@ -8,9 +8,7 @@ use grange_base::worker::Step;
 use grange_base::{Clock, TestClock};
 use grange_db::{Db, HarvestChange, JobFilter, NewHarvest};
 use grange_model::Actor;
-use grange_model::harvest::{
-    At, DomainName, Ends, Every, HarvestKind, Limits, Name, Schedule, Unit, template,
-};
+use grange_model::harvest::{At, DomainName, Ends, Every, HarvestKind, Limits, Name, Schedule, Unit};
 use grange_testkit::TestDatabase;
 use jiff::Timestamp;
 use rand::rngs::StdRng;
@@ -41,7 +39,10 @@ impl Bed {
         let (clock, hand) = Clock::test("2026-01-01T00:00:00Z".parse().unwrap());
         Db::migrate(&settings, dir.path(), &clock).await.unwrap();
         let db = Db::open(&settings, dir.path(), clock.clone()).await.unwrap();
-        db.templates().ship(template::shipped()).await.unwrap();
+        db.templates()
+            .ship(vec![("default".parse().unwrap(), "name = \"default\"\n".to_owned())])
+            .await
+            .unwrap();
         db.schedules().ship(Schedule::shipped().to_vec()).await.unwrap();
         Self { db, clock, hand, settings, dir, _server: server }
     }

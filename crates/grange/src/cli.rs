@@ -38,6 +38,9 @@ Harvests:
   channels     Lanes of harvesters, and the harvesters
   traps        Global lists of what no crawl follows
 
+Metadata:
+  oai          Harvest metadata over OAI-PMH, export it and serve it again
+
 The archive:
   store        Store files on every replica and prove the copies
   get          Get a file back from a proven copy
@@ -48,12 +51,18 @@ The archive:
   repair       Repair copies that are missing or corrupt
   archive      Rebuild the database from the replicas
 
+Access:
+  collections  Collections: import foreign files, list, remove
+  index        The index of stored files: state, rollback, requests for jobs
+  access       Rules of who may see which captures
+
 People:
   users        Users, passwords and API tokens
   changes      The record of changes: who did what, and what it was before
 
 Files on disk (no server needed):
   crawl        Crawl sites into a folder: WARC files, logs and reports
+  replay       Replay WARC, ARC and WACZ files in the browser, without any set-up
   warc         List, check, extract, recompress and convert WARC and ARC files
   cdx          Make, sort, merge and search CDX and CDXJ indexes
 
@@ -160,6 +169,9 @@ pub(crate) enum Command {
     /// Global lists of what no crawl follows
     #[command(subcommand)]
     Traps(crate::cmd::harvest::traps::TrapsCommand),
+    /// Harvest metadata over OAI-PMH, export it and serve it again
+    #[command(subcommand)]
+    Oai(Box<crate::cmd::oai::OaiCommand>),
     /// Store files on every replica and prove the copies
     Store(crate::cmd::archive::StoreArgs),
     /// Get a file back from a proven copy
@@ -180,8 +192,19 @@ pub(crate) enum Command {
     /// Rebuild the database from the replicas
     #[command(subcommand)]
     Archive(crate::cmd::archive::ArchiveCommand),
+    /// Collections: import foreign files, list, remove
+    #[command(subcommand)]
+    Collections(crate::cmd::collections::CollectionsCommand),
+    /// The index of stored files: state, rollback, requests for jobs
+    #[command(subcommand)]
+    Index(crate::cmd::collections::index::IndexCommand),
+    /// Rules of who may see which captures
+    #[command(subcommand)]
+    Access(crate::cmd::collections::access::AccessCommand),
     /// Crawl sites into a folder: WARC files, logs and reports
     Crawl(Box<crate::cmd::crawl::CrawlArgs>),
+    /// Replay WARC, ARC and WACZ files in the browser, without any set-up
+    Replay(crate::cmd::replay::ReplayArgs),
     /// List, check, extract, recompress and convert WARC and ARC files
     #[command(subcommand)]
     Warc(crate::cmd::warc::WarcCommand),

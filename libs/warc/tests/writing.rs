@@ -22,7 +22,7 @@ fn now() -> Date {
 
 fn options(compression: Compression) -> FileOptions {
     let info = vec![("software".to_owned(), "test".to_owned())];
-    FileOptions { compression, sync: SyncPolicy::Never, info }
+    FileOptions { compression, sync: SyncPolicy::Never, info, id: None }
 }
 
 /// Reads a file that must be free of problems; answers the number of records.

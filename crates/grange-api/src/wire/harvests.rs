@@ -201,10 +201,14 @@ pub struct TrapsEdit {
     pub edition: Option<i64>,
 }
 
-/// Lines of crawl logs to run traps over.
+/// Crawl logs to run traps over: these lines, or else those of stored jobs.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrapTest {
     pub expressions: String,
-    pub crawl_log: String,
+    #[serde(default)]
+    pub crawl_log: Option<String>,
+    /// The newest that are done, if none is named.
+    #[serde(default)]
+    pub jobs: Vec<JobId>,
 }

@@ -2,6 +2,8 @@
 
 pub mod archive;
 pub mod changes;
+pub mod collections;
 pub mod harvests;
+pub mod oai;
 pub mod system;
 pub mod users;

@@ -10,6 +10,7 @@ mod templates;
 mod traps;
 
 pub use domains::{ImportReport, NewLogin};
+pub use traps::{CrawlLogs, ReadCrawlLog};
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use std::str::FromStr;
 
 use grange_base::Vault;
 use grange_bus::Announcer;
-use grange_model::harvest::{BadLine, Schedule, TemplateCheck, template};
+use grange_model::harvest::{BadLine, Name, Schedule, TemplateCheck, template};
 
 use crate::{App, Error};
 
@@ -29,8 +30,12 @@ pub struct Harvesting {
     pub vault: Option<PathBuf>,
     /// Refuses templates that the crawl engine cannot read.
     pub template_check: TemplateCheck,
+    /// The templates that come with the crawl engine: name and text.
+    pub templates: Vec<(Name, String)>,
     /// Wakes the scheduler.
     pub announcer: Option<Announcer>,
+    /// Reads the crawl logs of stored jobs.
+    pub crawl_logs: Option<CrawlLogs>,
 }
 
 impl Default for Harvesting {
@@ -39,7 +44,9 @@ impl Default for Harvesting {
             settings: grange_schedule::Settings::default(),
             vault: None,
             template_check: template::plain_check,
+            templates: Vec::new(),
             announcer: None,
+            crawl_logs: None,
         }
     }
 }
@@ -47,7 +54,7 @@ impl Default for Harvesting {
 impl App {
     /// Adds the templates and schedules that come with Grange, where they are missing.
     pub async fn ship(&self) -> Result<(), Error> {
-        self.db.templates().ship(template::shipped()).await?;
+        self.db.templates().ship(self.harvesting.templates.clone()).await?;
         self.db.schedules().ship(Schedule::shipped().to_vec()).await?;
         Ok(())
     }

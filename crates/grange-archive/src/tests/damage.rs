@@ -246,3 +246,17 @@ async fn a_check_by_the_calendar_is_spread_and_gives_way_to_a_person() {
     let given_up = bed.archive.audit(started.id).await.unwrap();
     assert_eq!(given_up.state, grange_model::AuditState::Cancelled);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_cannot_be_read_goes_to_the_attic_and_is_made_again() {
+    let bed = Bed::new().await;
+    bed.fill(3).await;
+    *bed.one.unreadable.lock().unwrap() = Some(named(&file(1)));
+    let found = check(&bed).await;
+    assert_eq!(sums(&found), (8, 0, 1, 0), "{found:?}");
+    let report = bed.repair().await;
+    assert_eq!((report.done, report.failed, report.waiting), (1, 0, 0), "{report:?}");
+    assert_eq!(bed.attic("one"), 1);
+    assert_eq!(sums(&check(&bed).await), (9, 0, 0, 0));
+    assert_eq!(bed.got(&file(1)).await, content(1));
+}

@@ -1,8 +1,8 @@
 //! A replica's node that can be away, and counts what it is asked.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -19,6 +19,8 @@ pub(crate) struct Gate {
     pub(crate) checksums_left: AtomicI64,
     /// Says yes to this many puts and keeps nothing.
     pub(crate) forgets: AtomicU32,
+    /// A file on a part of the disk that is worn out, which no test can have for real.
+    pub(crate) unreadable: Mutex<Option<FileName>>,
 }
 
 impl Gate {
@@ -30,6 +32,7 @@ impl Gate {
             checksums: AtomicU32::new(0),
             checksums_left: AtomicI64::new(-1),
             forgets: AtomicU32::new(0),
+            unreadable: Mutex::new(None),
         }
     }
 
@@ -94,6 +97,10 @@ impl Blob for Gate {
         }
         self.open()?;
         self.checksums.fetch_add(1, Ordering::SeqCst);
+        if self.unreadable.lock().unwrap().as_ref() == Some(name) {
+            let (name, place) = (name.clone(), self.place().to_owned());
+            return Err(Error::Unreadable { name, place, reason: "input/output error".to_owned() });
+        }
         self.inner.checksum(name, algorithms).await
     }
 
@@ -102,7 +109,13 @@ impl Blob for Gate {
     }
 
     async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error> {
-        self.open()?.remove_to_attic(name, expected).await
+        self.open()?;
+        if self.unreadable.lock().unwrap().take_if(|bad| bad == name).is_some() {
+            assert_eq!(*expected, Checksums::default());
+            let lies_there = self.inner.checksum(name, &[Algorithm::Md5]).await?.unwrap();
+            return self.inner.remove_to_attic(name, &lies_there).await;
+        }
+        self.inner.remove_to_attic(name, expected).await
     }
 
     async fn free(&self) -> Result<Space, Error> {

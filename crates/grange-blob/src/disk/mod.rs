@@ -9,6 +9,7 @@
 //! A node may have many base directories, usually one per disk. A name lies in at most one of them.
 
 mod base;
+mod lanes;
 mod listing;
 mod place;
 mod take;
@@ -25,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use grange_base::{Clock, Size};
+use grange_base::{Chain, Clock, Size};
 use grange_model::{Algorithm, Checksums, FileName, Sha512};
 use jiff::Timestamp;
 use rustix::fs::{Advice, fadvise};
@@ -38,6 +39,7 @@ use crate::digest::{By, Proving, sum_file};
 use crate::error::Error;
 
 use base::Base;
+use lanes::{LANE_BYTES_MIN, Lanes};
 use place::Bounds;
 pub use place::{FreeSpace, Placement, Room};
 
@@ -86,6 +88,7 @@ struct Inner {
     clock: Clock,
     locks: Vec<Mutex<()>>,
     buffers: Buffers,
+    lanes: Lanes,
 }
 
 impl Disk {
@@ -113,6 +116,7 @@ impl Disk {
             clock,
             locks: (0..LOCKS).map(|_| Mutex::default()).collect(),
             buffers: Buffers::default(),
+            lanes: Lanes::default(),
         })))
     }
 
@@ -120,6 +124,22 @@ impl Disk {
     pub async fn path(&self, name: &FileName) -> Result<Option<PathBuf>, Error> {
         let name = name.clone();
         self.run(move |inner| Ok(inner.find(&name)?.map(|(base, _)| inner.bases[base].file(&name)))).await
+    }
+
+    /// A file that is worth a lane of its own when it is summed up, opened to be read from the disk.
+    async fn large(&self, name: &FileName) -> Result<Option<(PathBuf, File)>, Error> {
+        let name = name.clone();
+        self.run(move |inner| {
+            let Some((base, file)) = inner.find(&name)? else { return Ok(None) };
+            let path = inner.bases[base].file(&name);
+            let size = file.metadata().map_err(Error::io("look at", &path))?.len();
+            if size < LANE_BYTES_MIN {
+                return Ok(None);
+            }
+            read_from_disk(&file);
+            Ok(Some((path, file)))
+        })
+        .await
     }
 
     /// Runs file work off the async threads.
@@ -150,6 +170,26 @@ impl Inner {
         self.find(name)?.ok_or_else(|| Error::NotFound { name: name.clone(), place: self.place.clone() })
     }
 
+    /// The base whose copy of the file cannot be opened or not be read to its end; `None` when it can.
+    fn where_unreadable(&self, name: &FileName) -> Result<Option<usize>, Error> {
+        let holds = |base: &Base| std::fs::symlink_metadata(base.file(name)).is_ok_and(|data| data.is_file());
+        let not_found = || Error::NotFound { name: name.clone(), place: self.place.clone() };
+        let base = self.bases.iter().position(holds).ok_or_else(not_found)?;
+        let readable = match self.bases[base].open_file(name) {
+            Ok(Some(mut file)) => {
+                self.sum(&self.bases[base].file(name), &mut file, &[Algorithm::Md5]).is_ok()
+            }
+            Ok(None) => return Err(not_found()),
+            Err(_) => false,
+        };
+        Ok((!readable).then_some(base))
+    }
+
+    fn unreadable(&self, name: &FileName, error: &Error) -> Error {
+        let (name, place) = (name.clone(), self.place.clone());
+        Error::Unreadable { name, place, reason: Chain(error).to_string() }
+    }
+
     fn writable(&self) -> Result<(), Error> {
         if self.read_only { Err(Error::ReadOnly { place: self.place.clone() }) } else { Ok(()) }
     }
@@ -162,8 +202,7 @@ impl Inner {
 
     /// Sums up a stored file as it lies on the disk: what the system remembers of it is forgotten first.
     fn sum(&self, path: &Path, file: &mut File, algorithms: &[Algorithm]) -> Result<(u64, Checksums), Error> {
-        forget(file);
-        let _ = fadvise(&*file, 0, None, Advice::Sequential);
+        read_from_disk(file);
         sum_file(file, By::Second, algorithms, &self.buffers).map_err(Error::io("read", path))
     }
 
@@ -178,6 +217,12 @@ impl Inner {
         };
         self.bases.iter().map(room).collect()
     }
+}
+
+/// Whoever reads the file next, from its start to its end, sees what the disk holds.
+fn read_from_disk(file: &File) {
+    forget(file);
+    let _ = fadvise(file, 0, None, Advice::Sequential);
 }
 
 /// Drops clean pages from the page cache, so that the next read comes from the disk.
@@ -249,10 +294,19 @@ impl Blob for Disk {
     }
 
     async fn checksum(&self, name: &FileName, algorithms: &[Algorithm]) -> Result<Option<Checksums>, Error> {
+        if algorithms == [Algorithm::Sha512]
+            && let Some((path, file)) = self.large(name).await?
+        {
+            let sum = self.0.lanes.sum(file).await;
+            let sum = sum.map_err(|error| self.0.unreadable(name, &Error::io("read", &path)(error)))?;
+            return Ok(Some(Checksums { sha512: Some(sum), ..Checksums::default() }));
+        }
         let (name, algorithms) = (name.clone(), algorithms.to_vec());
         self.run(move |inner| {
-            let Some((base, mut file)) = inner.find(&name)? else { return Ok(None) };
-            let (_, sums) = inner.sum(&inner.bases[base].file(&name), &mut file, &algorithms)?;
+            let found = inner.find(&name).map_err(|error| inner.unreadable(&name, &error))?;
+            let Some((base, mut file)) = found else { return Ok(None) };
+            let summed = inner.sum(&inner.bases[base].file(&name), &mut file, &algorithms);
+            let (_, sums) = summed.map_err(|error| inner.unreadable(&name, &error))?;
             // An audit reads everything once; it must not push out of memory what people are reading.
             forget(&file);
             Ok(Some(sums))
@@ -276,10 +330,15 @@ impl Blob for Disk {
         self.run(move |inner| {
             inner.writable()?;
             let _lock = inner.lock(&name);
-            let (base, mut file) = inner.find_or_fail(&name)?;
-            let deciding = check::deciding(&name, &expected)?;
-            let (_, found) = inner.sum(&inner.bases[base].file(&name), &mut file, &deciding)?;
-            check::removable(&name, &inner.place, &expected, found)?;
+            let base = match check::deciding(&name, &expected) {
+                Ok(deciding) => {
+                    let (base, mut file) = inner.find_or_fail(&name)?;
+                    let (_, found) = inner.sum(&inner.bases[base].file(&name), &mut file, &deciding)?;
+                    check::removable(&name, &inner.place, &expected, found)?;
+                    base
+                }
+                Err(error) => inner.where_unreadable(&name)?.ok_or(error)?,
+            };
             let now = inner.clock.now().strftime("%Y%m%dT%H%M%SZ");
             let id = Uuid::new_v4().simple().to_string();
             inner.bases[base].retire(&name, &format!("{now}-{}", &id[..8]))

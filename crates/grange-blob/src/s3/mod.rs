@@ -13,6 +13,7 @@
 
 mod write;
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ use jiff::Timestamp;
 use object_store::aws::{AmazonS3Builder, S3ConditionalPut, S3CopyIfNotExists};
 use object_store::path::Path;
 use object_store::{BackoffConfig, Error as S3Error, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
+use tokio::sync::{Mutex, MutexGuard};
 use tokio_util::io::StreamReader;
 
 use crate::blob::{Blob, Listed, Opened, Source, Space, Stat, Stored};
@@ -34,6 +36,10 @@ use crate::error::Error;
 
 /// Temporary objects this old belong to nobody any more: no upload takes a week.
 const TEMP_AGE_MAX_S: i64 = 7 * 24 * 60 * 60;
+
+/// Locks against two puts of one name in this process: more than the uploads that are ever under way at once, so that
+/// two names seldom wait for each other.
+const LOCKS: usize = 256;
 
 /// Where the bucket is and how to get in.
 #[derive(Clone)]
@@ -69,6 +75,7 @@ pub struct S3 {
     checksums: Vec<Algorithm>,
     read_only: bool,
     clock: Clock,
+    locks: Vec<Mutex<()>>,
 }
 
 impl S3 {
@@ -97,7 +104,8 @@ impl S3 {
             source: source.into(),
         })?;
         let S3Settings { prefix, checksums, read_only, .. } = settings;
-        let s3 = Self { store: Arc::new(store), prefix, place, checksums, read_only, clock };
+        let locks = (0..LOCKS).map(|_| Mutex::default()).collect();
+        let s3 = Self { store: Arc::new(store), prefix, place, checksums, read_only, clock, locks };
         s3.clear_temp().await?;
         Ok(s3)
     }
@@ -130,6 +138,13 @@ impl S3 {
 
     fn file(&self, name: &FileName) -> Path {
         self.key(&["files", name.as_str()])
+    }
+
+    /// Held while a name is given and what lies under it is read back. Not every store judges its condition and
+    /// writes in one step (SeaweedFS does not); between processes the archive's lease on a file stands in for it.
+    async fn lock(&self, name: &FileName) -> MutexGuard<'_, ()> {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(name);
+        self.locks[(hash % LOCKS as u64) as usize].lock().await
     }
 
     fn writable(&self) -> Result<(), Error> {
@@ -180,6 +195,19 @@ impl S3 {
             act(&bytes);
         }
         Ok(Some(size))
+    }
+
+    /// Moves what lies under the name to the attic; the name is free only once the copy is there.
+    async fn retire(&self, name: &FileName) -> Result<(), Error> {
+        let now = self.clock.now().strftime("%Y%m%dT%H%M%SZ");
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        let attic = self.key(&["attic", &format!("{now}-{}", &id[..8]), name.as_str()]);
+        let moved = async {
+            self.store.copy(&self.file(name), &attic).await?;
+            self.store.head(&attic).await?;
+            self.store.delete(&self.file(name)).await
+        };
+        moved.await.map_err(|error| self.file_error("move to the attic", name, error))
     }
 
     /// Sums up what lies there, by the second implementation.
@@ -263,21 +291,14 @@ impl Blob for S3 {
 
     async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error> {
         self.writable()?;
+        let _lock = self.lock(name).await;
         let deciding = check::deciding(name, expected);
         let summed = self.sum(name, deciding.as_deref().unwrap_or_default()).await?;
         let (_, found) =
             summed.ok_or_else(|| Error::NotFound { name: name.clone(), place: self.place.clone() })?;
         deciding?;
         check::removable(name, &self.place, expected, found)?;
-        let now = self.clock.now().strftime("%Y%m%dT%H%M%SZ");
-        let id = uuid::Uuid::new_v4().simple().to_string();
-        let attic = self.key(&["attic", &format!("{now}-{}", &id[..8]), name.as_str()]);
-        let moved = async {
-            self.store.copy(&self.file(name), &attic).await?;
-            self.store.head(&attic).await?;
-            self.store.delete(&self.file(name)).await
-        };
-        moved.await.map_err(|error| self.file_error("move to the attic", name, error))
+        self.retire(name).await
     }
 
     async fn free(&self) -> Result<Space, Error> {

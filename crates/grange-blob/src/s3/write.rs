@@ -2,6 +2,7 @@
 //! key and then by a copy within the store. Either way the name is given only if it is free, and read back.
 
 use bytes::{Bytes, BytesMut};
+use grange_base::Chain;
 use grange_model::{Algorithm, Checksums, FileName};
 use object_store::path::Path;
 use object_store::{Error as S3Error, ObjectStoreExt, PutMode, PutOptions, WriteMultipart};
@@ -80,6 +81,7 @@ pub(super) async fn put(
 async fn in_one(s3: &S3, incoming: Incoming<'_>, bytes: Bytes) -> Result<Stored, Error> {
     let name = incoming.name;
     let (size, sums) = incoming.finish()?;
+    let _lock = s3.lock(name).await;
     let free = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
     let put = s3.store.put_opts(&s3.file(name), bytes.into(), free).await.map(|_| ());
     named(s3, name, size, sums, put).await
@@ -89,8 +91,10 @@ async fn in_parts(s3: &S3, incoming: Incoming<'_>, first: Bytes) -> Result<Store
     let name = incoming.name;
     let temp = s3.key(&["temp", &Uuid::new_v4().simple().to_string()]);
     let (size, sums) = upload(s3, &temp, incoming, first).await?;
+    let lock = s3.lock(name).await;
     let copied = s3.store.copy_if_not_exists(&temp, &s3.file(name)).await;
     let stored = named(s3, name, size, sums, copied).await;
+    drop(lock);
     if let Err(error) = s3.store.delete(&temp).await {
         tracing::warn!(place = s3.place, key = %temp, %error, "a temporary object stays until the next start");
     }
@@ -142,8 +146,11 @@ async fn named(
             let strongest: Vec<Algorithm> = sums.algorithms().take(1).collect();
             let read = s3.sum(name, &strongest).await?.unwrap_or_default();
             if let Err(error) = check::read_back(name, &s3.place, (size, &sums), read) {
-                // The name was free, so what lies there is ours.
-                let _ = s3.store.delete(&s3.file(name)).await;
+                // Not what was sent: a fault of the store, or another process whom the store let in as well. The
+                // name is freed for the next attempt, and nobody's bytes are lost.
+                if let Err(error) = s3.retire(name).await {
+                    tracing::warn!(place = s3.place, %name, error = %Chain(&error), "a wrong copy keeps its name");
+                }
                 return Err(error);
             }
             Ok(Stored { size, checksums: sums, already: false })

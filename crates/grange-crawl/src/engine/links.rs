@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::shared::{Shared, VisitError};
 use crate::candidate::Candidate;
-use crate::extract::{self, Body, Document, Format, Role};
+use crate::extract::{self, BadUrl, Body, Document, Format, Role};
 use crate::fetch::Fetched;
 use crate::hops::Hop;
 use crate::link::Link;
+use crate::log::uri_error;
 use crate::scope::{RepeatedContent, Scratch};
 
 /// How much of an answer extractors are given; each format has a smaller limit of its own.
@@ -19,6 +20,8 @@ pub(super) struct Found {
     pub(super) links: Vec<Link>,
     pub(super) charset: Option<&'static str>,
     pub(super) annotations: Vec<String>,
+    /// What should be a URL and is none.
+    pub(super) bad: Vec<BadUrl>,
     /// The answer set a cookie.
     pub(super) sets_cookie: bool,
 }
@@ -61,6 +64,7 @@ pub(super) fn find(
         links: extraction.links,
         charset: extraction.charset,
         annotations: extraction.annotations,
+        bad: extraction.bad,
         sets_cookie,
     };
     if extraction.format == Format::Html
@@ -74,13 +78,21 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// Those of the links that are in scope, as candidates. Why the others are not goes to scope.log.
+/// Those of the links that are in scope, as candidates. Why the others are not goes to scope.log, what is no URL to
+/// uri-errors.log.
 pub(super) fn choose(
     crawl: &Shared,
     from: &Candidate,
     found: Found,
     lines: &mut Vec<(&'static str, Vec<u8>)>,
 ) -> Vec<Candidate> {
+    if !found.bad.is_empty() {
+        let (now, page, mut errors) = (crawl.clock.now(), Some(from.url.as_str()), Vec::new());
+        for bad in &found.bad {
+            uri_error(now, page, &bad.reason.to_string(), &bad.text, &mut errors);
+        }
+        lines.push(("uri-errors.log", errors));
+    }
     let via: Arc<str> = Arc::from(from.url.as_str());
     let mut chosen = Vec::with_capacity(found.links.len().min(64));
     let mut rejected = Vec::new();

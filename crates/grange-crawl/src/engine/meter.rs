@@ -52,6 +52,11 @@ pub struct Snapshot {
     pub bytes_per_second: f64,
     pub queues: u64,
     pub active_queues: u64,
+    /// Left by an operator, by a budget, or because their hosts cannot be reached.
+    #[serde(default)]
+    pub retired_queues: u64,
+    #[serde(default)]
+    pub exhausted_queues: u64,
     pub limits: Limits,
     /// The hosts with most answers.
     pub hosts: Vec<HostRow>,

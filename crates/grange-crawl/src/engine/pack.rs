@@ -60,7 +60,8 @@ pub(super) fn form(
     match found {
         None => Form::Response,
         Some(original) => {
-            let timestamp = original.date.strftime("%Y%m%d%H%M%S").to_string();
+            // As exact as the log is: who builds on this log must name the moment of the original record.
+            let timestamp = original.date.strftime("%Y%m%d%H%M%S%3f").to_string();
             annotations.duplicate(Some(LoggedOriginal {
                 file: &original.file,
                 offset: original.offset,

@@ -134,6 +134,8 @@ pub(super) fn picture(crawl: &Shared, now: Timestamp, phase: Phase) -> Snapshot 
         bytes_per_second,
         queues: counts.queues.all,
         active_queues: counts.queues.ready + counts.queues.in_process + counts.queues.snoozed,
+        retired_queues: counts.queues.retired,
+        exhausted_queues: counts.queues.exhausted,
         limits: crawl.limits(),
         hosts: busiest(&statistics),
         hosts_total: statistics.hosts().count() as u64,

@@ -1,6 +1,7 @@
 //! Orders over a socket in the crawl's folder: one line of JSON each way. Whoever may write into the folder may
 //! give orders.
 
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,13 +31,41 @@ impl Socket {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(path)?;
+        let listener = UnixListener::bind(Address::of(path)?.path())?;
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(converse(stream, handle.clone()));
             }
         });
         Ok(Socket { path: path.to_owned(), task })
+    }
+}
+
+/// A socket's path in a form that the system takes as an address, however deep its folder lies.
+struct Address {
+    path: PathBuf,
+    /// Keeps the path good.
+    _folder: Option<std::fs::File>,
+}
+
+/// What Linux takes, with the zero at the end.
+const ADDRESS_BYTES_MAX: usize = 108;
+
+impl Address {
+    fn of(path: &Path) -> std::io::Result<Address> {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(Address { path: path.to_owned(), _folder: None });
+        };
+        if path.as_os_str().len() < ADDRESS_BYTES_MAX {
+            return Ok(Address { path: path.to_owned(), _folder: None });
+        }
+        let folder = std::fs::File::open(folder)?;
+        let short = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
+        Ok(Address { path: short, _folder: Some(folder) })
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
     }
 }
 
@@ -81,8 +110,9 @@ pub enum AskError {
 /// Gives an order to the crawl that runs in a folder.
 pub async fn ask(folder: &Path, who: &str, order: Order) -> Result<Value, AskError> {
     let silent = || AskError::Silent(folder.to_owned());
-    let stream = UnixStream::connect(folder.join("state/control.sock")).await;
-    let mut stream = stream.map_err(|error| AskError::NotRunning(folder.to_owned(), error))?;
+    let absent = |error| AskError::NotRunning(folder.to_owned(), error);
+    let address = Address::of(&folder.join("state/control.sock")).map_err(absent)?;
+    let mut stream = UnixStream::connect(address.path()).await.map_err(absent)?;
     let request = Request { who: who.to_owned(), order };
     let line = serde_json::to_string(&request).map_err(|_| silent())? + "\n";
     stream.write_all(line.as_bytes()).await.map_err(|_| silent())?;

@@ -10,6 +10,17 @@ use url::Url;
 use crate::hops::Hop;
 use crate::link::Link;
 
+/// Texts of one document that are kept because they are no URLs: enough to see what is wrong with a page, not so many
+/// that a page of rubbish fills a log.
+const BAD_MAX: usize = 50;
+
+/// A text that stands where a URL should and is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadUrl {
+    pub text: String,
+    pub reason: url::ParseError,
+}
+
 /// Collects links in the order in which they stand in the document.
 pub(super) struct Links {
     found: Vec<Link>,
@@ -22,6 +33,7 @@ pub(super) struct Links {
     limit: usize,
     max_url_length: usize,
     dropped: usize,
+    bad: Vec<BadUrl>,
 }
 
 impl Links {
@@ -35,6 +47,7 @@ impl Links {
             limit,
             max_url_length,
             dropped: 0,
+            bad: Vec::new(),
         }
     }
 
@@ -57,9 +70,8 @@ impl Links {
 
     /// A reference as it stands in the document, charset and entities decoded.
     pub(super) fn add(&mut self, reference: &str, hop: Hop, context: impl Into<Cow<'static, str>>) {
-        if let Some(url) = self.resolve(reference, None) {
-            self.push(url, hop, context.into());
-        }
+        let parsed = self.parse(reference, None);
+        self.take(parsed, reference, hop, context.into());
     }
 
     /// As [`Links::add`], relative to another base than the document's.
@@ -70,22 +82,43 @@ impl Links {
         hop: Hop,
         context: impl Into<Cow<'static, str>>,
     ) {
-        if let Some(url) = self.resolve(reference, Some(base)) {
-            self.push(url, hop, context.into());
+        let parsed = self.parse(reference, Some(base));
+        self.take(parsed, reference, hop, context.into());
+    }
+
+    fn take(
+        &mut self,
+        parsed: Result<Option<Url>, url::ParseError>,
+        reference: &str,
+        hop: Hop,
+        context: Cow<'static, str>,
+    ) {
+        match parsed {
+            Ok(Some(url)) => self.push(url, hop, context),
+            // A guess that is no URL was a wrong guess, not a fault of the page.
+            Err(reason) if hop != Hop::Speculative && self.bad.len() < BAD_MAX => {
+                self.bad.push(BadUrl { text: reference.to_owned(), reason });
+            }
+            Ok(None) | Err(_) => {}
         }
     }
 
     /// What a reference leads to, if it is something that can be fetched.
     pub(super) fn resolve(&self, reference: &str, base: Option<&Url>) -> Option<Url> {
+        self.parse(reference, base).ok().flatten()
+    }
+
+    /// The same, telling what is no URL from what is not to be fetched.
+    fn parse(&self, reference: &str, base: Option<&Url>) -> Result<Option<Url>, url::ParseError> {
         // Browsers cut control characters and spaces at both ends and ignore tabs and line ends within.
         let reference = reference.trim_matches(|c: char| c <= ' ');
         if reference.is_empty() || reference.starts_with('#') || !may_be_http(reference) {
-            return None;
+            return Ok(None);
         }
         // Percent-encoding at most triples a text, so a longer reference cannot become short enough; `data:`
         // URLs of megabytes end here.
         if reference.len() > self.max_url_length {
-            return None;
+            return Ok(None);
         }
         let options = Url::options().base_url(Some(base.unwrap_or(&self.base)));
         let parsed = match self.encoding {
@@ -96,12 +129,12 @@ impl Links {
             }
             _ => options.parse(reference),
         };
-        let mut url = parsed.ok()?;
+        let mut url = parsed?;
         if !matches!(url.scheme(), "http" | "https") || url.as_str().len() > self.max_url_length {
-            return None;
+            return Ok(None);
         }
         url.set_fragment(None);
-        Some(url)
+        Ok(Some(url))
     }
 
     fn push(&mut self, url: Url, hop: Hop, context: Cow<'static, str>) {
@@ -124,9 +157,9 @@ impl Links {
         self.found.push(Link { url, hop, context });
     }
 
-    /// The links, and how many more there were.
-    pub(super) fn finish(self) -> (Vec<Link>, usize) {
-        (self.found, self.dropped)
+    /// The links, how many more there were, and what was none.
+    pub(super) fn finish(self) -> (Vec<Link>, usize, Vec<BadUrl>) {
+        (self.found, self.dropped, self.bad)
     }
 
     /// Takes out links by hop (nofollow).

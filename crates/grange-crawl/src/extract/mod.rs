@@ -40,6 +40,7 @@ use url::Url;
 
 pub use format::{Format, never_has_links};
 pub use html::Directives;
+pub use links::BadUrl;
 pub use settings::{Guess, MaxDocument, Settings};
 
 use crate::hops::Hop;
@@ -95,6 +96,8 @@ pub struct Extraction {
     pub annotations: Vec<String>,
     /// Links over the limit.
     pub dropped: usize,
+    /// Texts that stand where a URL should and are none; the first of them.
+    pub bad: Vec<BadUrl>,
     /// What the page asks of robots. The links it does not want followed are gone already, if the settings obey.
     pub directives: Directives,
 }
@@ -183,11 +186,11 @@ pub fn extract(document: Document<'_>, settings: &Settings) -> Extraction {
     if directives.nofollow && !settings.follow_meta_nofollow {
         links.without(Hop::Link);
     }
-    let (links, dropped) = links.finish();
+    let (links, dropped, bad) = links.finish();
     if dropped > 0 {
         annotations.push(format!("dol:{dropped}"));
     }
-    Extraction { links, format, charset, annotations, dropped, directives }
+    Extraction { links, format, charset, annotations, dropped, bad, directives }
 }
 
 /// Whether the settings want links from documents like this.

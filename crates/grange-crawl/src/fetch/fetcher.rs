@@ -87,7 +87,7 @@ impl Fetcher {
         let mut fetch = Fetch {
             shared,
             request,
-            started: shared.clock.now(),
+            started: to_the_millisecond(shared.clock.now()),
             begin: Instant::now(),
             wire: Vec::new(),
             private: None,
@@ -105,6 +105,11 @@ impl Fetcher {
         }
         Ok(fetched)
     }
+}
+
+/// Records and log lines name one moment: the log counts milliseconds, and later crawls refer to records by it.
+fn to_the_millisecond(time: jiff::Timestamp) -> jiff::Timestamp {
+    jiff::Timestamp::from_millisecond(time.as_millisecond()).unwrap_or(time)
 }
 
 /// One fetch under way.

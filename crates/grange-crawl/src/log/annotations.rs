@@ -16,7 +16,7 @@ pub enum Revisit {
 pub struct Original<'a> {
     pub file: &'a str,
     pub offset: u64,
-    /// 14 digits.
+    /// 17 digits; 14 of older writers.
     pub timestamp: &'a str,
 }
 
@@ -152,6 +152,17 @@ pub(crate) fn revisit(column: &str) -> Option<Revisit> {
     })
 }
 
+/// Where the original of a duplicate lies: of `duplicate:"file,offset,timestamp"`. Heritrix's deduplicator may leave
+/// the timestamp out; then it is empty.
+pub(crate) fn original(column: &str) -> Option<Original<'_>> {
+    split(column).find_map(|word| {
+        let origin = word.strip_prefix("duplicate:\"")?.strip_suffix('"')?;
+        let (file, rest) = origin.split_once(',')?;
+        let (offset, timestamp) = rest.split_once(',').unwrap_or((rest, ""));
+        Some(Original { file, offset: offset.parse().ok()?, timestamp })
+    })
+}
+
 /// The number of `content-size:n`.
 pub(crate) fn content_size(column: &str) -> Option<u64> {
     split(column).find_map(|word| word.strip_prefix("content-size:")?.parse().ok())
@@ -182,11 +193,11 @@ mod tests {
     #[test]
     fn commas_in_quotes_do_not_part() {
         let mut words = Annotations::new();
-        words.duplicate(Some(Original { file: "1-2.warc.gz", offset: 77, timestamp: "20260101000000" }));
+        words.duplicate(Some(Original { file: "1-2.warc.gz", offset: 77, timestamp: "20260101000000123" }));
         words.add("2t");
-        assert_eq!(words.as_str(), "duplicate:\"1-2.warc.gz,77,20260101000000\",2t");
+        assert_eq!(words.as_str(), "duplicate:\"1-2.warc.gz,77,20260101000000123\",2t");
         let parts: Vec<_> = split(words.as_str()).collect();
-        assert_eq!(parts, ["duplicate:\"1-2.warc.gz,77,20260101000000\"", "2t"]);
+        assert_eq!(parts, ["duplicate:\"1-2.warc.gz,77,20260101000000123\"", "2t"]);
         assert_eq!(split("a,\"b,c").collect::<Vec<_>>(), ["a", "\"b", "c"]);
         assert_eq!(split("-").count(), 0);
         assert_eq!(split(",,a,").collect::<Vec<_>>(), ["a"]);
@@ -204,6 +215,20 @@ mod tests {
             ("unduplicate:x", None),
         ] {
             assert_eq!(revisit(column), expected, "{column}");
+        }
+    }
+
+    #[test]
+    fn the_original_of_a_duplicate_is_read_back() {
+        let original = |file, offset, timestamp| Some(Original { file, offset, timestamp });
+        for (column, expected) in [
+            ("2t,duplicate:\"a.warc.gz,12,20030102030405678\",x", original("a.warc.gz", 12, "20030102030405678")),
+            ("duplicate:\"a.arc,12\"", original("a.arc", 12, "")),
+            ("duplicate:\"a.arc,x,2003\"", None),
+            ("duplicate:digest", None),
+            ("-", None),
+        ] {
+            assert_eq!(super::original(column), expected, "{column}");
         }
     }
 

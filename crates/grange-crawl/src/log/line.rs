@@ -150,6 +150,11 @@ impl<'a> CrawlLine<'a> {
         annotations::revisit(&self.annotations)
     }
 
+    /// Where the capture lies that this one is a duplicate of, if the line says it.
+    pub fn original(&self) -> Option<super::Original<'_>> {
+        annotations::original(&self.annotations)
+    }
+
     /// The annotations one by one.
     pub fn annotations(&self) -> impl Iterator<Item = &str> {
         annotations::split(&self.annotations)

@@ -19,3 +19,4 @@ pub use extra::Extra;
 pub use line::{CrawlLine, Fetched, LineError, mime_column};
 pub use progress::{LEGEND, Note, Progress};
 pub(crate) use time::push_millis;
+pub use time::seventeen as read_digits;

@@ -29,7 +29,7 @@ pub(super) fn push_seventeen(out: &mut Vec<u8>, time: Timestamp) {
 }
 
 /// Reads the 17 digits; also the 14 of older logs.
-pub(super) fn seventeen(text: &str) -> Option<Timestamp> {
+pub fn seventeen(text: &str) -> Option<Timestamp> {
     let digits = |range: std::ops::Range<usize>| -> Option<i16> {
         let part = text.get(range)?;
         part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok())?

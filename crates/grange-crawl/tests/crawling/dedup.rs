@@ -158,7 +158,7 @@ async fn the_unchanged_is_a_revisit_and_the_changed_is_written() {
                 not_modified += 1;
             } else {
                 assert!(fields["WARC-Profile"].contains("identical-payload-digest"), "{fields:?}");
-                let time = original.date.strftime("%Y%m%d%H%M%S");
+                let time = original.date.strftime("%Y%m%d%H%M%S%3f");
                 let place = format!("duplicate:\"{},{},{time}\"", original.file, original.offset);
                 assert!(note.contains(&place), "{note} lacks {place}");
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use grange_model::harvest::{DomainName, HarvestDefinition, HarvestKind, Limits, Name, Schedule, template};
+use grange_model::harvest::{DomainName, HarvestDefinition, HarvestKind, Limits, Name, Schedule};
 
 use super::{Bed, LONG, anna};
 use crate::{Due, NewHarvest, NewJob, RunPlan};
@@ -18,7 +18,9 @@ pub(super) fn domain(text: &str) -> DomainName {
 impl Bed {
     /// What comes with Grange, and these domains.
     pub(super) async fn stocked(&self, domains: &[&str]) {
-        self.db.templates().ship(template::shipped()).await.unwrap();
+        let template = |called: &str| (name(called), format!("name = \"{called}\"\n"));
+        let shipped = ["default", "front-page", "path"].map(template).to_vec();
+        self.db.templates().ship(shipped).await.unwrap();
         self.db.schedules().ship(Schedule::shipped().to_vec()).await.unwrap();
         let names = domains.iter().map(|text| domain(text)).collect();
         self.db.domains().import(names, &anna()).await.unwrap();

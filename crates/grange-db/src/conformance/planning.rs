@@ -127,7 +127,7 @@ async fn a_job_carries_all_that_a_harvester_needs(bed: &Bed) {
     let claim = jobs.claim(&["focused".parse().unwrap()], "h1", LONG).await.unwrap().unwrap();
     let year = Duration::from_hours(24 * 365);
     let spec = jobs.spec(claim.job, year).await.unwrap();
-    assert_eq!(spec.template_text, "profile = \"default\"\n");
+    assert_eq!(spec.template_text, "name = \"default\"\n");
     assert_eq!((spec.job.template_version, spec.schedule.as_ref().unwrap().as_str()), (1, "daily"));
     assert_eq!(spec.traps, [".*g.*", ".*h.*"]);
     assert_eq!(spec.seeds(), ["http://a.dk/x"]);

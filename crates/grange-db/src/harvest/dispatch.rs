@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use grange_model::harvest::{ChannelName, DomainReport, JobId, Progress};
 use jiff::Timestamp;
+use sqlx::any::AnyRow;
 
 use super::{Jobs, history, json, missing};
 use crate::act::{Query, Tx};
@@ -71,13 +72,28 @@ impl Jobs<'_> {
                             .bind(channels.as_str())
                             .bind(harvester.as_str())
                             .bind(*lease);
-                        let Some(row) = tx.row(query).await? else { return Ok(None) };
-                        Ok(Some(JobClaim {
-                            job: JobId(row.int("id")?),
-                            token: row.int("lease_token")?,
-                            lease_until: row.time("lease_until")?,
-                            attempt: row.int("attempts")? as u32,
-                        }))
+                        tx.row(query).await?.as_ref().map(claimed).transpose()
+                    })
+                },
+            )
+            .await
+    }
+
+    /// Takes one job if it waits: for a harvester that has its folder from an earlier attempt.
+    pub async fn take(
+        &self,
+        job: JobId,
+        harvester: &str,
+        lease: Duration,
+    ) -> Result<Option<JobClaim>, Error> {
+        self.0
+            .write_one(
+                "take the job",
+                (job, harvester.to_owned(), length(lease)),
+                |tx, (job, harvester, lease)| {
+                    Box::pin(async move {
+                        let query = tx.timed(&TAKE).bind(job.0).bind(harvester.as_str()).bind(*lease);
+                        tx.row(query).await?.as_ref().map(claimed).transpose()
                     })
                 },
             )
@@ -180,6 +196,11 @@ static CLAIM: Bulk = Bulk {
     sqlite: Sql::new(claim_sql!("SELECT value FROM json_each($2)")),
     postgres: Sql::new(claim_sql!("SELECT jsonb_array_elements_text($2::jsonb)")),
 };
+static TAKE: Sql = Sql::new(
+    "UPDATE jobs SET status = 'submitted', harvester = $3, lease_token = lease_token + 1,
+         lease_until = {now} + $4, attempts = attempts + 1, submitted_at = {now}
+     WHERE id = $2 AND status = 'new' RETURNING id, lease_token, lease_until, attempts",
+);
 static START: Sql = Sql::new(
     "UPDATE jobs SET status = 'started', started_at = {now}, lease_until = {now} + $4
      WHERE id = $2 AND lease_token = $3 AND status = 'submitted' RETURNING lease_until, stop_wanted",
@@ -213,6 +234,15 @@ static FORGET_PROGRESS: Sql = Sql::new("DELETE FROM job_progress WHERE job_id = 
 /// A statement about a job that is still the claimer's.
 fn held<'q>(tx: &Tx<'_>, sql: &'static Sql, claim: &JobClaim) -> Query<'q> {
     tx.timed(sql).bind(claim.job.0).bind(claim.token)
+}
+
+fn claimed(row: &AnyRow) -> Result<JobClaim, Fail> {
+    Ok(JobClaim {
+        job: JobId(row.int("id")?),
+        token: row.int("lease_token")?,
+        lease_until: row.time("lease_until")?,
+        attempt: row.int("attempts")? as u32,
+    })
 }
 
 fn lost(claim: &JobClaim) -> Fail {

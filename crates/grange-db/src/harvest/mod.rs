@@ -68,19 +68,19 @@ macro_rules! handle {
 pub(crate) use handle;
 
 /// Names asked of a list: NUL is kept by no PostgreSQL, and both engines behave alike.
-fn plain(what: &'static str, text: &str) -> Result<(), Fail> {
+pub(crate) fn plain(what: &'static str, text: &str) -> Result<(), Fail> {
     if text.contains('\0') { Err(Error::BadText { what }.into()) } else { Ok(()) }
 }
 
-fn missing(noun: &str, name: impl Display) -> Fail {
+pub(crate) fn missing(noun: &str, name: impl Display) -> Fail {
     Error::NotFound { what: format!("{noun} {name}") }.into()
 }
 
-fn refused(reason: impl Display) -> Fail {
+pub(crate) fn refused(reason: impl Display) -> Fail {
     Error::Refused { reason: reason.to_string() }.into()
 }
 
-fn exists(fail: Fail, noun: &str, name: impl Display) -> Fail {
+pub(crate) fn exists(fail: Fail, noun: &str, name: impl Display) -> Fail {
     match fail {
         Fail::Sql(error) if crate::error::unique(&error) => {
             Error::Exists { what: format!("{noun} {name}") }.into()
@@ -90,7 +90,7 @@ fn exists(fail: Fail, noun: &str, name: impl Display) -> Fail {
 }
 
 /// Refuses a save made from an older edition. Without one the newest is changed.
-fn fresh(row: &AnyRow, what: impl Display, edition: Option<i64>) -> Result<(), Fail> {
+pub(crate) fn fresh(row: &AnyRow, what: impl Display, edition: Option<i64>) -> Result<(), Fail> {
     let now = row.int("edition")?;
     if edition.is_none_or(|edition| edition == now) {
         return Ok(());
@@ -100,7 +100,7 @@ fn fresh(row: &AnyRow, what: impl Display, edition: Option<i64>) -> Result<(), F
 }
 
 /// Writes the audit line of a person's change.
-async fn told(
+pub(crate) async fn told(
     tx: &mut Tx<'_>,
     actor: &Actor,
     act: &'static str,
@@ -114,7 +114,7 @@ async fn told(
 }
 
 /// For what there was nothing before, or is nothing after.
-const NO_STATE: Option<&Value> = None;
+pub(crate) const NO_STATE: Option<&Value> = None;
 
 fn limits(row: &AnyRow) -> Result<Limits, Fail> {
     let limit = |column| -> Result<Limit, Fail> {
@@ -131,7 +131,7 @@ fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-fn json(value: &impl Serialize) -> String {
+pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 

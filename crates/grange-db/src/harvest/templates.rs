@@ -17,21 +17,23 @@ handle! {
 }
 
 impl Templates<'_> {
-    /// Adds those that are not there; leaves the others alone. For what comes with Grange.
+    /// Adds those that are not there, and brings those up to date that nobody has changed. For what comes with Grange.
     pub async fn ship(&self, shipped: Vec<(Name, String)>) -> Result<(), Error> {
-        let known = self.list().await?;
-        let absent: Vec<_> = shipped
-            .into_iter()
-            .filter(|(name, _)| !known.iter().any(|template| template.name == *name))
-            .collect();
-        if absent.is_empty() {
+        let mut stale = Vec::new();
+        for (name, text) in shipped {
+            let known = self.get(&name, None).await?;
+            if known.is_none_or(|known| outdated(&known, &text)) {
+                stale.push((name, text));
+            }
+        }
+        if stale.is_empty() {
             return Ok(());
         }
         self.0
-            .write("add the shipped templates", absent, |tx, absent| {
+            .write("add the shipped templates", stale, |tx, stale| {
                 Box::pin(async move {
-                    for (name, text) in absent {
-                        if newest(tx, name).await?.is_none() {
+                    for (name, text) in stale {
+                        if newest(tx, name).await?.is_none_or(|known| outdated(&known, text)) {
                             put(tx, name, text, "", &Actor::system()).await?;
                         }
                     }
@@ -137,6 +139,11 @@ static ADD_VERSION: Sql = Sql::new(
 static SET_ACTIVE: Sql =
     Sql::new("UPDATE templates SET active = $2, changed_at = $3, changed_by = $4 WHERE name = $1");
 static ID: Sql = Sql::new("SELECT id FROM templates WHERE name = $1");
+
+/// Whether a template in use is an older one that came with Grange. A text that a person kept is never replaced.
+fn outdated(known: &Template, shipped: &str) -> bool {
+    known.active && known.changed_by == Actor::system().who && known.text != shipped
+}
 
 async fn newest(tx: &mut Tx<'_>, name: &Name) -> Result<Option<Template>, Fail> {
     let query = tx.sql(&GET).bind(name.to_string()).bind(None::<i64>);

@@ -5,8 +5,9 @@ use std::io::Write;
 use urlkey::{Dialect, Keyer, MatchType};
 
 use super::line::{columns, quoted, value};
-use super::params::{BadRequest, Params, keys};
+use super::params::{BadRequest, Params};
 use super::{Answer, CDXJ, Failure, JSON, TEXT, Visible};
+use crate::key::{key, keys};
 use crate::query::{Collapse, Collapsed, Field, Filter, Keys, Next, Order, Query};
 use crate::snapshot::Snapshot;
 use crate::view::CaptureView;
@@ -119,14 +120,15 @@ impl Ask {
     /// The keys, and whether they are those of one URL.
     fn keys(params: &Params) -> Result<(Keys, bool), BadRequest> {
         let range = params.get("matchType") == Some("range");
-        if let Some(key) = params.get("urlkey") {
+        if let Some(urlkey) = params.get("urlkey") {
             let exact = matches!(params.get("matchType"), None | Some("exact"));
-            let keys = if exact { Keys::Exact(key.to_owned()) } else { Keys::Range(key.to_owned(), None) };
+            let keys =
+                if exact { Keys::Exact(urlkey.to_owned()) } else { Keys::Range(urlkey.to_owned(), None) };
             return Ok((keys, exact));
         }
         let url = params.get("url").ok_or(BadRequest::Missing { name: "url" })?;
         if range {
-            return Ok((Keys::Range(urlkey::key(url), None), false));
+            return Ok((Keys::Range(key(url), None), false));
         }
         if let Some(method) = params.get("method").filter(|method| !method.eq_ignore_ascii_case("get")) {
             let body = params.get("requestBody").unwrap_or_default();

@@ -1,8 +1,9 @@
 //! Query parameters and what all dialects read alike.
 
 use percent_encoding::percent_decode_str;
-use urlkey::{Dialect, MatchType, search_range};
+use urlkey::MatchType;
 
+use crate::key::keys;
 use crate::query::{BadFilter, Keys};
 use crate::stamp::Stamp;
 
@@ -109,13 +110,4 @@ impl Params {
         };
         Ok((keys(url, kind), kind))
     }
-}
-
-/// The keys of a URL.
-pub(super) fn keys(url: &str, kind: MatchType) -> Keys {
-    if kind == MatchType::Exact {
-        return Keys::Exact(urlkey::key(url));
-    }
-    let range = search_range(url, kind, Dialect::Standard);
-    Keys::Range(range.start, Some(range.end))
 }

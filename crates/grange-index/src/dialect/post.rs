@@ -63,7 +63,7 @@ pub fn post(
                 let mut capture = Capture::from_entry(entry);
                 let own_key = capture.extra.contains_key("method");
                 if let Some(url) = capture.url.as_deref().filter(|_| !own_key) {
-                    capture.surt = urlkey::key(url);
+                    capture.surt = crate::key::key(url);
                 }
                 posted.captures += 1;
                 waiting += 1;

@@ -5,7 +5,6 @@ use std::io::Write;
 
 use serde_json::{Map, Value};
 
-use super::line::columns;
 use super::params::{BadRequest, Params};
 use super::{Answer, CDXJ, Failure, JSON, LINK, NDJSON, TEXT, Visible};
 use crate::query::{Collapse, Collapsed, Field, Filter, Next, Order, Query};
@@ -15,6 +14,9 @@ use crate::view::CaptureView;
 /// Rows of one block of a page, as in the ZipNum files that pywb pages through.
 const BLOCK_ROWS: u64 = 3000;
 const PAGE_BLOCKS: u64 = 10;
+
+/// Captures told if no limit is asked for.
+const LIMIT: u64 = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Output {
@@ -45,9 +47,9 @@ impl Ask {
         (query.from, query.to) = params.times()?;
         query.filters = params.all("filter").map(Filter::pywb).collect::<Result<_, _>>()?;
         query.order = match (params.get("sort"), params.closest()?) {
-            (Some("reverse"), None) => Order::Descending,
             (_, Some(time)) => Order::Closest(time),
-            (Some("closest"), None) => return Err(BadRequest::Missing { name: "closest" }),
+            (Some("reverse"), None) => Order::Descending,
+            _ if params.is_set("reverse") => Order::Descending,
             _ => Order::Ascending,
         };
         let output = match params.get("output") {
@@ -71,8 +73,8 @@ impl Ask {
             names: names.map(|names| names.split(',').map(|name| name.trim().to_owned()).collect()),
             collapse: params
                 .number("collapseTime")?
-                .map(|digits| Collapse::new(Field::Timestamp, Some(digits))),
-            limit: params.number("limit")?,
+                .map(|digits| Collapse::new(Field::Timestamp, Some(digits)).and(Field::Status)),
+            limit: Some(params.number("limit")?.unwrap_or(LIMIT)),
             skip: 0,
             resolve: params.is_set("resolveRevisits"),
             page_blocks,
@@ -132,24 +134,11 @@ pub fn answer(
         line.clear();
         match ask.output {
             Output::Link => link(view, prefix, told == 1, &mut line),
-            Output::Text if !ask.resolve => {
-                let names = ask
-                    .names
-                    .clone()
-                    .unwrap_or_else(|| TEXT_FIELDS.iter().map(|n| (*n).to_owned()).collect());
-                let fields: Vec<Field> = names.iter().map(|name| Field::parse(name)).collect();
-                columns(view, &fields, false, &mut line);
-            }
             _ => {
                 let object = object(snapshot, view, &ask)?;
                 match ask.output {
-                    Output::Json => line.push_str(&python_json(&object)),
-                    Output::Text => {
-                        let text = |value: &Value| {
-                            value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
-                        };
-                        line.push_str(&object.values().map(text).collect::<Vec<_>>().join(" "));
-                    }
+                    Output::Json => line.push_str(&python_json(&chosen(object, &ask))),
+                    Output::Text => text_line(&object, &ask, &mut line),
                     _ => {
                         line.push_str(&view.surt());
                         line.push(' ');
@@ -157,7 +146,7 @@ pub fn answer(
                         line.push(' ');
                         let inner =
                             object.into_iter().filter(|(name, _)| name != "urlkey" && name != "timestamp");
-                        line.push_str(&python_json(&inner.collect()));
+                        line.push_str(&python_json(&chosen(inner.collect(), &ask)));
                     }
                 }
             }
@@ -181,19 +170,39 @@ pub fn answer(
     Ok(Answer { content_type, captures: told, noticed })
 }
 
-const TEXT_FIELDS: &[&str] = &[
-    "urlkey",
-    "timestamp",
-    "url",
-    "mime",
-    "status",
-    "digest",
-    "redirect",
-    "robotflags",
-    "length",
-    "offset",
-    "filename",
-];
+/// The fields asked for, in the order asked for; all of them if nothing was said.
+fn chosen(mut object: Map<String, Value>, ask: &Ask) -> Map<String, Value> {
+    let Some(names) = &ask.names else { return object };
+    let taken = names.iter().filter_map(|name| Some((name.clone(), object.remove(spelled(name))?)));
+    taken.collect()
+}
+
+/// Values with spaces between them, `-` for what is asked for and absent.
+fn text_line(object: &Map<String, Value>, ask: &Ask, line: &mut String) {
+    let text = |value: &Value| {
+        let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+        // A space inside a value would shift the others.
+        text.replace(' ', "%20").replace('\n', "%0a").replace('\r', "%0d")
+    };
+    let values: Vec<String> = match &ask.names {
+        None => object.values().map(text).collect(),
+        Some(names) => {
+            let value = |name: &String| object.get(spelled(name)).map_or_else(|| "-".to_owned(), text);
+            names.iter().map(value).collect()
+        }
+    };
+    line.push_str(&values.join(" "));
+}
+
+/// The name that pywb itself uses for a field.
+fn spelled(name: &str) -> &str {
+    match name {
+        "original" => "url",
+        "mimetype" => "mime",
+        "statuscode" => "status",
+        name => name,
+    }
+}
 
 /// The fields of a line in pywb's order and names; numbers are text.
 fn object(snapshot: &Snapshot, view: &CaptureView<'_>, ask: &Ask) -> crate::Result<Map<String, Value>> {
@@ -220,6 +229,15 @@ fn object(snapshot: &Snapshot, view: &CaptureView<'_>, ask: &Ask) -> crate::Resu
     }
     if ask.resolve {
         let original = if view.is_revisit() { snapshot.original(view)? } else { None };
+        // What a revisit says of itself gives way to what its original was.
+        if let Some(original) = &original {
+            let status = original.status.map(|status| status.to_string());
+            for (name, value) in [("mime", original.mime.clone()), ("status", status)] {
+                if let (Some(slot), Some(value)) = (object.get_mut(name), value) {
+                    *slot = Value::String(value);
+                }
+            }
+        }
         let text = |value: Option<String>| Value::String(value.unwrap_or_else(|| "-".to_owned()));
         let number = |value: Option<u64>| text(value.map(|number| number.to_string()));
         object
@@ -228,15 +246,7 @@ fn object(snapshot: &Snapshot, view: &CaptureView<'_>, ask: &Ask) -> crate::Resu
             .insert("orig.offset".to_owned(), number(original.as_ref().and_then(|original| original.offset)));
         object.insert("orig.filename".to_owned(), text(original.map(|original| original.file)));
     }
-    if let Some(names) = &ask.names {
-        object.retain(|name, _| names.iter().any(|wanted| same_name(wanted, name)));
-    }
     Ok(object)
-}
-
-fn same_name(wanted: &str, name: &str) -> bool {
-    wanted == name
-        || matches!((wanted, name), ("original", "url") | ("mimetype", "mime") | ("statuscode", "status"))
 }
 
 /// JSON with a space after commas and colons, as Python writes it and pywb's tests compare it.

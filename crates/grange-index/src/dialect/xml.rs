@@ -5,8 +5,9 @@ use std::io::Write;
 use percent_encoding::percent_decode_str;
 use urlkey::MatchType;
 
-use super::params::{BadRequest, Params, keys};
+use super::params::{BadRequest, Params};
 use super::{Answer, Failure, Visible};
+use crate::key::{key, keys};
 use crate::query::{Field, Next, Query};
 use crate::snapshot::Snapshot;
 use crate::stamp::Stamp;
@@ -67,7 +68,7 @@ impl Ask {
         Ok(Self {
             query,
             prefix,
-            key: urlkey::key(&url),
+            key: key(&url),
             skip,
             limit,
             from: from.map_or_else(|| "19960101000000".to_owned(), |(_, text)| text),

@@ -9,6 +9,8 @@ pub struct Collapse {
     field: Field,
     /// Characters compared; `None` is all of them.
     chars: Option<usize>,
+    /// A further field that must be the same, whole.
+    and: Option<Field>,
     last: Option<String>,
     text: String,
 }
@@ -33,7 +35,13 @@ impl Collapse {
     }
 
     pub fn new(field: Field, chars: Option<usize>) -> Self {
-        Self { field, chars, last: None, text: String::new() }
+        Self { field, chars, and: None, last: None, text: String::new() }
+    }
+
+    /// The same, of captures that also agree in this field.
+    #[must_use]
+    pub fn and(self, field: Field) -> Self {
+        Self { and: Some(field), ..self }
     }
 
     /// Compares a capture with the one before and remembers it.
@@ -44,6 +52,10 @@ impl Collapse {
             && let Some((end, _)) = self.text.char_indices().nth(chars)
         {
             self.text.truncate(end);
+        }
+        if let Some(field) = &self.and {
+            self.text.push(' ');
+            field.write(view, &mut self.text);
         }
         if self.last.as_ref() == Some(&self.text) {
             return Collapsed::Repeated;

@@ -14,6 +14,8 @@ pub struct Filter {
     field: Option<Field>,
     negated: bool,
     test: Test,
+    /// What an absent field is searched as.
+    absent: &'static str,
 }
 
 #[derive(Debug, Clone)]
@@ -48,7 +50,7 @@ fn halves(text: &str) -> Option<(Field, &str)> {
 }
 
 impl Filter {
-    /// Internet Archive: `[!]field:regex`, matching the whole field; without a field the whole line.
+    /// Internet Archive: `[!]field:regex`, matching the whole field (`-` if it is absent); without a field the whole line.
     pub fn ia(text: &str) -> Result<Self, BadFilter> {
         const NAMES: &[&str] = &[
             "urlkey",
@@ -64,10 +66,10 @@ impl Filter {
         let (negated, rest) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
         let named = rest.split_once(':').filter(|(name, _)| NAMES.contains(name));
         let (field, value) = named.map_or((None, rest), |(name, value)| (Some(Field::parse(name)), value));
-        Ok(Self { field, negated, test: pattern(text, value, true)? })
+        Ok(Self { field, negated, test: pattern(text, value, true)?, absent: "-" })
     }
 
-    /// pywb: `[!]field:part`, `[!]=field:whole`, `[!]~field:regex` from the beginning of the field.
+    /// pywb: `[!]field:part`, `[!]=field:whole`, `[!]~field:regex` from the beginning of the field. An absent field is empty.
     pub fn pywb(text: &str) -> Result<Self, BadFilter> {
         let (negated, rest) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
         let (mark, rest) = match rest.as_bytes().first() {
@@ -80,7 +82,7 @@ impl Filter {
             b'~' => pattern(text, value, false)?,
             _ => Test::Contains(value.to_owned()),
         };
-        Ok(Self { field, negated, test })
+        Ok(Self { field, negated, test, absent: "" })
     }
 
     /// OutbackCDX: `[!]field:regex` matching the whole field, `~[!]field:part`.
@@ -92,7 +94,7 @@ impl Filter {
             why: "it names no field; write field:pattern".to_owned(),
         })?;
         let test = if contains { Test::Contains(value.to_owned()) } else { pattern(text, value, true)? };
-        Ok(Self { field: Some(field), negated, test })
+        Ok(Self { field: Some(field), negated, test, absent: "-" })
     }
 
     /// Whether a capture stays.
@@ -103,10 +105,9 @@ impl Filter {
         TEXT.with_borrow_mut(|text| {
             text.clear();
             match &self.field {
-                // An absent field is shown as `-` and is searched as such.
                 Some(field) => {
                     if !field.write(view, text) {
-                        text.push('-');
+                        text.push_str(self.absent);
                     }
                 }
                 None => whole_line(view, text),

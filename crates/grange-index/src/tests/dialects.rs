@@ -144,11 +144,11 @@ fn pywbs_dialect() {
             ("url=example.com&from=2015&to=2015&fl=length&output=text", &["60", "61"]),
             ("url=example.com&sort=reverse&limit=2&fl=length&output=text", &["61", "60"]),
             ("url=example.com&closest=20140104&limit=3&fl=length&output=text", &["50", "100", "60"]),
-            ("url=example.com&collapseTime=4&fl=length&output=text", &["100", "60"]),
+            ("url=example.com&collapseTime=4&fl=length&output=text", &["100", "60", "61"]),
             (
                 "url=example.com&from=201401050&to=201402&resolveRevisits=true&output=json&fields=mime,orig.length,orig.offset,orig.filename",
                 &[
-                    r#"{"mime": "warc/revisit", "orig.length": "100", "orig.offset": "0", "orig.filename": "a.warc.gz"}"#,
+                    r#"{"mime": "text/html", "orig.length": "100", "orig.offset": "0", "orig.filename": "a.warc.gz"}"#,
                 ],
             ),
             (

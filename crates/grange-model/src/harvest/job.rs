@@ -38,6 +38,8 @@ macro_rules! number {
     };
 }
 
+pub(crate) use number;
+
 number!(JobId, "job");
 number!(HarvestId, "harvest");
 

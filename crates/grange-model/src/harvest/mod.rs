@@ -44,4 +44,4 @@ pub use schedule::{At, Ends, Every, Schedule, ScheduleError, Unit};
 pub use schedule_dates::Next;
 pub use seeds::{BadLine, SeedList};
 pub use template::{Template, TemplateCheck};
-pub use trap::{TrapHits, TrapList};
+pub use trap::{JobTrapHits, TrapHits, TrapList};

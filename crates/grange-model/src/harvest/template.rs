@@ -41,21 +41,3 @@ pub fn plain_check(text: &str) -> Result<(), String> {
     }
     Ok(())
 }
-
-/// The templates that come with Grange: each names the profile of the crawl engine that it is. A library changes one
-/// by keeping a new version under the same name.
-pub fn shipped() -> Vec<(Name, String)> {
-    let names = [
-        "default",
-        "front-page",
-        "front-page-plus-1",
-        "host-10-levels",
-        "path",
-        "obey-robots",
-        "low-bandwidth",
-        "no-dedup",
-        "social-cautious",
-    ];
-    let named = |name: &str| Some((name.parse().ok()?, format!("profile = \"{name}\"\n")));
-    names.into_iter().filter_map(named).collect()
-}

@@ -7,6 +7,7 @@ use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::job::JobId;
 use super::name::Name;
 use super::seeds::BadLine;
 
@@ -83,6 +84,17 @@ pub struct TrapHits {
     pub by_host: BTreeMap<String, u64>,
     /// The first URLs that would have been blocked.
     pub examples: Vec<String>,
+}
+
+/// What traps would have blocked of what stored jobs asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobTrapHits {
+    #[serde(flatten)]
+    pub hits: TrapHits,
+    /// The jobs whose crawl logs were read.
+    pub jobs: Vec<JobId>,
+    /// Jobs without a crawl log in the archive.
+    pub missing: Vec<JobId>,
 }
 
 /// Examples kept: a screenful.

@@ -2,6 +2,7 @@
 
 pub mod auth;
 pub mod client;
+pub mod deposit;
 pub mod files;
 pub mod proof;
 pub mod routes;

@@ -18,6 +18,7 @@ mod answer;
 mod asker;
 mod cube;
 mod dialect;
+mod open;
 mod post;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, RawQuery, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use grange_base::Clock;
@@ -34,6 +35,7 @@ use grange_index::dialect::Params;
 use tokio::sync::Semaphore;
 
 pub use asker::Asker;
+pub use open::{LOCAL, OpenError, open, serve};
 
 use crate::collection::{Collection, Collections};
 use dialect::Dialect;
@@ -44,7 +46,7 @@ pub struct Options {
     /// Whether lines may be posted and deleted. Whoever reaches the port can then change the index.
     pub writing: bool,
     /// A header in which a front server names the user who asks; it must take it off what comes from outside.
-    pub user_header: Option<axum::http::HeaderName>,
+    pub user_header: Option<HeaderName>,
     pub clock: Clock,
 }
 

@@ -2,7 +2,9 @@
 
 mod archive;
 mod changes;
+mod collections;
 mod harvest;
+mod oai;
 mod session;
 mod system;
 mod users;
@@ -26,7 +28,9 @@ pub(crate) fn routes() -> Router<Web> {
         .route("/users/{name}/tokens", get(users::tokens).post(users::make_token))
         .route("/tokens/{id}", delete(users::revoke_token))
         .route("/changes", get(changes::list))
-        .merge(harvest::routes());
+        .merge(collections::routes())
+        .merge(harvest::routes())
+        .merge(oai::routes());
     Router::new().nest(BASE, routes)
 }
 
@@ -44,6 +48,8 @@ pub(crate) fn long_routes() -> Router<Web> {
         .route("/repairs/{id}/confirm", post(archive::confirm))
         .route("/log/verify", get(archive::verify_log))
         .route("/archive/rebuild", post(archive::rebuild))
-        .merge(harvest::long_routes());
+        .merge(collections::long_routes())
+        .merge(harvest::long_routes())
+        .merge(oai::long_routes());
     Router::new().nest(BASE, routes)
 }

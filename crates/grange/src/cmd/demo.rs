@@ -1,14 +1,14 @@
-//! `grange demo`: the main job shown end to end, as far as it goes today.
+//! `grange demo`: the main job shown end to end. A web is served, a harvest of it is defined, the schedule fires, a
+//! harvester crawls and documents, the archive stores and proves, and a damaged copy is found and repaired.
 
 use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::Context as _;
-use grange_api::wire::changes::Changes;
-use grange_api::wire::system::{Backup, Database, NewBackup, NodeSeen};
+use grange_api::wire::system::{Database, NodeSeen};
 use grange_api::wire::users::{NewToken, NewUser, TokenMade, UserSaved};
 use grange_api::{Client, HttpTransport};
-use grange_base::{Clock, Size, telemetry};
+use grange_base::{Clock, telemetry};
 use grange_model::account::Role;
 use grange_node::{DataFolder, Node};
 
@@ -31,6 +31,11 @@ pub(super) async fn run(common: &Common, once: bool) -> anyhow::Result<Exit> {
         (settings.node.listen, settings.web.listen) = (free, free);
     }
 
+    if settings.harvest.contact_url.is_empty() {
+        // Only a web of the demo's own gets to see it.
+        settings.harvest.contact_url = "https://grange.invalid/demo".to_owned();
+    }
+
     let mut story = Story::begin(common.json);
     if !common.json {
         println!("Grange {} in {}", grange_node::VERSION, folder.display());
@@ -38,15 +43,18 @@ pub(super) async fn run(common: &Common, once: bool) -> anyhow::Result<Exit> {
     let node = Node::start(settings, DataFolder::take(folder)?, Clock::system()).await?;
     let told = tell(&mut story, &node, folder).await;
     let admin = node.record().addresses.get("admin").cloned().unwrap_or_default();
-    if let Err(error) = told {
-        node.stop().await;
-        return Err(error);
-    }
+    let harvest = match told {
+        Ok(harvest) => harvest,
+        Err(error) => {
+            node.stop().await;
+            return Err(error);
+        }
+    };
 
     if common.json {
-        output::json(
-            &serde_json::json!({ "ok": true, "ms": story.ms(), "admin": admin, "steps": story.steps }),
-        )?;
+        output::json(&serde_json::json!({
+            "ok": true, "ms": story.ms(), "admin": admin, "harvest": harvest, "steps": story.steps,
+        }))?;
     } else {
         println!("All {} steps worked in {} ms.", story.steps.len(), story.ms());
     }
@@ -63,7 +71,7 @@ pub(super) async fn run(common: &Common, once: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-async fn tell(story: &mut Story, node: &Node, folder: &Path) -> anyhow::Result<()> {
+async fn tell(story: &mut Story, node: &Node, folder: &Path) -> anyhow::Result<serde_json::Value> {
     let record = node.record();
     let roles: Vec<String> = record.roles.iter().map(ToString::to_string).collect();
     story.told("node started", format!("roles {}", roles.join(", ")));
@@ -91,11 +99,9 @@ async fn tell(story: &mut Story, node: &Node, folder: &Path) -> anyhow::Result<(
     let refused = refused.context("a curator must not manage users")?;
     story.told("permission kept", refused);
 
-    let backup: Backup = local.post("/database/backups", &NewBackup::default()).await?;
-    story.told("database copied", format!("{} while running", Size(backup.bytes)));
-    let changes: Changes = local.get("/changes?limit=1000").await?;
-    story.told("changes on record", changes.changes.len());
-    let work = tempfile::tempdir_in(folder)?;
-    let file = tokio::task::block_in_place(|| super::demo_files::tell(story, work.path()))?;
-    super::demo_archive::tell(story, &local, folder, &file).await
+    let harvested = super::demo_harvest::tell(story, &local, folder).await?;
+    let (work, copy) = (tempfile::tempdir_in(folder)?, super::demo_harvest::copy_of(folder, &harvested.file));
+    tokio::task::block_in_place(|| super::demo_files::tell(story, work.path(), &copy, &harvested.url))?;
+    super::demo_archive::tell(story, &local, folder, &harvested.file).await?;
+    Ok(harvested.summary)
 }

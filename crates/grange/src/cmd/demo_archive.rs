@@ -1,32 +1,24 @@
-//! The demo's part on the archive: a file on every replica, one copy damaged, found, repaired and proven.
+//! The demo's part on the archive: one copy of a harvested file is damaged, found, repaired and proven.
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use grange_api::Client;
-use grange_api::wire::archive::{NewAudit, RepairAll, StoreFile};
+use grange_api::wire::archive::{NewAudit, RepairAll};
 use grange_model::AuditKind;
 use serde_json::Value;
 
 use crate::story::Story;
 
-/// Stores `file`, which lies anywhere on this machine; `folder` is the data folder.
+/// Damages the copy of a stored file in the first replica; `folder` is the data folder.
 pub(super) async fn tell(
     story: &mut Story,
     client: &Client,
     folder: &Path,
-    file: &Path,
+    file: &str,
 ) -> anyhow::Result<()> {
-    let name = format!("demo-{}.warc.gz", std::process::id());
-    let store = StoreFile { path: file.display().to_string(), name: Some(name.clone()) };
-    let outcome: Value = client.post("/files", &store).await?;
-    ensure!(outcome["stored"] == true, "every replica must be proven: {outcome}");
-    let replicas: Vec<Value> = client.get("/replicas").await?;
-    let names: Vec<_> = replicas.iter().filter_map(|replica| replica["name"].as_str()).collect();
-    story.told("stored and proven", format!("{name} on {}", names.join(", ")));
-
-    let copy = folder.join("replicas/one/filedir").join(&name);
+    let copy = super::demo_harvest::copy_of(folder, file);
     let mut bytes = std::fs::read(&copy).context("the demo keeps replica one on this machine")?;
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;

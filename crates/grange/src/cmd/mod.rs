@@ -3,14 +3,18 @@
 pub(crate) mod archive;
 pub(crate) mod cdx;
 mod changes;
+pub(crate) mod collections;
 pub(crate) mod crawl;
 mod db;
 mod demo;
 mod demo_archive;
 mod demo_files;
+mod demo_harvest;
 pub(crate) mod harvest;
 mod nodes;
+pub(crate) mod oai;
 mod papers;
+pub(crate) mod replay;
 mod settings;
 pub(crate) mod testkit;
 mod up;
@@ -39,7 +43,11 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Audit(command) => archive::audit(common, command).await,
         Command::Repair(args) => archive::repair(common, args).await,
         Command::Archive(command) => archive::archive(common, command).await,
+        Command::Collections(command) => collections::run(common, command).await,
+        Command::Index(command) => collections::index::run(common, command).await,
+        Command::Access(command) => collections::access::run(common, command).await,
         Command::Crawl(args) => crawl::run(common, *args).await,
+        Command::Replay(args) => replay::run(common, args).await,
         Command::Domains(command) => harvest::domains::run(common, command).await,
         Command::Seeds(command) => harvest::seeds::run(common, command).await,
         Command::Schedules(command) => harvest::schedules::run(common, command).await,
@@ -48,8 +56,9 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Jobs(command) => harvest::jobs::run(common, command).await,
         Command::Channels(command) => harvest::channels::run(common, command).await,
         Command::Traps(command) => harvest::traps::run(common, command).await,
+        Command::Oai(command) => oai::run(common, *command).await,
         Command::Warc(command) => warc::run(common, command),
-        Command::Cdx(command) => cdx::run(common, command),
+        Command::Cdx(command) => cdx::run(common, command).await,
         Command::Testkit(command) => testkit::run(common, command).await,
         Command::Settings(command) => settings::run(common, &command),
         Command::Completions { shell } => Ok(papers::completions(shell)),

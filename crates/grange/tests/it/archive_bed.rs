@@ -46,8 +46,13 @@ pub(crate) const CHECKSUMS: &str = "[archive.replicas.three]\nkind = \"checksum\
 
 /// The three replicas of the default below one data folder, also on a machine with little room.
 pub(crate) fn single() -> Grange {
+    single_with(&[])
+}
+
+/// The same with settings of the test's own.
+pub(crate) fn single_with(set: &[&str]) -> Grange {
     let (one, two) = (bytes_at("one", &["file:replicas/one"]), bytes_at("two", &["file:replicas/two"]));
-    machine(&[], &[&one, &two, CHECKSUMS].concat())
+    machine(set, &[&one, &two, CHECKSUMS].concat())
 }
 
 pub(crate) fn write_settings(grange: &Grange, settings: &str) {

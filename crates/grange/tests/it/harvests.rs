@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::harness::Grange;
 
+/// Jobs wait; nothing is crawled.
+const NO_HARVESTER: &str = "node.roles=[\"bitarchive\", \"archiver\", \"scheduler\", \"admin\"]";
+
 /// Waits until there are so many jobs of a harvest.
 fn jobs(grange: &Grange, harvest: &str, count: usize) -> Vec<Value> {
     let start = Instant::now();
@@ -78,7 +81,7 @@ fn a_login_is_kept_and_its_secret_never_shown() {
 
 #[test]
 fn a_selective_harvest_made_now_becomes_a_job() {
-    let grange = Grange::new();
+    let grange = Grange::with(&[NO_HARVESTER]);
     let node = grange.up();
     grange
         .run(&["harvests", "create", "selective", "news", "--schedule", "daily", "--domain", "a.dk", "--now"])
@@ -102,7 +105,7 @@ fn a_selective_harvest_made_now_becomes_a_job() {
 
 #[test]
 fn a_snapshot_is_previewed_and_runs_once() {
-    let grange = Grange::new();
+    let grange = Grange::with(&[NO_HARVESTER]);
     let names: Vec<_> = (0..30).map(|n| format!("d{n}.dk")).collect();
     let file = grange.file("names", &names.join("\n"));
     grange.run(&["domains", "import", file.to_str().unwrap()]).ok();
@@ -149,11 +152,13 @@ fn schedules_templates_traps_and_channels_are_kept() {
     assert!(["hourly", "daily", "weekly", "monthly"].iter().all(|name| names.contains(name)), "{names}");
     grange.run(&["schedules", "rm", "month-end"]).ok();
 
-    let text = grange.file("template", "profile = \"mine\"\n");
+    let text = grange.file("template", "name = \"mine\"\n");
     grange.run(&["templates", "put", "default", text.to_str().unwrap()]).ok();
-    assert_eq!(grange.run(&["templates", "show", "default"]).ok().stdout, "profile = \"mine\"\n");
+    assert_eq!(grange.run(&["templates", "show", "default"]).ok().stdout, "name = \"mine\"\n");
     let old = grange.run(&["templates", "show", "default", "--version", "1"]).ok().stdout;
-    assert_eq!(old, "profile = \"default\"\n");
+    assert!(old.contains("name = \"default\"") && old.contains("[scope]"), "the crawler's own: {old}");
+    let wrong = grange.file("wrong", "name = \"x\"\n[scpoe]\n");
+    grange.run(&["templates", "put", "x", wrong.to_str().unwrap()]).fails(2, &["line 2", "scpoe", "scope"]);
     let empty = grange.file("empty", " \n");
     grange.run(&["templates", "put", "x", empty.to_str().unwrap()]).fails(2, &["it is empty"]);
 
@@ -170,4 +175,34 @@ fn schedules_templates_traps_and_channels_are_kept() {
     grange.run(&["channels", "rm", "focused"]).fails(4, &["default"]);
     let channels = grange.run(&["channels", "ls", "--json"]).ok().json();
     assert_eq!(channels.as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn traps_are_tried_on_the_crawl_logs_of_stored_jobs() {
+    let grange = Grange::new();
+    let path = grange.path("7-metadata-1.warc.gz");
+    let date = warc::Date::parse(b"2026-01-02T03:04:05Z").unwrap();
+    let mut file = warc::write::WarcFile::create(&path, &warc::write::FileOptions::default(), date).unwrap();
+    let log: String = (0..1000)
+        .map(|n| format!("2026-01-01T00:00:00.000Z   200         10 http://a.dk/calendar/{n} L - text/html #001 - - - -\n"))
+        .collect();
+    let other =
+        "2026-01-01T00:00:00.000Z   200         10 http://a.dk/calendar/1 L - text/html #001 - - - -\n";
+    for (name, text) in [("crawl.log", log.as_str()), ("scope.log", other)] {
+        let address = format!("metadata://e.org/crawl/logs/{name}?heritrixVersion=x&harvestid=1&jobid=7");
+        let mut record = warc::write::NewRecord::resource(&address, date, "text/plain", text.as_bytes());
+        file.write(&mut record).unwrap();
+    }
+    file.close().unwrap();
+    grange.run(&["store", path.to_str().unwrap()]).ok();
+    let hits =
+        grange.run(&["traps", "test", ".*/calendar/.*5", "--job", "7", "--job", "8", "--json"]).ok().json();
+    assert_eq!((&hits["lines"], &hits["blocked"]), (&1000.into(), &100.into()));
+    assert_eq!((&hits["jobs"], &hits["missing"]), (&serde_json::json!([7]), &serde_json::json!([8])));
+    let text = grange.run(&["traps", "test", ".*/none/.*", "--job", "7"]).ok().stdout;
+    assert!(text.starts_with("0 of 1000 lines of 1 jobs would have been blocked."), "{text}");
+    // Without a job the newest that are done are meant; here there are none.
+    let text = grange.run(&["traps", "test", ".*"]).ok().stdout;
+    assert!(text.starts_with("0 of 0 lines of 0 jobs"), "{text}");
+    grange.run(&["traps", "test", "("]).fails(2, &["unclosed"]);
 }

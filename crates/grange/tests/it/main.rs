@@ -10,6 +10,8 @@ mod demo;
 mod formats;
 mod generated;
 mod harness;
+mod harvest_bed;
+mod harvest_run;
 mod harvests;
 mod health;
 mod peers;

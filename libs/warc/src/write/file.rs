@@ -37,6 +37,8 @@ pub struct FileOptions {
     /// The lines of the warcinfo record, such as `software` and `isPartOf`. `format` and `conformsTo` are
     /// added.
     pub info: Vec<(String, String)>,
+    /// The id of the warcinfo record; without this it is random.
+    pub id: Option<RecordId>,
 }
 
 /// What became of a record.
@@ -153,6 +155,9 @@ impl WarcFile {
         let mut record = NewRecord::new(RecordType::Warcinfo, now)
             .content_type("application/warc-fields")
             .block(lines.as_bytes());
+        if let Some(id) = options.id {
+            record = record.id(id);
+        }
         if let Some(name) = self.path.file_name() {
             record = record.field("WARC-Filename", name.to_string_lossy().as_bytes());
         }

@@ -53,3 +53,20 @@ fn check(content_type: &str, cases: &[(&str, &[&str])]) {
         assert_eq!(found(content_type, body.as_bytes()), *expected, "{body}");
     }
 }
+
+#[test]
+fn what_should_be_a_url_and_is_none_is_told_and_guesses_are_not() {
+    let page = br##"<a href="http://[1::2">a</a><img src="http://exa mple.com/"><a href="/good">b</a>
+        <a href="mailto:a@b.example">c</a><a href="#top">d</a><script>var x = "http://[bad/y.js";</script>"##;
+    let found = extracted("text/html", page, &plain());
+    let told: Vec<_> = found.bad.iter().map(|bad| (bad.text.as_str(), bad.reason.to_string())).collect();
+    assert_eq!(
+        told,
+        [
+            ("http://[1::2", "invalid IPv6 address".to_owned()),
+            ("http://exa mple.com/", "invalid international domain name".to_owned()),
+        ]
+    );
+    let rubbish = "<a href='http://[x'>x</a>".repeat(1000);
+    assert_eq!(extracted("text/html", rubbish.as_bytes(), &plain()).bad.len(), 50);
+}

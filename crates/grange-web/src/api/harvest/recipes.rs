@@ -144,7 +144,12 @@ pub(super) async fn test_traps(
     Caller(who): Caller,
     Json(test): Json<TrapTest>,
 ) -> Shown {
-    Ok(Json(web.app.test_traps(&who, &test.expressions, &test.crawl_log)?).into_response())
+    let Some(log) = test.crawl_log else {
+        return Ok(
+            Json(web.app.test_traps_on_jobs(&who, &test.expressions, test.jobs).await?).into_response()
+        );
+    };
+    Ok(Json(web.app.test_traps(&who, &test.expressions, &log)?).into_response())
 }
 
 pub(super) async fn fields(

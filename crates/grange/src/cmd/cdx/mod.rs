@@ -3,6 +3,7 @@
 mod index;
 mod lookup;
 mod merge;
+mod serve;
 mod sort;
 
 use std::fs::File;
@@ -20,6 +21,8 @@ use crate::exit::Exit;
 pub(crate) enum CdxCommand {
     /// Write one index line per capture of WARC and ARC files
     Index(IndexArgs),
+    /// Serve indexes over HTTP in the dialects of the Internet Archive, pywb and OutbackCDX
+    Serve(serve::ServeArgs),
     /// Sort index lines by bytes (LC_ALL=C); inputs may be larger than memory
     Sort {
         /// [default: standard input]
@@ -131,8 +134,9 @@ impl DedupeName {
     }
 }
 
-pub(super) fn run(common: &Common, command: CdxCommand) -> anyhow::Result<Exit> {
+pub(super) async fn run(common: &Common, command: CdxCommand) -> anyhow::Result<Exit> {
     match command {
+        CdxCommand::Serve(args) => serve::run(args).await,
         CdxCommand::Index(args) => index::run(common, &args),
         CdxCommand::Sort { files, memory, temp, dedupe, out } => {
             sort::run(&files, memory, temp, dedupe.dedupe(), &out)
@@ -197,7 +201,10 @@ fn with_end(path: &Path, end: &str) -> PathBuf {
 }
 
 /// Writes a file aside and renames it when it is whole.
-fn aside<T>(path: &Path, write: impl FnOnce(&File) -> anyhow::Result<T>) -> anyhow::Result<T> {
+pub(in crate::cmd) fn aside<T>(
+    path: &Path,
+    write: impl FnOnce(&File) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let made = tempfile::NamedTempFile::new_in(folder)
         .with_context(|| format!("cannot write into {}", folder.display()))?;

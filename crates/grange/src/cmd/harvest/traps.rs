@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use grange_api::client::segment;
-use grange_api::wire::harvests::{Active, TrapsEdit};
+use grange_api::wire::harvests::{Active, TrapTest, TrapsEdit};
 use grange_model::harvest::trap::{self, TrapTester};
+use grange_model::harvest::{JobId, JobTrapHits};
 use serde_json::{Value, json};
 
 use super::{list, read_file, told};
@@ -38,15 +39,19 @@ pub(crate) enum TrapsCommand {
     /// Count what an expression would have blocked, in the crawl logs of earlier jobs
     Test {
         expression: String,
-        /// Crawl logs
-        #[arg(required = true)]
+        /// Crawl logs on this machine, instead of those of stored jobs
         logs: Vec<PathBuf>,
+        /// A stored job; may be repeated. Without it the newest ten that are done
+        #[arg(long = "job", value_name = "ID", conflicts_with = "logs")]
+        jobs: Vec<JobId>,
     },
 }
 
 pub(crate) async fn run(common: &Common, command: TrapsCommand) -> anyhow::Result<Exit> {
-    if let TrapsCommand::Test { expression, logs } = command {
-        return test(common, &expression, &logs);
+    if let TrapsCommand::Test { expression, logs, .. } = &command
+        && !logs.is_empty()
+    {
+        return test(common, expression, logs);
     }
     let client = context::client(common).await?;
     let at = |name: &str| format!("/traps/{}", segment(name));
@@ -84,7 +89,26 @@ pub(crate) async fn run(common: &Common, command: TrapsCommand) -> anyhow::Resul
             client.delete(&at(&name)).await?;
             told(common, &json!({ "deleted": name }), &format!("Deleted the trap list {name}."))?;
         }
-        TrapsCommand::Test { .. } => {}
+        TrapsCommand::Test { expression, jobs, .. } => {
+            let test = TrapTest { expressions: expression, crawl_log: None, jobs };
+            let answer: JobTrapHits = client.post("/trap-test", &test).await?;
+            let JobTrapHits { hits, jobs, missing } = &answer;
+            let missing = match missing.len() {
+                0 => String::new(),
+                1 => format!("\nJob {} has no crawl log in the archive.", missing[0]),
+                more => format!("\n{more} jobs have no crawl log in the archive."),
+            };
+            let sentence = format!(
+                "{} of {} lines of {} jobs would have been blocked.{missing}",
+                hits.blocked,
+                hits.lines,
+                jobs.len()
+            );
+            told(common, &json!(answer), &sentence)?;
+            if !common.json {
+                hits.examples.iter().for_each(|url| println!("  {url}"));
+            }
+        }
     }
     Ok(Exit::Ok)
 }

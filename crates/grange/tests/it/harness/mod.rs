@@ -77,6 +77,11 @@ impl Grange {
         Self { folder: tempfile::tempdir().unwrap(), set }
     }
 
+    /// The same data folder with other settings.
+    pub(crate) fn set_again(self, set: &[&str]) -> Self {
+        Self { folder: self.folder, ..Self::with(set) }
+    }
+
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }

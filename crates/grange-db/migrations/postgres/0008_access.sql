@@ -1,0 +1,64 @@
+-- Collections: sets of files with an index of their own. removed_at: its index is to be taken away, then the row.
+CREATE TABLE collections (
+    name         TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    description  TEXT COLLATE "C" NOT NULL DEFAULT '',
+    created_at   BIGINT           NOT NULL,
+    removed_at   BIGINT,
+    changed_at   BIGINT           NOT NULL,
+    changed_by   TEXT COLLATE "C" NOT NULL,
+    edition      BIGINT           NOT NULL DEFAULT 1
+);
+INSERT INTO collections (name, description, created_at, changed_at, changed_by)
+VALUES ('archive', 'Everything stored here', 0, 0, 'grange');
+
+-- The files of collections and how they stand in the index.
+-- state: waiting (to be indexed), indexed, failed, leaving (to be taken out), out
+-- name is what the index calls it; path is where a file registered in place lies, and absent for files of the archive.
+-- due_at: the earliest time for the next attempt, and the end of the lease while somebody has it.
+CREATE TABLE collection_files (
+    id           BIGINT           NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    collection   TEXT COLLATE "C" NOT NULL REFERENCES collections (name),
+    name         TEXT COLLATE "C" NOT NULL,
+    path         TEXT COLLATE "C",
+    size         BIGINT           NOT NULL,
+    job          TEXT COLLATE "C",
+    state        TEXT COLLATE "C" NOT NULL DEFAULT 'waiting',
+    due_at       BIGINT           NOT NULL DEFAULT 0,
+    lease_owner  TEXT COLLATE "C",
+    lease_token  BIGINT           NOT NULL DEFAULT 0,
+    attempts     BIGINT           NOT NULL DEFAULT 0,
+    captures     BIGINT           NOT NULL DEFAULT 0,
+    problems     BIGINT           NOT NULL DEFAULT 0,
+    -- JSON: the first few problems, or why it failed.
+    told         TEXT COLLATE "C" NOT NULL DEFAULT '[]',
+    changed_at   BIGINT           NOT NULL DEFAULT 0,
+    edition      BIGINT           NOT NULL DEFAULT 1,
+    UNIQUE (collection, name)
+);
+CREATE UNIQUE INDEX collection_files_by_path ON collection_files (collection, path) WHERE path IS NOT NULL;
+CREATE INDEX collection_files_due ON collection_files (id) WHERE state IN ('waiting', 'leaving');
+CREATE INDEX collection_files_of_job ON collection_files (collection, job) WHERE job IS NOT NULL;
+
+-- A file is to be indexed from the moment that every replica is proven.
+INSERT INTO collection_files (collection, name, size, changed_at)
+SELECT 'archive', name, size, stored_at FROM files WHERE stored_at IS NOT NULL ORDER BY id;
+CREATE FUNCTION files_stored() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO collection_files (collection, name, size, changed_at)
+    VALUES ('archive', NEW.name, NEW.size, NEW.stored_at) ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER files_entered AFTER INSERT ON files
+FOR EACH ROW WHEN (NEW.stored_at IS NOT NULL) EXECUTE FUNCTION files_stored();
+CREATE TRIGGER files_stored AFTER UPDATE OF stored_at ON files
+FOR EACH ROW WHEN (NEW.stored_at IS NOT NULL AND OLD.stored_at IS NULL) EXECUTE FUNCTION files_stored();
+
+-- Who may see which captures. rule is JSON and decided on elsewhere.
+CREATE TABLE access_rules (
+    id           BIGINT           NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    rule         TEXT COLLATE "C" NOT NULL,
+    note         TEXT COLLATE "C" NOT NULL DEFAULT '',
+    created_at   BIGINT           NOT NULL,
+    created_by   TEXT COLLATE "C" NOT NULL,
+    edition      BIGINT           NOT NULL DEFAULT 1
+);

@@ -1,0 +1,136 @@
+//! Collections, their files and the access rules.
+
+use std::time::Duration;
+
+use grange_model::{Checksums, FileName};
+use serde_json::json;
+
+use super::{Bed, LONG, SHORT, anna};
+use crate::{CollectedState, Error, Indexed, NewCollected, Which};
+
+fn new(path: &str) -> NewCollected {
+    NewCollected { path: path.to_owned(), size: 7, stored: false }
+}
+
+async fn names(bed: &Bed, collection: &str, state: CollectedState) -> Vec<String> {
+    let files = bed.db.collections().files(collection, Some(state), 0, 100).await.unwrap();
+    files.into_iter().map(|file| file.name).collect()
+}
+
+async fn files_are_registered_once_and_told_apart(bed: &Bed) {
+    let collections = bed.db.collections();
+    let missing = collections.enrol("news", vec![new("/a/x.warc")], &anna()).await.unwrap_err();
+    assert!(matches!(missing, Error::NotFound { .. }), "{missing}");
+    collections.ensure("news", &anna()).await.unwrap();
+    collections.ensure("news", &anna()).await.unwrap();
+    let files = || ["/a/x.warc", "/b/x.warc", "/a/y.warc"].map(new).to_vec();
+    let first = collections.enrol("news", files(), &anna()).await.unwrap();
+    assert_eq!((first.new, first.known, first.again), (3, 0, 0));
+    assert_eq!(names(bed, "news", CollectedState::Waiting).await, ["x.warc", "b/x.warc", "y.warc"]);
+    let second = collections.enrol("news", files(), &anna()).await.unwrap();
+    assert_eq!((second.new, second.known, second.again), (0, 3, 0));
+    let stored = NewCollected { stored: true, ..new("z.warc.gz") };
+    collections.enrol("news", vec![stored.clone(), stored], &anna()).await.unwrap();
+    let last = collections.files("news", None, 0, 100).await.unwrap().pop().unwrap();
+    assert_eq!((last.name.as_str(), last.path), ("z.warc.gz", None));
+    let refused = collections.enrol("archive", files(), &anna()).await.unwrap_err();
+    assert!(matches!(refused, Error::Refused { .. }), "{refused}");
+}
+
+async fn a_file_is_taken_once_marked_and_taken_out_again(bed: &Bed) {
+    let collections = bed.db.collections();
+    collections.ensure("news", &anna()).await.unwrap();
+    collections.enrol("news", ["/x", "/y"].map(new).to_vec(), &anna()).await.unwrap();
+    let claim = collections.claim(None, "one", LONG).await.unwrap().unwrap();
+    let other = collections.claim(Some("news"), "two", LONG).await.unwrap().unwrap();
+    assert_eq!((claim.file.name.as_str(), other.file.name.as_str()), ("x", "y"));
+    assert_eq!(collections.claim(None, "three", LONG).await.unwrap(), None);
+    collections.renew(&claim, LONG).await.unwrap();
+    let came = Indexed { job: Some("7".to_owned()), captures: 3, problems: 1, told: vec!["a\0b".to_owned()] };
+    collections.indexed(&claim, came).await.unwrap();
+    assert!(matches!(collections.renew(&claim, LONG).await, Err(Error::LeaseLost { .. })));
+    collections.index_failed(&other, "unreadable", None).await.unwrap();
+    let shown = collections.get("news").await.unwrap().files;
+    assert_eq!((shown.indexed, shown.failed, shown.captures, shown.problems, shown.bytes), (1, 1, 3, 1, 14));
+
+    assert_eq!(collections.roll_back("news", &Which::Job("8".to_owned()), &anna()).await.unwrap(), 0);
+    assert_eq!(collections.roll_back("news", &Which::Job("7".to_owned()), &anna()).await.unwrap(), 1);
+    let leaving = collections.claim(None, "one", LONG).await.unwrap().unwrap();
+    assert_eq!((leaving.file.name.as_str(), leaving.file.state), ("x", CollectedState::Leaving));
+    collections.taken_out(&leaving).await.unwrap();
+    assert_eq!(collections.claim(None, "one", LONG).await.unwrap(), None);
+    assert_eq!(collections.index_again("news", &Which::All, &anna()).await.unwrap(), 2);
+    assert_eq!(names(bed, "news", CollectedState::Waiting).await, ["x", "y"]);
+    assert_eq!(collections.roll_back("news", &Which::File("y".to_owned()), &anna()).await.unwrap(), 1);
+    assert_eq!(names(bed, "news", CollectedState::Out).await, ["y"]);
+}
+
+async fn a_dead_claimers_file_is_taken_again_and_the_late_one_is_refused(bed: &Bed) {
+    let collections = bed.db.collections();
+    collections.ensure("news", &anna()).await.unwrap();
+    collections.enrol("news", vec![new("/x")], &anna()).await.unwrap();
+    let end = bed.lease_now() + SHORT;
+    let dead = collections.claim(None, "dead", SHORT).await.unwrap().unwrap();
+    bed.pass(end + Duration::from_millis(5)).await;
+    let alive = collections.claim(None, "alive", LONG).await.unwrap().unwrap();
+    assert_eq!((alive.file.id, alive.file.attempts), (dead.file.id, 2));
+    assert!(matches!(collections.indexed(&dead, Indexed::default()).await, Err(Error::LeaseLost { .. })));
+    assert_eq!(collections.reclaim("dead").await.unwrap(), 0);
+    assert_eq!(collections.reclaim("alive").await.unwrap(), 1);
+    let alive = collections.claim(None, "alive", LONG).await.unwrap().unwrap();
+    // A change of mind ends a lease as well.
+    collections.roll_back("news", &Which::All, &anna()).await.unwrap();
+    assert!(matches!(collections.indexed(&alive, Indexed::default()).await, Err(Error::LeaseLost { .. })));
+    assert_eq!(names(bed, "news", CollectedState::Leaving).await, ["x"]);
+}
+
+async fn a_file_waits_for_the_index_from_when_it_is_stored(bed: &Bed) {
+    let name: FileName = "1-a.warc.gz".parse().unwrap();
+    let new = crate::NewFile { name, size: 9, checksums: Checksums::default(), source: None };
+    // Without replicas every copy is proven at once.
+    bed.db.files().begin(new, "one", LONG).await.unwrap();
+    assert!(names(bed, "archive", CollectedState::Waiting).await.len() <= 1);
+    let stored = "UPDATE files SET stored_at = 5 WHERE name = '1-a.warc.gz'";
+    let stored =
+        bed.db.write("store", stored, |tx, sql| Box::pin(async move { tx.run(sqlx::query(*sql)).await }));
+    stored.await.unwrap();
+    assert_eq!(names(bed, "archive", CollectedState::Waiting).await, ["1-a.warc.gz"]);
+    let claim = bed.db.collections().claim(None, "one", LONG).await.unwrap().unwrap();
+    assert_eq!((claim.file.collection.as_str(), claim.file.path, claim.file.size), ("archive", None, 9));
+}
+
+async fn a_collection_goes_when_its_index_is_gone(bed: &Bed) {
+    let collections = bed.db.collections();
+    collections.ensure("news", &anna()).await.unwrap();
+    collections.enrol("news", vec![new("/x")], &anna()).await.unwrap();
+    collections.forget("news").await.unwrap();
+    assert!(!collections.get("news").await.unwrap().removed, "only what was removed is forgotten");
+    collections.remove("news", &anna()).await.unwrap();
+    assert!(collections.get("news").await.unwrap().removed);
+    assert_eq!(collections.claim(None, "one", LONG).await.unwrap(), None);
+    assert!(matches!(collections.ensure("news", &anna()).await, Err(Error::Refused { .. })));
+    collections.forget("news").await.unwrap();
+    assert!(matches!(collections.get("news").await, Err(Error::NotFound { .. })));
+    assert!(matches!(collections.remove("archive", &anna()).await, Err(Error::Refused { .. })));
+    collections.ensure("news", &anna()).await.unwrap();
+}
+
+async fn access_rules_are_kept_and_told(bed: &Bed) {
+    let rules = bed.db.access_rules();
+    let rule = json!({ "surt_prefix": "com,example)/", "decision": "allow" });
+    let made = rules.add(vec![rule.clone()], "asked for by letter", &anna()).await.unwrap().remove(0);
+    assert_eq!((&made.rule, made.created_by.as_str()), (&rule, "anna"));
+    assert_eq!(rules.list().await.unwrap(), [made.clone()]);
+    assert_eq!(rules.remove(made.id, &anna()).await.unwrap(), made);
+    assert!(matches!(rules.remove(made.id, &anna()).await, Err(Error::NotFound { .. })));
+    assert_eq!(rules.list().await.unwrap(), []);
+}
+
+super::on_both_engines! {
+    files_are_registered_once_and_told_apart,
+    a_file_is_taken_once_marked_and_taken_out_again,
+    a_dead_claimers_file_is_taken_again_and_the_late_one_is_refused,
+    a_file_waits_for_the_index_from_when_it_is_stored,
+    a_collection_goes_when_its_index_is_gone,
+    access_rules_are_kept_and_told,
+}

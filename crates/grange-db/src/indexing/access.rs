@@ -1,0 +1,110 @@
+//! Access rules as rows. What they say is decided elsewhere; here they are kept and told.
+
+use grange_model::Actor;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::any::AnyRow;
+
+use crate::act::Tx;
+use crate::dialect::Sql;
+use crate::error::{Error, Fail};
+use crate::harvest::{NO_STATE, handle, missing, plain, told};
+use crate::row::{Columns, micros};
+
+handle! {
+    /// The access rules.
+    AccessRules, access_rules
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AccessRow {
+    pub id: i64,
+    pub rule: Value,
+    /// Why it is there, for colleagues.
+    pub note: String,
+    #[schemars(with = "String")]
+    pub created_at: Timestamp,
+    pub created_by: String,
+}
+
+impl AccessRules<'_> {
+    /// All rules, oldest first.
+    pub async fn list(&self) -> Result<Vec<AccessRow>, Error> {
+        self.0
+            .read("list the access rules", (), |tx, ()| {
+                Box::pin(async move {
+                    let query = tx.sql(&LIST);
+                    tx.rows(query).await?.iter().map(row).collect()
+                })
+            })
+            .await
+    }
+
+    /// Keeps rules, all or none.
+    pub async fn add(&self, rules: Vec<Value>, note: &str, actor: &Actor) -> Result<Vec<AccessRow>, Error> {
+        self.0
+            .write(
+                "keep the access rules",
+                (rules, note.to_owned(), actor.clone()),
+                |tx, (rules, note, actor)| {
+                    Box::pin(async move {
+                        plain("note of the access rule", note)?;
+                        let mut made = Vec::with_capacity(rules.len());
+                        for rule in rules {
+                            made.push(add(tx, rule, note, actor).await?);
+                        }
+                        Ok(made)
+                    })
+                },
+            )
+            .await
+    }
+
+    pub async fn remove(&self, id: i64, actor: &Actor) -> Result<AccessRow, Error> {
+        self.0
+            .write("remove the access rule", (id, actor.clone()), |tx, (id, actor)| {
+                Box::pin(async move {
+                    let query = tx.sql(&REMOVE).bind(*id);
+                    let gone = row(&tx.row(query).await?.ok_or_else(|| missing("access rule", id))?)?;
+                    let state = json!({ "rule": gone.rule, "note": gone.note });
+                    told(tx, actor, "access.remove", format!("access:{id}"), Some(&state), NO_STATE).await?;
+                    Ok(gone)
+                })
+            })
+            .await
+    }
+}
+
+async fn add(tx: &mut Tx<'_>, rule: &Value, note: &str, actor: &Actor) -> Result<AccessRow, Fail> {
+    let text = rule.to_string();
+    if text.contains("\\u0000") {
+        return Err(Error::BadText { what: "access rule" }.into());
+    }
+    let query = tx.sql(&ADD).bind(text).bind(note.to_owned()).bind(micros(tx.now)).bind(actor.who.clone());
+    let made = tx.row(query).await?;
+    let made = row(&made.ok_or_else(|| missing("access rule", "just made"))?)?;
+    let state = json!({ "rule": made.rule, "note": made.note });
+    told(tx, actor, "access.add", format!("access:{}", made.id), NO_STATE, Some(&state)).await?;
+    Ok(made)
+}
+
+static LIST: Sql = Sql::new("SELECT id, rule, note, created_at, created_by FROM access_rules ORDER BY id");
+static ADD: Sql = Sql::new(
+    "INSERT INTO access_rules (rule, note, created_at, created_by) VALUES ($1, $2, $3, $4)
+     RETURNING id, rule, note, created_at, created_by",
+);
+static REMOVE: Sql =
+    Sql::new("DELETE FROM access_rules WHERE id = $1 RETURNING id, rule, note, created_at, created_by");
+
+fn row(row: &AnyRow) -> Result<AccessRow, Fail> {
+    Ok(AccessRow {
+        id: row.int("id")?,
+        rule: row.json("rule")?,
+        note: row.text("note")?,
+        created_at: row.time("created_at")?,
+        created_by: row.text("created_by")?,
+    })
+}

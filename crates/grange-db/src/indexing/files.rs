@@ -1,0 +1,303 @@
+//! The files of collections: entered once, and how they stand.
+
+use std::fmt;
+use std::str::FromStr;
+
+use grange_model::Actor;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::any::AnyRow;
+
+use super::collections::{Collections, there};
+use crate::act::Tx;
+use crate::dialect::Sql;
+use crate::error::{Error, Fail};
+use crate::harvest::{NO_STATE, plain, refused, told};
+use crate::row::{Columns, micros};
+
+/// How a file stands in the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CollectedState {
+    /// To be indexed.
+    Waiting,
+    Indexed,
+    Failed,
+    /// To be taken out.
+    Leaving,
+    /// Taken out by a person; it comes back only when one asks for it.
+    Out,
+}
+
+impl CollectedState {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Indexed => "indexed",
+            Self::Failed => "failed",
+            Self::Leaving => "leaving",
+            Self::Out => "out",
+        }
+    }
+}
+
+impl fmt::Display for CollectedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for CollectedState {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = [Self::Waiting, Self::Indexed, Self::Failed, Self::Leaving, Self::Out];
+        let found = all.into_iter().find(|state| state.name() == text);
+        found.ok_or_else(|| format!("\"{text}\" is not waiting, indexed, failed, leaving or out"))
+    }
+}
+
+/// A file of a collection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CollectedFile {
+    pub id: i64,
+    pub collection: String,
+    /// What the index calls it.
+    pub name: String,
+    /// Where a file registered in place lies; absent for files of the archive.
+    pub path: Option<String>,
+    pub size: u64,
+    pub job: Option<String>,
+    pub state: CollectedState,
+    pub attempts: u32,
+    pub captures: u64,
+    pub problems: u64,
+    /// The first few problems, or why it failed.
+    pub told: Vec<String>,
+    #[schemars(with = "String")]
+    pub changed_at: Timestamp,
+}
+
+/// A file to be registered.
+#[derive(Clone, Debug)]
+pub struct NewCollected {
+    /// Where it lies, or its name in the archive.
+    pub path: String,
+    pub size: u64,
+    /// It was stored, and is read from the archive.
+    pub stored: bool,
+}
+
+/// What came of registering files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Enrolled {
+    pub new: u64,
+    /// Known and in order: nothing was changed.
+    pub known: u64,
+    /// Known, failed or taken out before: to be tried again.
+    pub again: u64,
+}
+
+/// Which files of a collection an act is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Which {
+    File(String),
+    Job(String),
+    All,
+}
+
+impl Collections<'_> {
+    /// Registers files. A file known by its path is registered once, whatever its state.
+    pub async fn enrol(
+        &self,
+        collection: &str,
+        files: Vec<NewCollected>,
+        actor: &Actor,
+    ) -> Result<Enrolled, Error> {
+        let input = (collection.to_owned(), files, actor.clone());
+        self.0
+            .write("register the files", input, |tx, (collection, files, actor)| {
+                Box::pin(async move {
+                    there(tx, collection).await?;
+                    if collection == "archive" {
+                        return Err(refused(
+                            "the collection archive takes what is stored: use `grange store`, or another collection",
+                        ));
+                    }
+                    let mut done = Enrolled::default();
+                    for file in files {
+                        enrol(tx, collection, file, &mut done).await?;
+                    }
+                    if done.new + done.again > 0 {
+                        let subject = format!("collection:{collection}");
+                        told(tx, actor, "collections.register", subject, NO_STATE, Some(&done)).await?;
+                    }
+                    Ok(done)
+                })
+            })
+            .await
+    }
+
+    /// Files of a collection after an id, in the order they came.
+    pub async fn files(
+        &self,
+        collection: &str,
+        state: Option<CollectedState>,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<CollectedFile>, Error> {
+        let state = state.map_or_else(String::new, |state| state.name().to_owned());
+        let input = (collection.to_owned(), state, after, i64::from(limit));
+        self.0
+            .read("list the files of the collection", input, |tx, (collection, state, after, limit)| {
+                Box::pin(async move {
+                    let query = tx.sql(&FILES).bind(collection.as_str()).bind(*after).bind(state.as_str());
+                    tx.rows(query.bind(*limit)).await?.iter().map(file).collect()
+                })
+            })
+            .await
+    }
+
+    /// Marks indexed files to be taken out of the index again, and counts them. Those not indexed yet stay out.
+    pub async fn roll_back(&self, collection: &str, which: &Which, actor: &Actor) -> Result<u64, Error> {
+        self.mark(collection, which, actor, true).await
+    }
+
+    /// Marks files that failed or were taken out to be indexed (again), and counts them.
+    pub async fn index_again(&self, collection: &str, which: &Which, actor: &Actor) -> Result<u64, Error> {
+        self.mark(collection, which, actor, false).await
+    }
+
+    async fn mark(&self, collection: &str, which: &Which, actor: &Actor, out: bool) -> Result<u64, Error> {
+        let input = (collection.to_owned(), which.clone(), actor.clone(), out);
+        self.0
+            .write("mark the files", input, |tx, (collection, which, actor, out)| {
+                Box::pin(async move {
+                    there(tx, collection).await?;
+                    let (kind, value) = match which {
+                        Which::File(name) => ("file", name.as_str()),
+                        Which::Job(job) => ("job", job.as_str()),
+                        Which::All => ("all", ""),
+                    };
+                    plain("name of the file", value)?;
+                    let query = tx
+                        .sql(if *out { &OUT } else { &AGAIN })
+                        .bind(collection.as_str())
+                        .bind(kind)
+                        .bind(value.to_owned())
+                        .bind(micros(tx.now));
+                    let marked = tx.run(query).await?;
+                    if marked > 0 {
+                        let act = if *out { "index.rollback" } else { "index.again" };
+                        let state = json!({ "which": which, "files": marked });
+                        told(tx, actor, act, format!("collection:{collection}"), NO_STATE, Some(&state))
+                            .await?;
+                    }
+                    Ok(marked)
+                })
+            })
+            .await
+    }
+}
+
+macro_rules! columns {
+    () => {
+        "id, collection, name, path, size, job, state, attempts, captures, problems, told, changed_at"
+    };
+}
+pub(super) use columns;
+
+static FILES: Sql = Sql::new(concat!(
+    "SELECT ",
+    columns!(),
+    " FROM collection_files WHERE collection = $1 AND id > $2 AND ($3 = '' OR state = $3) ORDER BY id LIMIT $4"
+));
+static BY_PATH: Sql =
+    Sql::new("SELECT id, state FROM collection_files WHERE collection = $1 AND path = $2 {for_update}");
+static TRY_AGAIN: Sql = Sql::new(
+    "UPDATE collection_files SET state = 'waiting', due_at = 0, attempts = 0, size = $2, changed_at = $3,
+         edition = edition + 1 WHERE id = $1",
+);
+static ADD: Sql = Sql::new(
+    "INSERT INTO collection_files (collection, name, path, size, changed_at) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (collection, name) DO NOTHING",
+);
+// A lease on a file that changes its mind is void: its token no longer fits.
+static OUT: Sql = Sql::new(
+    "UPDATE collection_files SET state = CASE WHEN state = 'waiting' AND lease_owner IS NULL THEN 'out' ELSE 'leaving' END,
+         due_at = 0, attempts = 0, lease_token = lease_token + 1, lease_owner = NULL, changed_at = $4,
+         edition = edition + 1
+     WHERE collection = $1 AND state IN ('indexed', 'waiting')
+         AND ($2 = 'all' OR ($2 = 'file' AND name = $3) OR ($2 = 'job' AND job = $3))",
+);
+static AGAIN: Sql = Sql::new(
+    "UPDATE collection_files SET state = 'waiting', due_at = 0, attempts = 0, changed_at = $4, edition = edition + 1
+     WHERE collection = $1 AND state IN ('failed', 'out')
+         AND ($2 = 'all' OR ($2 = 'file' AND name = $3) OR ($2 = 'job' AND job = $3))",
+);
+
+async fn enrol(
+    tx: &mut Tx<'_>,
+    collection: &str,
+    new: &NewCollected,
+    done: &mut Enrolled,
+) -> Result<(), Fail> {
+    plain("path", &new.path)?;
+    if new.stored {
+        let query = tx.sql(&ADD).bind(collection.to_owned()).bind(new.path.clone()).bind(None::<String>);
+        let added = tx.run(query.bind(new.size as i64).bind(micros(tx.now))).await?;
+        done.new += added;
+        done.known += 1 - added;
+        return Ok(());
+    }
+    let query = tx.sql(&BY_PATH).bind(collection.to_owned()).bind(new.path.clone());
+    if let Some(known) = tx.row(query).await? {
+        if matches!(known.parsed("state")?, CollectedState::Failed | CollectedState::Out) {
+            let query = tx.sql(&TRY_AGAIN).bind(known.int("id")?).bind(new.size as i64).bind(micros(tx.now));
+            tx.run(query).await?;
+            done.again += 1;
+        } else {
+            done.known += 1;
+        }
+        return Ok(());
+    }
+    // The last part of the path is its name; where another file has that, as many parts as it takes.
+    for (at, _) in new.path.rmatch_indices('/').chain([(0, "")]) {
+        let name = new.path[at..].trim_start_matches('/');
+        if name.is_empty() {
+            continue;
+        }
+        let query = tx
+            .sql(&ADD)
+            .bind(collection.to_owned())
+            .bind(name.to_owned())
+            .bind(new.path.clone())
+            .bind(new.size as i64)
+            .bind(micros(tx.now));
+        if tx.run(query).await? == 1 {
+            done.new += 1;
+            return Ok(());
+        }
+    }
+    Err(refused(format_args!("{} cannot be told apart from a file of the same name", new.path)))
+}
+
+pub(super) fn file(row: &AnyRow) -> Result<CollectedFile, Fail> {
+    Ok(CollectedFile {
+        id: row.int("id")?,
+        collection: row.text("collection")?,
+        name: row.text("name")?,
+        path: row.text_or_none("path")?,
+        size: row.int("size")? as u64,
+        job: row.text_or_none("job")?,
+        state: row.parsed("state")?,
+        attempts: row.int("attempts")? as u32,
+        captures: row.int("captures")? as u64,
+        problems: row.int("problems")? as u64,
+        told: row.json("told")?,
+        changed_at: row.time("changed_at")?,
+    })
+}

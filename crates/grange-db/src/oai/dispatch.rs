@@ -1,0 +1,213 @@
+//! What a harvester says about jobs: take one, live, give it back, end. Whoever lost the lease is not heard any more.
+
+use std::time::Duration;
+
+use grange_model::oai::{OaiJob, OaiJobId, Outcome, Repository};
+use jiff::Timestamp;
+
+use super::OaiJobs;
+use super::history::{Line, write as write_line};
+use super::{jobs, recurring, repositories};
+use crate::act::{Query, Tx};
+use crate::dialect::Sql;
+use crate::error::{Error, Fail, unique};
+use crate::row::{Columns, length, micros_or_none};
+
+/// A job that is ours until the lease ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OaiClaim {
+    pub job: OaiJobId,
+    /// Grows with every claim of this job.
+    pub token: i64,
+    pub lease_until: Timestamp,
+}
+
+/// The answer to a sign of life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OaiHeartbeat {
+    pub lease_until: Timestamp,
+    /// A person deleted the job: stop after the current page, then finish.
+    pub stop_wanted: bool,
+}
+
+/// How a harvest ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The whole list was taken. The next incremental harvest begins here; absent where the harvest says nothing
+    /// about what comes next, because it was of a closed span of time.
+    Whole { next_from: Option<Timestamp> },
+    /// What was taken is kept, and the next one goes on from there.
+    Failed { reason: String },
+    /// A person wanted it to end.
+    Stopped,
+}
+
+impl OaiJobs<'_> {
+    /// Takes the job that is due longest and whose repository nobody asks now.
+    pub async fn claim(&self, owner: &str, lease: Duration) -> Result<Option<OaiClaim>, Error> {
+        let claimed = self
+            .0
+            .write_one("claim a harvest", (owner.to_owned(), length(lease)), |tx, (owner, lease)| {
+                Box::pin(async move {
+                    let query = tx.timed(&CLAIM).bind(owner.as_str()).bind(*lease);
+                    let row = match tx.row(query).await {
+                        // Another node was faster with another job of the same repository.
+                        Err(Fail::Sql(error)) if unique(&error) => return Ok(None),
+                        other => other?,
+                    };
+                    let claim = |row: sqlx::any::AnyRow| -> Result<OaiClaim, Fail> {
+                        Ok(OaiClaim {
+                            job: OaiJobId(row.int("id")?),
+                            token: row.int("lease_token")?,
+                            lease_until: row.time("lease_until")?,
+                        })
+                    };
+                    row.map(claim).transpose()
+                })
+            })
+            .await?;
+        Ok(claimed)
+    }
+
+    /// Everything about a claimed job: the job, its repository, where it left off, and where the last whole harvest
+    /// says to begin.
+    #[allow(clippy::type_complexity)] // Four things that are read together, once per job.
+    pub async fn order(
+        &self,
+        claim: &OaiClaim,
+    ) -> Result<(OaiJob, Repository, Option<String>, Option<Timestamp>), Error> {
+        self.0
+            .read("read the harvest", claim.clone(), |tx, claim| {
+                Box::pin(async move {
+                    let job = jobs::found(tx, claim.job).await?;
+                    let repository = repositories::found(tx, job.repository.0).await?;
+                    let query = tx
+                        .sql(&STATE)
+                        .bind(job.repository.0)
+                        .bind(job.spec.prefix.clone())
+                        .bind(job.spec.set.clone().unwrap_or_default());
+                    let (mut position, mut next_from) = (None, None);
+                    if let Some(row) = tx.row(query).await? {
+                        position = row.text_or_none("position")?;
+                        next_from = row.time_or_none("next_from")?;
+                    }
+                    Ok((job, repository, position, next_from))
+                })
+            })
+            .await
+    }
+
+    /// The harvester lives.
+    pub async fn renew(&self, claim: &OaiClaim, lease: Duration) -> Result<OaiHeartbeat, Error> {
+        self.0
+            .write_one("keep the harvest", (claim.clone(), length(lease)), |tx, (claim, lease)| {
+                Box::pin(async move {
+                    let query = held(tx, &RENEW, claim).bind(*lease);
+                    let row = tx.row(query).await?.ok_or_else(|| lost(claim))?;
+                    let stop_wanted = row.text("status")? == "stopping";
+                    Ok(OaiHeartbeat { lease_until: row.time("lease_until")?, stop_wanted })
+                })
+            })
+            .await
+    }
+
+    /// Gives the job back: this node stops, another may go on.
+    pub async fn release(&self, claim: &OaiClaim) -> Result<(), Error> {
+        self.0
+            .write_one("give the harvest back", claim.clone(), |tx, claim| {
+                Box::pin(async move {
+                    let query = held(tx, &RELEASE, claim);
+                    if tx.run(query).await? == 1 { Ok(()) } else { Err(lost(claim)) }
+                })
+            })
+            .await
+    }
+
+    /// The job is over: a line of history, the mark the next one begins at, and the next job of a recurring one.
+    pub async fn finish(&self, claim: &OaiClaim, ending: Ending, failures_max: u32) -> Result<(), Error> {
+        self.0
+            .write("end the harvest", (claim.clone(), ending, failures_max), |tx, (claim, ending, max)| {
+                Box::pin(async move {
+                    let query = held(tx, &HELD, claim);
+                    let reason =
+                        tx.row(query).await?.ok_or_else(|| lost(claim))?.text_or_none("stop_reason")?;
+                    let job = jobs::found(tx, claim.job).await?;
+                    end(tx, &job, ending, reason, *max).await
+                })
+            })
+            .await
+    }
+}
+
+static CLAIM: Sql = Sql::new(
+    "WITH picked AS MATERIALIZED (
+         SELECT id AS picked_id FROM oai_jobs j WHERE status = 'scheduled' AND due_at <= {now}
+             AND NOT EXISTS (SELECT 1 FROM oai_jobs r WHERE r.repository_id = j.repository_id AND r.status <> 'scheduled')
+         ORDER BY due_at, id LIMIT 1 {skip_locked}
+     )
+     UPDATE oai_jobs SET status = 'in-progress', owner = $2, lease_token = lease_token + 1,
+         lease_until = {now} + $3, attempts = attempts + 1, started_at = COALESCE(started_at, {now})
+     FROM picked WHERE id = picked_id RETURNING id, lease_token, lease_until",
+);
+static STATE: Sql = Sql::new(
+    "SELECT next_from, position FROM oai_progress WHERE repository_id = $1 AND prefix = $2 AND set_spec = $3",
+);
+static RENEW: Sql = Sql::new(
+    "UPDATE oai_jobs SET lease_until = {now} + $4
+     WHERE id = $2 AND lease_token = $3 AND status <> 'scheduled' RETURNING lease_until, status",
+);
+static RELEASE: Sql = Sql::new(
+    "UPDATE oai_jobs SET status = 'scheduled', owner = NULL, lease_until = NULL, attempts = attempts - 1
+     WHERE id = $2 AND lease_token = $3 AND status = 'in-progress' AND {now} IS NOT NULL",
+);
+static HELD: Sql = Sql::new(
+    "SELECT stop_reason FROM oai_jobs
+     WHERE id = $2 AND lease_token = $3 AND status <> 'scheduled' AND {now} IS NOT NULL {for_update}",
+);
+static DELETE: Sql = Sql::new("DELETE FROM oai_jobs WHERE id = $1");
+static WHOLE: Sql = Sql::new(
+    "INSERT INTO oai_progress (repository_id, prefix, set_spec, next_from) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (repository_id, prefix, set_spec)
+     DO UPDATE SET next_from = COALESCE(excluded.next_from, oai_progress.next_from), position = NULL",
+);
+
+/// A statement about a job that is still the claimer's.
+pub(super) fn held<'q>(tx: &Tx<'_>, sql: &'static Sql, claim: &OaiClaim) -> Query<'q> {
+    tx.timed(sql).bind(claim.job.0).bind(claim.token)
+}
+
+pub(super) fn lost(claim: &OaiClaim) -> Fail {
+    Error::LeaseLost { what: format!("harvest of metadata {}", claim.job) }.into()
+}
+
+/// Ends a job whose row is held.
+pub(super) async fn end(
+    tx: &mut Tx<'_>,
+    job: &OaiJob,
+    ending: &Ending,
+    stop_reason: Option<String>,
+    failures_max: u32,
+) -> Result<(), Fail> {
+    let query = tx.sql(&DELETE).bind(job.id.0);
+    tx.run(query).await?;
+    let (outcome, reason) = match ending {
+        Ending::Whole { .. } => (Outcome::Success, None),
+        Ending::Failed { reason } => (Outcome::Failed, Some(reason.clone())),
+        Ending::Stopped => (Outcome::Failed, stop_reason.or_else(|| Some("stopped".to_owned()))),
+    };
+    write_line(tx, &Line::of(job, outcome, reason)).await?;
+    if let Ending::Whole { next_from } = ending {
+        let query = tx
+            .sql(&WHOLE)
+            .bind(job.repository.0)
+            .bind(job.spec.prefix.clone())
+            .bind(job.spec.set.clone().unwrap_or_default())
+            .bind(micros_or_none(*next_from));
+        tx.run(query).await?;
+    }
+    match ending {
+        Ending::Whole { .. } => recurring::after(tx, job, true, failures_max).await,
+        Ending::Failed { .. } => recurring::after(tx, job, false, failures_max).await,
+        Ending::Stopped => recurring::skip(tx, job).await,
+    }
+}

@@ -1,0 +1,243 @@
+use grange_crawl::template::shipped;
+use grange_model::harvest::{
+    HarvestId, Job as ModelJob, JobConfiguration, JobId, JobStatus, Limit, Limits as ModelLimits,
+};
+use jiff::Timestamp;
+
+use super::*;
+use crate::engine::Login;
+
+const DEFAULTS: Defaults = Defaults { chunk_size: Size(1000), chunk_age: Period::from_secs(60) };
+
+fn limits(objects: i64, bytes: i64, running_s: i64) -> ModelLimits {
+    let limit = |number| Limit::new(number).unwrap();
+    ModelLimits { objects: limit(objects), bytes: limit(bytes), running_s: limit(running_s) }
+}
+
+fn configuration(domain: &str, limits: ModelLimits, seeds: &[&str], traps: &[&str]) -> JobConfiguration {
+    JobConfiguration {
+        domain: domain.parse().unwrap(),
+        configuration: "defaultconfig".parse().unwrap(),
+        limits,
+        expected_objects: 1,
+        seeds: seeds.iter().map(|seed| (*seed).to_owned()).collect(),
+        traps: traps.iter().map(|trap| (*trap).to_owned()).collect(),
+    }
+}
+
+fn order(template: &str, job_limits: ModelLimits, configurations: Vec<JobConfiguration>) -> Order {
+    let job = ModelJob {
+        id: JobId(7),
+        harvest: HarvestId(3),
+        harvest_name: "Elections 2026".parse().unwrap(),
+        run: 2,
+        status: JobStatus::Submitted,
+        channel: "focused".parse().unwrap(),
+        snapshot: false,
+        template: "default".parse().unwrap(),
+        template_version: 4,
+        limits: job_limits,
+        configurations: configurations.len() as u64,
+        expected_objects: 1,
+        created_at: Timestamp::UNIX_EPOCH,
+        submitted_at: Some(Timestamp::UNIX_EPOCH),
+        started_at: None,
+        ended_at: None,
+        harvester: None,
+        lease_until: None,
+        attempts: 1,
+        stop_wanted: false,
+        harvest_errors: None,
+        harvest_error_details: None,
+        upload_errors: None,
+        upload_error_details: None,
+        resubmitted_as: None,
+        continuation_of: None,
+    };
+    let spec = JobSpec {
+        job,
+        template_text: template.to_owned(),
+        harvest_comments: "two\nlines".to_owned(),
+        audience: String::new(),
+        schedule: Some("daily".parse().unwrap()),
+        configurations,
+        traps: vec![".*/calendar/.*".to_owned()],
+        aliases: Vec::new(),
+        duplicate_reduction_jobs: Vec::new(),
+        credentials: Vec::new(),
+    };
+    let who = Operator { contact_url: "https://library.example/crawl".to_owned(), ..Operator::default() };
+    Order { spec, logins: Vec::new(), who }
+}
+
+const DEFAULT: &str = "name = \"x\"\n";
+
+fn made(order: &Order) -> Job {
+    crawl_job(order, DEFAULTS).unwrap().job
+}
+
+#[test]
+fn each_domain_gets_the_tighter_of_its_own_limits_and_the_jobs() {
+    for (own, job, objects, bytes) in [
+        (limits(-1, -1, -1), limits(-1, -1, -1), -1, -1),
+        (limits(10, 500, -1), limits(-1, -1, -1), 10, 500),
+        (limits(-1, -1, -1), limits(20, 900, -1), 20, 900),
+        (limits(10, 900, -1), limits(20, 500, -1), 10, 500),
+        (limits(0, -1, -1), limits(5, 0, -1), 0, 0),
+    ] {
+        let order = order(DEFAULT, job, vec![configuration("a.dk", own, &["http://a.dk/"], &[])]);
+        let budgets = made(&order).budgets;
+        let budget = budgets.domains["a.dk"].limits;
+        assert_eq!((budget.max_objects, budget.max_bytes), (objects, bytes), "{own:?} in {job:?}");
+        let other = budgets.other_domains.limits;
+        assert_eq!((other.max_objects, other.max_bytes), (job.objects.number(), job.bytes.number()));
+        assert_eq!((budgets.crawl.max_objects, budgets.crawl.max_bytes), (-1, -1));
+    }
+}
+
+#[test]
+fn the_running_time_is_the_whole_crawls() {
+    let configurations = vec![configuration("a.dk", limits(-1, -1, 60), &["http://a.dk/"], &[])];
+    let budgets = made(&order(DEFAULT, limits(-1, -1, 3600), configurations)).budgets;
+    assert_eq!(budgets.crawl.max_seconds, 3600);
+    assert_eq!(budgets.domains["a.dk"].limits.max_seconds, 60);
+    assert_eq!(budgets.other_domains.limits.max_seconds, -1);
+}
+
+#[test]
+fn seeds_and_traps_of_all_configurations_reach_the_crawler_once() {
+    let none = limits(-1, -1, -1);
+    let order = order(
+        DEFAULT,
+        none,
+        vec![
+            configuration("a.dk", none, &["http://a.dk/", "http://www.a.dk/", "http://a.dk/"], &[".*a1"]),
+            configuration("b.dk", none, &["b.dk", "http://no such host/", "https://bücher.dk/"], &[]),
+        ],
+    );
+    let made = crawl_job(&order, DEFAULTS).unwrap();
+    assert_eq!(made.job.seeds, ["http://a.dk/", "http://www.a.dk/", "http://b.dk", "https://bücher.dk/"]);
+    assert_eq!(made.problems.len(), 1);
+    assert!(made.problems[0].contains("no such host"), "{:?}", made.problems);
+    assert_eq!(made.job.traps.global, [".*/calendar/.*"]);
+    assert_eq!(made.job.traps.domains.len(), 1);
+    assert_eq!(made.job.traps.domains["a.dk"], [".*a1"]);
+}
+
+#[test]
+fn files_are_named_after_job_and_harvest_whatever_the_template_says() {
+    let none = limits(-1, -1, -1);
+    let seeds = || vec![configuration("a.dk", none, &["http://a.dk/"], &[])];
+    for (text, name) in [
+        (DEFAULT, "{prefix}-{timestamp17}-{serial:5}-{host}"),
+        (
+            "name = \"x\"\n[write]\nprefix = \"OWN\"\nname = \"{prefix}-{serial:5}-{timestamp17}\"\n",
+            "{prefix}-{serial:5}-{timestamp17}",
+        ),
+        (
+            "name = \"x\"\n[write]\nname = \"mine-{serial:5}-{timestamp17}\"\n",
+            "{prefix}-mine-{serial:5}-{timestamp17}",
+        ),
+    ] {
+        let write = made(&order(text, none, seeds())).template.write;
+        assert_eq!((write.prefix.as_str(), write.name.as_str()), ("7-3", name), "{text}");
+    }
+}
+
+#[test]
+fn chunks_are_closed_by_the_template_or_else_by_the_settings() {
+    let none = limits(-1, -1, -1);
+    let seeds = || vec![configuration("a.dk", none, &["http://a.dk/"], &[])];
+    for (text, size, age) in [
+        (DEFAULT, 1000, 60),
+        ("name = \"x\"\n[write]\nchunk_size = \"5MB\"\n", 5_000_000, 0),
+        ("name = \"x\"\n[write]\nchunk_age = \"1h\"\n", 0, 3600),
+    ] {
+        let write = made(&order(text, none, seeds())).template.write;
+        assert_eq!((write.chunk_size.0, write.chunk_age.0.as_secs()), (size, age), "{text}");
+    }
+}
+
+#[test]
+fn web_masters_learn_who_crawls() {
+    let none = limits(-1, -1, -1);
+    let who = |contact: &str, from: &str, operator: &str| Operator {
+        contact_url: contact.to_owned(),
+        from: from.to_owned(),
+        operator: operator.to_owned(),
+        host: "crawl1".to_owned(),
+        ..Operator::default()
+    };
+    for (who, word) in [
+        (who("https://library.example/crawl", "", ""), "+https://library.example/crawl"),
+        (who("", "web@library.example", "The library"), "web@library.example"),
+        (who("", "", "The library"), "The library, grange@crawl1"),
+        (who("", "", "anna@library.example"), "anna@library.example"),
+        (who("", "", ""), "grange@crawl1"),
+    ] {
+        let mut order = order(DEFAULT, none, vec![configuration("a.dk", none, &["http://a.dk/"], &[])]);
+        order.who = who;
+        let fetch = made(&order).template.fetch;
+        assert!(fetch.full_user_agent().contains(word), "{word} in {}", fetch.full_user_agent());
+        assert!(fetch.check().is_ok());
+    }
+}
+
+#[test]
+fn logins_and_papers_come_along() {
+    let none = limits(-1, -1, -1);
+    let mut order = order(DEFAULT, none, vec![configuration("a.dk", none, &["http://a.dk/"], &[])]);
+    let login = |realm: &str| Login {
+        domain: "a.dk".to_owned(),
+        realm: realm.to_owned(),
+        user: "reader".to_owned(),
+        password: "secret".to_owned(),
+    };
+    order.logins = vec![login(""), login("Members")];
+    let job = made(&order);
+    let realms: Vec<_> = job
+        .credentials
+        .iter()
+        .map(|credential| match &credential.kind {
+            CredentialKind::Http { realm, user, password } => {
+                (realm.as_deref(), user.as_str(), password.as_str())
+            }
+            CredentialKind::Form(_) => panic!("no form was asked for"),
+        })
+        .collect();
+    assert_eq!(realms, [(None, "reader", "secret"), (Some("Members"), "reader", "secret")]);
+    let line = |name: &str| {
+        job.info.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    assert_eq!(line("harvestInfo.jobId"), "7");
+    assert_eq!(line("harvestInfo.harvestNum"), "1");
+    assert_eq!(line("harvestInfo.origHarvestDefinitionComments"), "two lines");
+    assert_eq!(line("harvestInfo.scheduleName"), "daily");
+    assert!(!format!("{order:?}").contains("secret"));
+}
+
+#[test]
+fn what_cannot_be_crawled_says_why() {
+    let none = limits(-1, -1, -1);
+    let seeds = |seeds: &[&str]| vec![configuration("a.dk", none, seeds, &[])];
+    for (text, seeds, words) in [
+        ("name = \"x\"\n[scpoe]\n", seeds(&["http://a.dk/"]), ["default (version 4)", "scpoe"]),
+        (DEFAULT, seeds(&[]), ["no seed", "no seed"]),
+        (DEFAULT, seeds(&["gopher://a.dk/"]), ["no seed", "gopher"]),
+    ] {
+        let reason = crawl_job(&order(text, none, seeds), DEFAULTS).unwrap_err();
+        assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
+    }
+}
+
+#[test]
+fn every_shipped_template_makes_a_crawl() {
+    let none = limits(-1, -1, -1);
+    for (name, text) in shipped() {
+        let made = crawl_job(
+            &order(text, none, vec![configuration("a.dk", none, &["http://a.dk/"], &[])]),
+            DEFAULTS,
+        );
+        assert!(made.is_ok(), "{name}: {made:?}");
+    }
+}

@@ -1,0 +1,185 @@
+//! Makes an index file out of entries in any order, in bounded memory.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::entry::{ENTRY_BYTES, Entry, FILES_MAX, KEY_BYTES};
+use super::join::{LOOSE_BYTES, Loose, join};
+use super::layout::{BLOCK_BYTES, HEADER_BYTES, Header, names};
+use super::partition::Partitions;
+
+/// Gathers entries, from many threads if need be.
+#[derive(Debug)]
+pub struct Builder {
+    entries: Partitions<ENTRY_BYTES>,
+    loose: Partitions<LOOSE_BYTES>,
+    files: Mutex<Files>,
+    /// Entries taken, an upper bound of those kept.
+    taken: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Files {
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+/// What an index came to hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Built {
+    pub entries: u64,
+    /// Captures whose record could not be found in any index line.
+    pub unplaced: u64,
+    /// Bytes of the file.
+    pub size: u64,
+}
+
+impl Builder {
+    /// Temporary files go to `folder`.
+    pub fn new(folder: &Path) -> Builder {
+        Builder {
+            entries: Partitions::new(folder),
+            loose: Partitions::new(folder),
+            files: Mutex::default(),
+            taken: AtomicU64::new(0),
+        }
+    }
+
+    /// The number of a file's name; none if there are too many.
+    pub fn file(&self, name: &str) -> Option<u32> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(number) = files.numbers.get(name) {
+            return Some(*number);
+        }
+        let number = files.names.len();
+        if number >= FILES_MAX {
+            return None;
+        }
+        files.names.push(name.to_owned());
+        files.numbers.insert(name.to_owned(), number as u32);
+        Some(number as u32)
+    }
+
+    pub fn push(&self, entry: Entry) -> io::Result<()> {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        self.entries.push(&entry.to_bytes())
+    }
+
+    pub(super) fn push_loose(&self, url: &str, loose: Loose) -> io::Result<()> {
+        self.loose.push(&loose.to_bytes(url))
+    }
+
+    /// Writes the index. It has its name once it is whole. Of several originals of one key the oldest stays.
+    pub fn finish(self, path: &Path) -> io::Result<Built> {
+        let mut unplaced = 0;
+        for rows in self.loose.sorted() {
+            unplaced += join(&rows?, &mut |entry| {
+                self.taken.fetch_add(1, Ordering::Relaxed);
+                self.entries.push(&entry.to_bytes())
+            })?;
+        }
+        let taken = self.taken.into_inner();
+        if taken > u64::from(u32::MAX) {
+            return Err(io::Error::other(format!("{taken} captures are more than one index holds")));
+        }
+        let files = self.files.into_inner().unwrap_or_else(PoisonError::into_inner).names;
+        let names = names(&files)?;
+        let mut aside = path.as_os_str().to_owned();
+        aside.push(".tmp");
+        let mut header = Header {
+            bits: Header::bits_for(taken),
+            entries: 0,
+            files: files.len() as u32,
+            names_len: names.len() as u64,
+            names_crc: crc32c::crc32c(&names),
+            directory_crc: 0,
+            checksums_crc: 0,
+        };
+        let mut file = File::create(&aside)?;
+        file.seek(SeekFrom::Start(header.entries_at() as u64))?;
+        let mut out = Entries::new(BufWriter::with_capacity(1 << 20, &mut file), header.bits);
+        for rows in self.entries.sorted() {
+            let rows = rows?;
+            for row in rows.chunk_by(|a, b| a[..KEY_BYTES] == b[..KEY_BYTES]) {
+                // Rows of one key differ in file, offset and date.
+                if let Some(oldest) = row.iter().min_by_key(|row| (&row[20..], &row[12..20])) {
+                    out.add(oldest)?;
+                }
+            }
+        }
+        let (directory, checksums, entries) = out.end()?;
+        header.entries = entries;
+        header.directory_crc = crc32c::crc32c(&directory);
+        header.checksums_crc = crc32c::crc32c(&checksums);
+        file.seek(SeekFrom::Start(header.checksums_at() as u64))?;
+        file.write_all(&checksums)?;
+        file.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
+        file.write_all(&names)?;
+        file.write_all(&directory)?;
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&header.to_bytes())?;
+        file.sync_all()?;
+        fs::rename(&aside, path)?;
+        if let Some(folder) = path.parent() {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(Built { entries, unplaced, size: header.file_len() as u64 })
+    }
+}
+
+/// Entries on their way to the file: counted by bucket, and under checksums block by block.
+struct Entries<W> {
+    out: W,
+    bits: u32,
+    /// How many entries stand in the buckets up to this one.
+    ends: Vec<u32>,
+    count: u64,
+    block: Vec<u8>,
+    checksums: Vec<u8>,
+}
+
+impl<W: Write> Entries<W> {
+    fn new(out: W, bits: u32) -> Self {
+        let ends = Vec::with_capacity((1 << bits) + 1);
+        Self { out, bits, ends, count: 0, block: Vec::with_capacity(BLOCK_BYTES), checksums: Vec::new() }
+    }
+
+    fn add(&mut self, entry: &[u8; ENTRY_BYTES]) -> io::Result<()> {
+        let bucket = Entry::from_bytes(entry).key.bucket(self.bits);
+        // Entries come sorted: every bucket up to this one begins at or before it.
+        while self.ends.len() <= bucket {
+            self.ends.push(self.count as u32);
+        }
+        self.count += 1;
+        let room = BLOCK_BYTES - self.block.len();
+        let (now, later) = entry.split_at(room.min(ENTRY_BYTES));
+        self.block.extend_from_slice(now);
+        if self.block.len() == BLOCK_BYTES {
+            self.flush()?;
+            self.block.extend_from_slice(later);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.block.is_empty() {
+            self.checksums.extend_from_slice(&crc32c::crc32c(&self.block).to_le_bytes());
+            self.out.write_all(&self.block)?;
+            self.block.clear();
+        }
+        Ok(())
+    }
+
+    /// The directory, the checksums and the number of entries.
+    fn end(mut self) -> io::Result<(Vec<u8>, Vec<u8>, u64)> {
+        self.flush()?;
+        self.out.flush()?;
+        self.ends.resize((1 << self.bits) + 1, self.count as u32);
+        let directory = self.ends.iter().flat_map(|end| end.to_le_bytes()).collect();
+        Ok((directory, self.checksums, self.count))
+    }
+}

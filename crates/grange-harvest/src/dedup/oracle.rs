@@ -1,0 +1,229 @@
+//! The oracle of a crawl: from the jobs it continues from to an answer for every capture.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use grange_archive::ArchiveClient;
+use grange_crawl::record::{DuplicateOracle, NoOracle, Original};
+use grange_model::FileName;
+use grange_model::harvest::JobId;
+use tokio::task::JoinSet;
+use warc::Digest;
+
+use super::build::Builder;
+use super::cache::{Cache, Limits, Working};
+use super::index::{Index, IndexError};
+use super::source::{Fed, feed};
+
+/// What a crawl asks whether it has a capture already.
+pub struct Prepared {
+    pub oracle: Arc<dyn DuplicateOracle>,
+    /// The jobs it knows.
+    pub jobs: Vec<JobId>,
+    /// Jobs asked for of which nothing is known.
+    pub missing: Vec<JobId>,
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prepared").field("jobs", &self.jobs).field("missing", &self.missing).finish()
+    }
+}
+
+/// Why no oracle could be made. The crawl goes on without one.
+#[derive(Debug, thiserror::Error)]
+pub enum DedupError {
+    #[error("cannot read what earlier jobs stored")]
+    Archive(#[from] grange_archive::Error),
+    #[error("cannot use the folder of duplicate indexes {}", .0.display())]
+    Io(PathBuf, #[source] io::Error),
+    #[error(transparent)]
+    Index(#[from] IndexError),
+}
+
+/// Metadata files read side by side. Each is unpacked and parsed by one thread.
+const READERS: usize = 2;
+
+/// An oracle over what `jobs` have stored; its index is kept in the folder `cache`. Jobs without papers in the archive
+/// are left out and told: an index over most of the jobs saves most of the bytes.
+pub async fn oracle_for(
+    archive: &dyn ArchiveClient,
+    cache: &Path,
+    jobs: &[JobId],
+) -> Result<Prepared, DedupError> {
+    let io = |error| DedupError::Io(cache.to_owned(), error);
+    let folder = Cache::open(cache).map_err(io)?;
+    let mut wanted = jobs.to_vec();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let mut missing = Vec::new();
+    let index = loop {
+        if wanted.is_empty() {
+            return Ok(Prepared { oracle: Arc::new(NoOracle), jobs: wanted, missing });
+        }
+        if let Some(index) = opened(&folder, &wanted)? {
+            break index;
+        }
+        let papers = papers_of(archive, &wanted).await?;
+        let absent: Vec<_> =
+            papers.iter().filter(|(_, files)| files.is_empty()).map(|(job, _)| *job).collect();
+        if absent.is_empty() {
+            let lost = make(archive, &folder, &wanted, papers).await?;
+            if let Some(job) = lost {
+                wanted.retain(|one| *one != job);
+                missing.push(job);
+            }
+            continue;
+        }
+        wanted.retain(|job| !absent.contains(job));
+        missing.extend(absent);
+    };
+    if !missing.is_empty() {
+        tracing::warn!(
+            ?missing,
+            known = wanted.len(),
+            "captures of these jobs are not known: they have no papers that can be read"
+        );
+    }
+    folder.touch(index.path());
+    match folder.trim(Limits::default(), index.path(), SystemTime::now()) {
+        Ok(gone) if !gone.is_empty() => {
+            tracing::info!(indexes = gone.len(), "took unused indexes of duplicates away")
+        }
+        Err(error) => tracing::warn!(%error, "cannot trim the folder of duplicate indexes"),
+        Ok(_) => {}
+    }
+    missing.sort_unstable();
+    Ok(Prepared { oracle: Arc::new(index), jobs: wanted, missing })
+}
+
+/// The index of exactly these jobs, if there is one. A damaged one is told and taken away.
+fn opened(folder: &Cache, jobs: &[JobId]) -> Result<Option<Index>, DedupError> {
+    match Index::open(&folder.path(jobs)) {
+        Ok(index) => Ok(Some(index)),
+        Err(IndexError::Io(_, error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(IndexError::Io(path, error)) => Err(IndexError::Io(path, error).into()),
+        Err(error @ IndexError::Damaged { .. }) => {
+            tracing::error!(%error, "the index is made anew");
+            remove(&folder.path(jobs)).map_err(|error| DedupError::Io(folder.folder().to_owned(), error))?;
+            Ok(None)
+        }
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The metadata files of each job. A job that was tried several times may have several.
+async fn papers_of(
+    archive: &dyn ArchiveClient,
+    jobs: &[JobId],
+) -> Result<Vec<(JobId, Vec<FileName>)>, grange_archive::Error> {
+    let mut papers = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        papers.push((*job, crate::metadata::stored(archive, *job).await?));
+    }
+    Ok(papers)
+}
+
+/// Makes the index of these jobs. Answers a job whose papers could not be read, if there is one; then no index is made.
+async fn make(
+    archive: &dyn ArchiveClient,
+    folder: &Cache,
+    jobs: &[JobId],
+    papers: Vec<(JobId, Vec<FileName>)>,
+) -> Result<Option<JobId>, DedupError> {
+    let io = |error| DedupError::Io(folder.folder().to_owned(), error);
+    let began = Instant::now();
+    let (cache, set) = (folder.clone(), jobs.to_vec());
+    let working: Working = blocking(move || cache.lock(&set)).await.map_err(io)?;
+    let path = folder.path(jobs);
+    if path.exists() {
+        // Somebody else made it while we waited.
+        return Ok(None);
+    }
+    let scratch = tempfile::Builder::new().prefix("papers-").tempdir_in(folder.folder()).map_err(io)?;
+    let builder = Arc::new(Builder::new(scratch.path()));
+    let mut readers: JoinSet<(JobId, io::Result<Fed>)> = JoinSet::new();
+    let mut fed = Fed::default();
+    let mut ended = |(job, result): (JobId, io::Result<Fed>)| match result {
+        Ok(one) => {
+            fed.lines += one.lines;
+            fed.entries += one.entries;
+            fed.unreadable += one.unreadable;
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%job, %error, "the papers of a job cannot be read");
+            Some(job)
+        }
+    };
+    for (number, (job, name)) in
+        papers.into_iter().flat_map(|(job, names)| names.into_iter().map(move |name| (job, name))).enumerate()
+    {
+        if readers.len() >= READERS
+            && let Some(done) = readers.join_next().await
+            && let Some(lost) = ended(done.unwrap_or_else(|error| (job, Err(io::Error::other(error)))))
+        {
+            return Ok(Some(lost));
+        }
+        let dest = scratch.path().join(number.to_string());
+        if let Err(error) = archive.get(&name, &dest).await {
+            tracing::warn!(%job, file = %name, error = %grange_base::Chain(&error), "cannot fetch the papers of a job");
+            return Ok(Some(job));
+        }
+        let builder = builder.clone();
+        readers.spawn_blocking(move || {
+            let fed = feed(&builder, &dest);
+            // It has served; the folder goes in any case.
+            let _ = fs::remove_file(&dest);
+            (job, fed)
+        });
+    }
+    while let Some(done) = readers.join_next().await {
+        let job = jobs[0];
+        if let Some(lost) = ended(done.unwrap_or_else(|error| (job, Err(io::Error::other(error))))) {
+            return Ok(Some(lost));
+        }
+    }
+    let Some(builder) = Arc::into_inner(builder) else { return Ok(None) };
+    let built = blocking(move || builder.finish(&path)).await.map_err(io)?;
+    drop(working);
+    let (took_ms, bytes) = (began.elapsed().as_millis() as u64, built.size);
+    tracing::info!(
+        jobs = jobs.len(),
+        lines = fed.lines,
+        entries = built.entries,
+        bytes,
+        took_ms,
+        "made an index of duplicates"
+    );
+    Ok(None)
+}
+
+/// Runs what blocks where it may.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+impl DuplicateOracle for Index {
+    fn same_url(&self, url: &str, payload: &Digest) -> Option<Original> {
+        self.find(url, payload).unwrap_or_else(|error| {
+            tracing::error!(%error, "captures are stored in full; the index is made anew for the next job");
+            // Whoever has it open keeps it; the next one makes a sound one.
+            let _ = remove(self.path());
+            None
+        })
+    }
+
+    fn same_payload(&self, _: &Digest) -> Option<Original> {
+        None
+    }
+}

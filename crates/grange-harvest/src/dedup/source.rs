@@ -1,0 +1,125 @@
+//! From the lines of a metadata file to entries.
+
+use std::io;
+use std::path::Path;
+
+use grange_crawl::log::{CrawlLine, Revisit, read_digits};
+use jiff::Timestamp;
+use warc::Digest;
+
+use super::build::Builder;
+use super::entry::{Entry, Key};
+use super::join::Loose;
+use crate::metadata::read::{Part, lines_of_file};
+
+/// What came of one metadata file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fed {
+    /// Lines of the crawl log.
+    pub lines: u64,
+    /// Originals taken.
+    pub entries: u64,
+    /// Captures whose place must be looked up in index lines.
+    pub loose: u64,
+    /// Lines that are no lines of a crawl log.
+    pub unreadable: u64,
+    /// Things wrong with the file itself.
+    pub problems: u64,
+}
+
+/// Reads a metadata file into the builder.
+pub fn feed(builder: &Builder, path: &Path) -> io::Result<Fed> {
+    let mut feeder = Feeder { builder, fed: Fed::default(), last: None, failed: None };
+    let tally = lines_of_file(path, &[Part::CrawlLog, Part::Cdx], &mut |part, line| {
+        let done = match part {
+            Part::CrawlLog => feeder.logged(line),
+            Part::Cdx => feeder.placed(line),
+        };
+        feeder.failed = done.err();
+        feeder.failed.is_none()
+    })?;
+    match feeder.failed {
+        Some(error) => Err(error),
+        None => Ok(Fed { problems: tally.problems + tally.long_lines, ..feeder.fed }),
+    }
+}
+
+struct Feeder<'b> {
+    builder: &'b Builder,
+    fed: Fed,
+    /// The file named last: lines name one file many times in a row.
+    last: Option<(String, u32)>,
+    failed: Option<io::Error>,
+}
+
+impl Feeder<'_> {
+    fn logged(&mut self, line: &[u8]) -> io::Result<()> {
+        self.fed.lines += 1;
+        let parsed = std::str::from_utf8(line).ok().and_then(|line| CrawlLine::parse(line).ok());
+        let Some(line) = parsed else {
+            self.fed.unreadable += 1;
+            return Ok(());
+        };
+        let Some((key, date)) = captured(&line) else { return Ok(()) };
+        if line.revisit().is_some() {
+            let Some(origin) = line.original() else { return Ok(()) };
+            // Old deduplicators leave the date out; then that of this line stands for it.
+            let date = read_digits(origin.timestamp).unwrap_or(date);
+            return self.take(key, origin.file, origin.offset, date);
+        }
+        let place = line
+            .extra
+            .as_ref()
+            .and_then(|extra| Some((extra.warc_filename.as_deref()?, extra.warc_file_offset?)));
+        if let Some((file, offset)) = place {
+            return self.take(key, file, offset, date);
+        }
+        let Ok(date_ms) = u64::try_from(date.as_millisecond()) else { return Ok(()) };
+        self.fed.loose += 1;
+        self.builder.push_loose(&line.url, Loose::Logged { date_ms, key })
+    }
+
+    /// A line of an index, `A e b m n g v c`. Of use only for logs that do not tell places; ours come before their index.
+    fn placed(&mut self, line: &[u8]) -> io::Result<()> {
+        if self.fed.loose == 0 && self.fed.lines > 0 {
+            return Ok(());
+        }
+        let Ok(line) = std::str::from_utf8(line) else { return Ok(()) };
+        let columns: Vec<_> = line.split(' ').collect();
+        let [url, _, date, _, _, file, offset, ..] = columns[..] else { return Ok(()) };
+        let (Some(date), Ok(offset)) = (read_digits(date), offset.parse()) else { return Ok(()) };
+        let Ok(date_ms) = u64::try_from(date.as_millisecond()) else { return Ok(()) };
+        let Some(file) = self.file(file) else { return Ok(()) };
+        self.builder.push_loose(url, Loose::Placed { date_ms, file, offset })
+    }
+
+    fn take(&mut self, key: Key, file: &str, offset: u64, date: Timestamp) -> io::Result<()> {
+        let entry = self.file(file).and_then(|file| Entry::new(key, file, offset, date));
+        let Some(entry) = entry else { return Ok(()) };
+        self.fed.entries += 1;
+        self.builder.push(entry)
+    }
+
+    fn file(&mut self, name: &str) -> Option<u32> {
+        if let Some((last, number)) = &self.last
+            && last == name
+        {
+            return Some(*number);
+        }
+        let number = self.builder.file(name)?;
+        self.last = Some((name.to_owned(), number));
+        Some(number)
+    }
+}
+
+/// What a line says was captured, if it may stand for later captures.
+fn captured(line: &CrawlLine<'_>) -> Option<(Key, Timestamp)> {
+    let web = line.url.starts_with("http://") || line.url.starts_with("https://");
+    // What the virus gate masked is no response that a revisit could refer to; a server's "not modified" is none either.
+    let masked = line.annotations().any(|word| word.starts_with("stream:") || word.starts_with("unscanned:"));
+    if !web || line.status.0 <= 0 || masked || line.revisit() == Some(Revisit::NotModified) {
+        return None;
+    }
+    let digest = Digest::parse(line.digest.as_deref()?.as_bytes()).ok()?;
+    Some((Key::new(&line.url, &digest), line.fetched?.began))
+}

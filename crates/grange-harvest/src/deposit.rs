@@ -1,0 +1,128 @@
+//! Files on their way into the archive. A local copy goes only when every replica is proven to hold the file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use grange_archive::{ArchiveClient, Store};
+use grange_base::{Chain, Clock, Retry, RetryPolicy};
+use grange_model::{Checksums, FileName};
+use tokio::sync::mpsc;
+
+use crate::engine::{Chunk, ClosedFile};
+use crate::folder::JobFolder;
+use crate::metadata;
+use crate::report::UploadFailure;
+
+/// How a file is tried again: a replica that restarts is back within seconds.
+const PAUSES: RetryPolicy =
+    RetryPolicy { first: Duration::from_secs(1), most: Duration::from_secs(30), attempts: 0 };
+
+/// Deposits the files of one job.
+#[derive(Debug)]
+pub(crate) struct Depositor<'a> {
+    pub(crate) archive: &'a dyn ArchiveClient,
+    pub(crate) clock: &'a Clock,
+    pub(crate) folder: &'a JobFolder,
+    /// Who deposits, for the archive's log.
+    pub(crate) by: String,
+}
+
+impl Depositor<'_> {
+    /// Stores chunks as they are closed, once each; what fails is tried again at the end. The local copies of a chunk go
+    /// when the next one is there: only then has the engine left them for good.
+    pub(crate) async fn chunks(&self, mut chunks: mpsc::UnboundedReceiver<Chunk>) {
+        let mut proven: Vec<PathBuf> = Vec::new();
+        while let Some(chunk) = chunks.recv().await {
+            proven.drain(..).for_each(|path| remove(&path));
+            for file in chunk.files.into_iter().filter(|file| file.path.exists()) {
+                let name = name_of(&file.path);
+                match self.store(&file).await {
+                    Ok(()) => {
+                        tracing::info!(file = name, chunk = chunk.name, "stored while the crawl goes on");
+                        proven.push(file.path);
+                    }
+                    Err(reason) => {
+                        tracing::warn!(file = name, reason, "not stored yet; tried again at the end")
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stores files with so many attempts each, and removes what is proven. Tells what is not.
+    pub(crate) async fn all(&self, files: &[ClosedFile], attempts: u32) -> Vec<UploadFailure> {
+        let mut failures = Vec::new();
+        for file in files {
+            let mut attempt = 1;
+            loop {
+                let stored = self.store(file).await;
+                let Err(reason) = stored else {
+                    // The papers go with the folder: made anew they would be other bytes.
+                    if !self.is_paper(&file.path) {
+                        remove(&file.path);
+                    }
+                    break;
+                };
+                if attempt >= attempts.max(1) {
+                    failures.push(UploadFailure { file: name_of(&file.path), reason });
+                    break;
+                }
+                let wait = PAUSES.wait(attempt, Retry::Soon).unwrap_or(PAUSES.most);
+                tracing::warn!(file = %name_of(&file.path), reason, retry_in_s = wait.as_secs(), "not stored yet");
+                self.clock.sleep(wait).await;
+                attempt += 1;
+            }
+        }
+        failures
+    }
+
+    fn is_paper(&self, path: &Path) -> bool {
+        path.starts_with(self.folder.metadata())
+    }
+
+    /// Ok when every replica is proven to hold the file.
+    async fn store(&self, file: &ClosedFile) -> Result<(), String> {
+        if !self.is_paper(&file.path) {
+            let (folder, path) = (self.folder.clone(), file.path.clone());
+            let noted = tokio::task::spawn_blocking(move || metadata::note_file(&folder, &path)).await;
+            match noted {
+                Ok(noted) => noted.map_err(|error| format!("it cannot be indexed: {}", Chain(&error)))?,
+                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+            }
+        }
+        let name: FileName = name_of(&file.path).parse().map_err(|error| format!("{error}"))?;
+        let mut store = Store::new(name, self.by.clone());
+        if let Some(sha512) = file.sha512.as_ref().and_then(|hex| hex.parse().ok()) {
+            store = store.expecting(Checksums { sha512: Some(sha512), ..Checksums::default() });
+        }
+        let outcome = self.archive.store(&file.path, &store).await;
+        let outcome = outcome.map_err(|error| Chain(&error).to_string())?;
+        if outcome.stored {
+            metrics::counter!("grange_harvest_stored_bytes_total").increment(if outcome.already {
+                0
+            } else {
+                outcome.size
+            });
+            return Ok(());
+        }
+        let unproven = outcome.unproven.iter().map(|one| format!("replica {}: {}", one.replica, one.reason));
+        Err(unproven.collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// A file that is closed, whatever its kind.
+pub(crate) fn closed(path: PathBuf) -> ClosedFile {
+    let size = std::fs::metadata(&path).map_or(0, |meta| meta.len());
+    ClosedFile { path, size, sha512: None }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn remove(path: &Path) {
+    if let Err(error) = std::fs::remove_file(path) {
+        // It is proven elsewhere; what stays here only takes space until the folder goes.
+        tracing::warn!(path = %path.display(), %error, "a stored file could not be removed");
+    }
+}

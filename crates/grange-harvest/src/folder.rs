@@ -1,0 +1,220 @@
+//! The folder of a job: what lies where.
+//!
+//! ```text
+//! <jobid>_<timestamp>/
+//!   harvest-info.json   which job this is, of which harvest, by whose claim; written first
+//!   seeds.txt           what the crawl starts from
+//!   template.toml       the template as it was when the job was planned
+//!   crawl/              the engine's own: job.json, warcs/, logs/, reports/, manifests/, state/
+//!   cdx/                one file for each closed WARC file, kept when the WARC itself has gone
+//!   metadata/           <jobid>-metadata-<number>.warc.gz
+//!   outcome.json        how the crawl ended; from here on it is only documented and deposited
+//!   reported            the job's end is known to the database
+//! ```
+//!
+//! Only its owner may look into it: `crawl/job.json` holds the passwords of logins.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use grange_model::harvest::{DomainName, Job, JobId, Name};
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+const INFO: &str = "harvest-info.json";
+const REPORTED: &str = "reported";
+/// How the name of a folder begins while it is being made.
+const ASIDE: &str = ".new-";
+
+/// Which job a folder belongs to, and what its papers say of it. Frozen when the folder is made, but for the claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HarvestInfo {
+    /// Of this file; a newer one is refused.
+    pub version: u32,
+    pub job: Job,
+    pub harvest_comments: String,
+    pub audience: String,
+    pub schedule: Option<Name>,
+    /// Who runs the crawl: a person or an office.
+    pub operator: String,
+    /// How the names of the job's WARC files begin.
+    pub file_prefix: String,
+    /// The number in the name of the metadata file: which attempt at the job this folder is. 1 unless a harvester died
+    /// and another began anew, so that what both stored does not collide.
+    pub metadata_number: u32,
+    /// `domain` shows the same site as its alias.
+    pub aliases: Vec<(DomainName, DomainName)>,
+    pub duplicate_reduction_jobs: Vec<JobId>,
+    /// Who made the folder.
+    pub harvester: String,
+    /// The fencing token of the claim.
+    pub claim_token: i64,
+}
+
+impl HarvestInfo {
+    pub const VERSION: u32 = 1;
+}
+
+/// The folder of one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobFolder {
+    root: PathBuf,
+}
+
+impl JobFolder {
+    /// Makes the folder of a job that was just claimed. It is there whole or not at all.
+    pub fn create(base: &Path, info: &HarvestInfo, now: Timestamp) -> io::Result<JobFolder> {
+        fs::create_dir_all(base)?;
+        let aside = JobFolder { root: base.join(format!("{ASIDE}{}", info.job.id)) };
+        aside.remove()?;
+        DirBuilder::new().mode(0o700).create(&aside.root)?;
+        for place in [aside.cdx(), aside.metadata()] {
+            fs::create_dir(place)?;
+        }
+        aside.save_info(info)?;
+        let root = base.join(format!("{}_{}", info.job.id, now.strftime("%Y%m%d%H%M%S%3f")));
+        fs::rename(&aside.root, &root)?;
+        File::open(base)?.sync_all()?;
+        Ok(JobFolder { root })
+    }
+
+    /// The folder at this path, whatever lies there.
+    pub fn at(root: PathBuf) -> JobFolder {
+        JobFolder { root }
+    }
+
+    /// The folders of jobs below `base`, oldest job first.
+    pub fn list(base: &Path) -> io::Result<Vec<JobFolder>> {
+        let mut found = Vec::new();
+        for root in below(base)? {
+            let number =
+                root.file_name().and_then(|name| name.to_str()?.split_once('_')?.0.parse::<i64>().ok());
+            if let Some(number) = number.filter(|_| root.join(INFO).exists()) {
+                found.push((number, root));
+            }
+        }
+        found.sort();
+        Ok(found.into_iter().map(|(_, root)| JobFolder { root }).collect())
+    }
+
+    /// Takes away folders that were never finished being made. For when nobody makes one.
+    pub fn sweep(base: &Path) -> io::Result<()> {
+        for root in below(base)? {
+            if root.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ASIDE)) {
+                fs::remove_dir_all(root)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Its name, for people.
+    pub fn name(&self) -> String {
+        self.root.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    pub fn info(&self) -> io::Result<HarvestInfo> {
+        let info: HarvestInfo = self.load(INFO)?;
+        if info.version > HarvestInfo::VERSION {
+            let reason = format!("{INFO} has version {}, of a newer Grange", info.version);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        Ok(info)
+    }
+
+    pub fn save_info(&self, info: &HarvestInfo) -> io::Result<()> {
+        self.save(INFO, info)
+    }
+
+    /// What the crawl starts from.
+    pub fn seeds(&self) -> PathBuf {
+        self.root.join("seeds.txt")
+    }
+
+    pub fn template(&self) -> PathBuf {
+        self.root.join("template.toml")
+    }
+
+    /// The engine's own folder.
+    pub fn crawl(&self) -> PathBuf {
+        self.root.join("crawl")
+    }
+
+    /// WARC files. Those that end in `.open` are being written.
+    pub fn warcs(&self) -> PathBuf {
+        self.root.join("crawl/warcs")
+    }
+
+    pub fn logs(&self) -> PathBuf {
+        self.root.join("crawl/logs")
+    }
+
+    pub fn reports(&self) -> PathBuf {
+        self.root.join("crawl/reports")
+    }
+
+    /// What each chunk of the native engine holds.
+    pub fn manifests(&self) -> PathBuf {
+        self.root.join("crawl/manifests")
+    }
+
+    /// What is known of closed WARC files; see [`crate::metadata::note_file`].
+    pub fn cdx(&self) -> PathBuf {
+        self.root.join("cdx")
+    }
+
+    /// Where the metadata file goes.
+    pub fn metadata(&self) -> PathBuf {
+        self.root.join("metadata")
+    }
+
+    /// Writes a value as JSON: it is there whole or not at all.
+    pub fn save(&self, name: &str, value: &impl Serialize) -> io::Result<()> {
+        self.write(name, &serde_json::to_vec_pretty(value)?)
+    }
+
+    pub fn load<T: DeserializeOwned>(&self, name: &str) -> io::Result<T> {
+        serde_json::from_slice(&fs::read(self.root.join(name))?).map_err(io::Error::from)
+    }
+
+    /// Writes a file aside and gives it its name.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let aside = self.root.join(format!("{name}.tmp"));
+        let mut file = File::create(&aside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(aside, self.root.join(name))?;
+        File::open(&self.root)?.sync_all()
+    }
+
+    /// Notes that the database knows how the job ended: nothing is left but files to deposit.
+    pub fn set_reported(&self) -> io::Result<()> {
+        self.write(REPORTED, b"")
+    }
+
+    pub fn is_reported(&self) -> bool {
+        self.root.join(REPORTED).exists()
+    }
+
+    /// Takes the folder away, if it is there. Only for those whose files are all proven elsewhere.
+    pub fn remove(&self) -> io::Result<()> {
+        match fs::remove_dir_all(&self.root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+}
+
+/// What lies in a folder; nothing where there is none.
+fn below(base: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(base) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.map(|entry| entry.map(|entry| entry.path())).collect(),
+    }
+}

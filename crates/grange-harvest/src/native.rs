@@ -1,0 +1,242 @@
+//! The engine `native`: the crawler of this program.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use grange_base::Clock;
+use grange_crawl::engine::{self as crawler, Crawl, Phase, Snapshot};
+use grange_crawl::record::chunk::Manifest;
+use grange_crawl::template;
+use grange_model::harvest::{CrawlState, Progress};
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use crate::crawl_job::{Defaults, crawl_job};
+use crate::engine::{Chunk, ClosedFile, End, Engine, EngineError, Order, Outcome, Run, Sign, Wish};
+use crate::folder::JobFolder;
+use crate::statistics;
+
+/// How often new chunks are looked for. A rotation takes longer than that.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The crawler of this program.
+#[derive(Clone, Debug)]
+pub struct Native {
+    pub clock: Clock,
+    pub defaults: Defaults,
+}
+
+#[async_trait]
+impl Engine for Native {
+    fn name(&self) -> &'static str {
+        "native"
+    }
+
+    /// Templates of Heritrix are XML; everything else is ours to read, or to say what is wrong with it.
+    fn understands(&self, template: &str) -> bool {
+        !template.trim_start().starts_with('<')
+    }
+
+    fn prepare(&self, folder: &JobFolder, order: &Order) -> Result<(), EngineError> {
+        let made = crawl_job(order, self.defaults).map_err(EngineError::Job)?;
+        for problem in &made.problems {
+            tracing::warn!(job = %order.spec.job.id, "{problem}");
+        }
+        let path = folder.crawl();
+        let failed = |source| EngineError::Io { doing: "prepare", path: path.clone(), source };
+        fs::create_dir_all(&path).map_err(failed)?;
+        folder.save("crawl/job.json", &made.job).map_err(failed)
+    }
+
+    async fn run(&self, run: Run) -> Result<Outcome, EngineError> {
+        let Run { folder, oracle, progress, chunks, mut wish } = run;
+        let (root, clock) = (folder.crawl(), self.clock.clone());
+        let opened = tokio::task::spawn_blocking(move || Crawl::resume(&root, oracle.0, clock));
+        let crawl = match opened.await {
+            Ok(Ok(crawl)) => crawl,
+            Ok(Err(error)) => return Err(EngineError::Crawl(Box::new(error))),
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        };
+        let handle = crawl.handle();
+        if *wish.borrow_and_update() == Wish::Stop {
+            handle.stop();
+        }
+        let (mut told, mut heard) = (BTreeSet::new(), true);
+        let mut alerts = Alerts::new(folder.logs());
+        let mut snapshots = handle.watch();
+        let mut running = std::pin::pin!(crawl.run());
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut running => break outcome,
+                changed = wish.changed(), if heard => {
+                    // Whoever could want anything may be gone; then nobody wants the crawl.
+                    heard = changed.is_ok();
+                    if !heard || *wish.borrow_and_update() == Wish::Stop {
+                        handle.stop();
+                    }
+                }
+                Ok(()) = snapshots.changed() => {
+                    let snapshot = snapshots.borrow_and_update().clone();
+                    tell(&progress, &snapshot, alerts.count());
+                }
+                () = self.clock.sleep(LOOK_EVERY) => {
+                    for chunk in new_chunks(&folder, &mut told).map_err(|source| reading(&folder, source))? {
+                        // Whoever does not listen finds the files at the end.
+                        let _ = chunks.send(chunk);
+                    }
+                }
+            }
+        };
+        let outcome = outcome.map_err(|error| EngineError::Crawl(Box::new(error)))?;
+        tell(&progress, &outcome.last, alerts.count());
+        for chunk in new_chunks(&folder, &mut told).map_err(|source| reading(&folder, source))? {
+            let _ = chunks.send(chunk);
+        }
+        let end = match outcome.end {
+            crawler::End::Finished => End::Finished,
+            crawler::End::Limit(grange_crawl::job::StopReason::TimeLimit) => End::TimeLimit,
+            crawler::End::Limit(_) => End::Limit,
+            crawler::End::Stopped => End::Stopped,
+        };
+        let logs = folder.logs();
+        let ends: Vec<_> = outcome.domains.iter().map(|one| (one.domain.clone(), one.stop_reason)).collect();
+        let counted = tokio::task::spawn_blocking(move || statistics::of_logs(&logs, &ends)).await;
+        let counted = match counted {
+            Ok(counted) => counted.map_err(|source| reading(&folder, source))?,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        };
+        Ok(Outcome {
+            end,
+            ended_at: self.clock.now(),
+            objects: counted.objects,
+            bytes: counted.bytes,
+            domains: counted.domains,
+        })
+    }
+
+    fn closed_files(&self, folder: &JobFolder) -> io::Result<Vec<ClosedFile>> {
+        let chunks = new_chunks(folder, &mut BTreeSet::new())?;
+        let files = chunks.into_iter().flat_map(|chunk| chunk.files);
+        Ok(files.filter(|file| file.path.exists()).collect())
+    }
+}
+
+fn reading(folder: &JobFolder, source: io::Error) -> EngineError {
+    EngineError::Io { doing: "read the files of the crawl in", path: folder.crawl(), source }
+}
+
+/// The chunks that were closed and not told yet, in the order of their names, which is that of time.
+fn new_chunks(folder: &JobFolder, told: &mut BTreeSet<PathBuf>) -> io::Result<Vec<Chunk>> {
+    let mut paths = Vec::new();
+    let entries = match fs::read_dir(folder.manifests()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "json") && !told.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let mut chunks = Vec::new();
+    for path in paths {
+        let manifest = Manifest::load(&path)?;
+        let file = |entry: grange_crawl::record::state::FileEntry| ClosedFile {
+            path: folder.warcs().join(&entry.name),
+            size: entry.size,
+            sha512: Some(entry.sha512),
+        };
+        chunks.push(Chunk { name: manifest.chunk, files: manifest.files.into_iter().map(file).collect() });
+        told.insert(path);
+    }
+    Ok(chunks)
+}
+
+fn tell(progress: &watch::Sender<Option<Sign>>, snapshot: &Snapshot, alerts: u64) {
+    if let Some(at) = snapshot.at {
+        progress.send_replace(Some(sign(snapshot, at, alerts)));
+    }
+}
+
+fn sign(snapshot: &Snapshot, at: Timestamp, alerts: u64) -> Sign {
+    let mean = |total: u64| {
+        if snapshot.ran_seconds > 0.0 { total as f64 / snapshot.ran_seconds } else { 0.0 }
+    };
+    let state = match snapshot.phase {
+        Phase::Preparing => CrawlState::PreCrawl,
+        Phase::Running if snapshot.queued == 0 => CrawlState::Empty,
+        Phase::Running => CrawlState::Active,
+        Phase::Stopping => CrawlState::Pausing,
+        Phase::Paused | Phase::Waiting => CrawlState::Paused,
+        Phase::Finished => CrawlState::Finished,
+    };
+    Sign {
+        finished: snapshot.finished,
+        excused: matches!(snapshot.phase, Phase::Paused | Phase::Waiting),
+        progress: Progress {
+            at,
+            state,
+            elapsed_s: snapshot.ran_seconds as u64,
+            discovered: snapshot.discovered,
+            downloaded: snapshot.succeeded,
+            queued: snapshot.queued,
+            bytes: snapshot.bytes,
+            queues: snapshot.queues,
+            queues_active: snapshot.active_queues,
+            queues_retired: snapshot.retired_queues,
+            queues_exhausted: snapshot.exhausted_queues,
+            objects_per_s: snapshot.urls_per_second,
+            objects_per_s_mean: mean(snapshot.finished),
+            bytes_per_s: snapshot.bytes_per_second,
+            bytes_per_s_mean: mean(snapshot.bytes),
+            active: snapshot.in_flight,
+            alerts,
+        },
+    }
+}
+
+/// Counts the lines of alerts.log without reading what it has read before.
+struct Alerts {
+    folder: PathBuf,
+    before: u64,
+    size: u64,
+    lines: u64,
+}
+
+impl Alerts {
+    fn new(folder: PathBuf) -> Self {
+        Self { folder, before: 0, size: 0, lines: 0 }
+    }
+
+    fn count(&mut self) -> u64 {
+        let path = self.folder.join("alerts.log");
+        let size = fs::metadata(&path).map_or(0, |meta| meta.len());
+        if size < self.size {
+            // The log was rotated; what it held counts on.
+            (self.before, self.size, self.lines) = (self.before + self.lines, 0, 0);
+        }
+        if size > self.size {
+            (self.size, self.lines) = (size, lines(&path));
+        }
+        self.before + self.lines
+    }
+}
+
+fn lines(path: &Path) -> u64 {
+    fs::read(path).map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count() as u64)
+}
+
+/// Refuses templates that the native crawler cannot read; templates of other engines are theirs to judge.
+pub fn check_template(text: &str) -> Result<(), String> {
+    template::parse(text).map(drop).map_err(|error| error.to_string())
+}
+
+/// The templates that come with the crawler: name and text.
+pub fn shipped_templates() -> Vec<(&'static str, &'static str)> {
+    template::shipped().to_vec()
+}

@@ -1,0 +1,174 @@
+//! What a job is reported with: errors of the harvest and of the upload apart. A pure function.
+
+use std::time::Duration;
+
+use grange_db::JobReport;
+use grange_model::harvest::DomainReport;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{End, Outcome};
+
+/// Why a crawl was ended from outside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// A person wanted it.
+    Cancelled,
+    /// Nothing was finished for so long.
+    Inactive(Duration),
+    /// Nothing was heard for so long.
+    NoResponse(Duration),
+    /// The job belongs to somebody else now.
+    LeaseLost,
+    /// It was found after its harvester died, and could not go on.
+    Interrupted,
+}
+
+/// How the crawl of a job ended; kept in its folder, so that nothing after it crawls again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ending {
+    /// None when the crawl broke off.
+    pub outcome: Option<Outcome>,
+    pub cause: Option<Cause>,
+    /// What the engine said when it broke off.
+    pub error: Option<String>,
+    /// Of every domain met.
+    pub domains: Vec<DomainReport>,
+}
+
+/// A file that is not on every replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UploadFailure {
+    pub file: String,
+    pub reason: String,
+}
+
+/// How long texts of errors may be; NetarchiveSuite's bounds.
+const DETAILS_CHARS_MAX: usize = 10_000;
+
+/// The report of a job.
+pub fn report(
+    ending: &Ending,
+    cancelled_by: Option<&str>,
+    papers: Option<&str>,
+    files: usize,
+    failures: &[UploadFailure],
+) -> JobReport {
+    let mut harvest_error_details = None;
+    let mut harvest_errors = match &ending.cause {
+        Some(Cause::Cancelled) => Some(cancelled_by.unwrap_or("it was cancelled").to_owned()),
+        Some(Cause::Inactive(patience)) => {
+            Some(format!("the crawl was stopped: no document was finished for {} s", patience.as_secs()))
+        }
+        Some(Cause::NoResponse(patience)) => {
+            Some(format!("the crawl was stopped: it gave no sign of life for {} s", patience.as_secs()))
+        }
+        Some(Cause::LeaseLost) => Some("the harvester lost the job".to_owned()),
+        Some(Cause::Interrupted) => Some("the crawl was interrupted and could not go on".to_owned()),
+        None => None,
+    };
+    if let Some(error) = &ending.error {
+        harvest_errors.get_or_insert_with(|| "the crawl broke off".to_owned());
+        harvest_error_details = Some(error.clone());
+    } else if harvest_errors.is_none() && ending.outcome.as_ref().is_none_or(|one| one.end == End::Stopped) {
+        // Somebody stopped the crawl by its own reins.
+        harvest_errors = Some("the crawl was stopped before its end".to_owned());
+    }
+    if let Some(reason) = papers {
+        harvest_errors.get_or_insert_with(|| "the crawl could not be documented".to_owned());
+        let before = harvest_error_details.take().map(|text| text + "\n").unwrap_or_default();
+        harvest_error_details = Some(format!("{before}{reason}"));
+    }
+    let upload_errors =
+        (!failures.is_empty()).then(|| format!("{} of {files} files failed to upload", failures.len()));
+    let lines = failures.iter().map(|one| format!("{}: {}", one.file, one.reason));
+    let upload_error_details = (!failures.is_empty()).then(|| lines.collect::<Vec<_>>().join("\n"));
+    let bounded = |text: String| text.chars().take(DETAILS_CHARS_MAX).collect();
+    JobReport {
+        harvest_errors,
+        harvest_error_details: harvest_error_details.map(bounded),
+        upload_errors,
+        upload_error_details: upload_error_details.map(bounded),
+        domains: ending.domains.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn ended(end: Option<End>, cause: Option<Cause>, error: Option<&str>) -> Ending {
+        let outcome = end.map(|end| Outcome {
+            end,
+            ended_at: Timestamp::UNIX_EPOCH,
+            domains: Vec::new(),
+            objects: 1,
+            bytes: 2,
+        });
+        Ending { outcome, cause, error: error.map(str::to_owned), domains: Vec::new() }
+    }
+
+    #[test]
+    fn harvest_errors_and_upload_errors_are_kept_apart() {
+        let failure = || UploadFailure { file: "a.warc.gz".into(), reason: "replica two is away".into() };
+        let minutes = Duration::from_secs(1800);
+        // Each case: the ending, failures of 3 files, a trouble with papers; harvest errors and upload errors.
+        for (ending, failures, papers, harvest, upload) in [
+            (ended(Some(End::Finished), None, None), vec![], None, None, None),
+            (ended(Some(End::TimeLimit), None, None), vec![], None, None, None),
+            (ended(Some(End::Limit), None, None), vec![], None, None, None),
+            (
+                ended(Some(End::Finished), None, None),
+                vec![failure()],
+                None,
+                None,
+                Some("1 of 3 files failed to upload"),
+            ),
+            (
+                ended(Some(End::Stopped), None, None),
+                vec![],
+                None,
+                Some("the crawl was stopped before its end"),
+                None,
+            ),
+            (ended(Some(End::Stopped), Some(Cause::Cancelled), None), vec![], None, Some("by anna"), None),
+            (
+                ended(Some(End::Stopped), Some(Cause::Inactive(minutes)), None),
+                vec![],
+                None,
+                Some("the crawl was stopped: no document was finished for 1800 s"),
+                None,
+            ),
+            (
+                ended(None, Some(Cause::NoResponse(minutes)), None),
+                vec![],
+                None,
+                Some("the crawl was stopped: it gave no sign of life for 1800 s"),
+                None,
+            ),
+            (
+                ended(None, None, Some("disk full")),
+                vec![failure(), failure()],
+                None,
+                Some("the crawl broke off"),
+                Some("2 of 3 files failed to upload"),
+            ),
+            (
+                ended(Some(End::Finished), None, None),
+                vec![],
+                Some("no log"),
+                Some("the crawl could not be documented"),
+                None,
+            ),
+        ] {
+            let report = report(&ending, Some("by anna"), papers, 3, &failures);
+            assert_eq!(report.harvest_errors.as_deref(), harvest, "{ending:?}");
+            assert_eq!(report.upload_errors.as_deref(), upload, "{ending:?}");
+            assert_eq!(report.upload_error_details.is_some(), upload.is_some());
+        }
+        let report = report(&ended(None, None, Some("disk full")), None, Some("no log"), 0, &[]);
+        assert_eq!(report.harvest_error_details.as_deref(), Some("disk full\nno log"));
+    }
+}

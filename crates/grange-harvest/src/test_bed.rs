@@ -1,0 +1,108 @@
+//! What tests of this crate share: a job's papers, its folder, and a crawl of the synthetic web.
+
+use std::path::Path;
+
+use grange_base::Period;
+use grange_crawl::job::{Budgets, Credential, CredentialKind, Job};
+use grange_crawl::politeness::Pace;
+use grange_crawl::scope::Traps;
+use grange_crawl::template::{parse, shipped};
+use grange_model::harvest::{self as model, HarvestId, JobId, JobStatus, Limits};
+use grange_testkit::web::WebServer;
+use jiff::Timestamp;
+
+use crate::folder::{HarvestInfo, JobFolder};
+use crate::papers::JobPapers;
+
+/// The papers of job number `job`, which continues from `before`.
+pub(crate) fn papers(job: i64, before: &[i64]) -> JobPapers {
+    let at: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
+    let job = model::Job {
+        id: JobId(job),
+        harvest: HarvestId(3),
+        harvest_name: "daily <&> news".parse().unwrap(),
+        run: 2,
+        status: JobStatus::Started,
+        channel: "focused".parse().unwrap(),
+        snapshot: false,
+        template: "default".parse().unwrap(),
+        template_version: 1,
+        limits: Limits::NONE,
+        configurations: 1,
+        expected_objects: 1,
+        created_at: at,
+        submitted_at: Some(at),
+        started_at: Some(at),
+        ended_at: None,
+        harvester: Some("h1".to_owned()),
+        lease_until: None,
+        attempts: 1,
+        stop_wanted: false,
+        harvest_errors: None,
+        harvest_error_details: None,
+        upload_errors: None,
+        upload_error_details: None,
+        resubmitted_as: None,
+        continuation_of: None,
+    };
+    let info = HarvestInfo {
+        version: HarvestInfo::VERSION,
+        harvest_comments: String::new(),
+        audience: String::new(),
+        schedule: None,
+        operator: "The library".to_owned(),
+        file_prefix: format!("{}-{}", job.id, job.harvest),
+        job,
+        metadata_number: 1,
+        aliases: vec![("b.dk".parse().unwrap(), "a.dk".parse().unwrap())],
+        duplicate_reduction_jobs: before.iter().map(|id| JobId(*id)).collect(),
+        harvester: "h1".to_owned(),
+        claim_token: 1,
+    };
+    JobPapers {
+        info,
+        organization: "example.org".to_owned(),
+        software: "grange-0.1.0".to_owned(),
+        host: "crawler1".to_owned(),
+        ip: "192.0.2.1".parse().ok(),
+        at,
+    }
+}
+
+/// The folder of that job, with seeds and template as a harvester leaves them.
+pub(crate) fn folder(base: &Path, papers: &JobPapers) -> JobFolder {
+    let folder = JobFolder::create(base, &papers.info, papers.at).unwrap();
+    folder.write("seeds.txt", b"http://a.dk/\n").unwrap();
+    folder.write("template.toml", default_template().as_bytes()).unwrap();
+    folder
+}
+
+fn default_template() -> &'static str {
+    shipped().iter().find(|(name, _)| *name == "default").unwrap().1
+}
+
+/// A crawl of the default template without waiting. Its password is `sesame`.
+pub(crate) fn crawl_job(server: &WebServer, seeds: Vec<String>) -> Job {
+    let mut template = parse(default_template()).unwrap();
+    "grange-test (+http://grange.invalid/)".clone_into(&mut template.fetch.user_agent);
+    template.fetch.all_hosts_to = server.addr().to_string();
+    template.fetch.accept_encodings = Vec::new();
+    template.frontier.pace = Pace::none();
+    template.frontier.retry_delay = Period::from_millis(20);
+    template.robots.cache.retry = Period::from_millis(10);
+    template.robots.cache.retry_max = Period::from_millis(20);
+    template.robots.cache.give_up = Period::from_millis(50);
+    template.extract.favicon = false;
+    template.scope.max_trans_hops = 1;
+    template.engine.min_free = grange_base::Size(0);
+    let kind = CredentialKind::Http { realm: None, user: "u".to_owned(), password: "sesame".to_owned() };
+    Job {
+        name: "test".to_owned(),
+        seeds,
+        template,
+        budgets: Budgets::default(),
+        traps: Traps::default(),
+        credentials: vec![Credential { domain: "a.dk".to_owned(), kind }],
+        info: Vec::new(),
+    }
+}

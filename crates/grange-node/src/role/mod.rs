@@ -1,0 +1,4 @@
+//! Roles with more to say than a function.
+
+pub mod harvester;
+pub mod indexer;

@@ -1,0 +1,410 @@
+//! Where a harvest stands, and what follows on a page: pure, so that every quirk of a server is a line in a table.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use grange_model::oai::{Counts, Granularity, Method, Slices};
+use jiff::Timestamp;
+use oaipmh::{Datestamp, ErrorCode, OaiError, Request, Selection, Verb};
+use serde::{Deserialize, Serialize};
+
+use super::window::Window;
+
+/// What is asked of the repository, once it is decided what "since last time" means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub prefix: String,
+    pub set: Option<String>,
+    pub from: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    pub method: Method,
+    pub slices: Slices,
+}
+
+/// Where a harvest stands. Kept with every page, before its token is used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    pub asked: Asked,
+    /// The server's clock at the first answer of all: where the next incremental harvest begins.
+    pub first_response: Option<Timestamp>,
+    /// The first list of this harvest. A record seen in it or later was seen.
+    pub first_list: i64,
+    /// The list that is read now.
+    pub list: i64,
+    pub window: Window,
+    /// Where the list goes on; absent before its first page.
+    pub token: Option<String>,
+    pub pages: u64,
+    pub pages_of_list: u64,
+    /// Pages without a record, in a row.
+    pub empty_pages: u32,
+    pub records_of_list: u64,
+    /// How many the list has, as the server says.
+    pub size: Option<u64>,
+    /// How often a list had to be begun again.
+    pub restarts: u32,
+    /// The server ignores windows of dates: one list of everything is taken.
+    pub windows_broken: bool,
+    /// Something was odd about how a list ended, so what is missing may only be missing here.
+    pub doubtful: bool,
+    pub counts: Counts,
+    pub bytes: u64,
+}
+
+/// What a page brought.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    pub response_date: Option<Timestamp>,
+    pub records: u64,
+    /// Every identifier of it came before in this list.
+    pub only_seen: bool,
+    /// Records dated outside of the window.
+    pub outside: u64,
+    pub token: Option<String>,
+    pub size: Option<u64>,
+    pub errors: Vec<OaiError>,
+}
+
+/// What follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Ask on: the position says what.
+    Page,
+    /// A list begins: a number for it is needed first. The text is for the history, if there is something to tell.
+    List(Option<String>),
+    /// The harvest is whole.
+    Done(Option<String>),
+    Fail(String),
+}
+
+/// Tokens used in the list that is read; survives no crash, after which a page of only known identifiers tells.
+#[derive(Debug, Default)]
+pub struct Tokens(HashSet<u64>);
+
+/// A list that had to be begun again so often will not end this time either.
+const RESTARTS_MAX: u32 = 5;
+/// metha's number: servers that filter after paging send some empty pages.
+const EMPTY_PAGES_MAX: u32 = 10;
+
+impl Tokens {
+    /// Whether the token is new.
+    fn take(&mut self, token: &str) -> bool {
+        let mut hasher = DefaultHasher::new();
+        token.hash(&mut hasher);
+        self.0.insert(hasher.finish())
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Position {
+    pub fn start(asked: Asked, earliest: Option<Timestamp>, list: i64, now: Timestamp) -> Self {
+        Self {
+            window: Window::first(asked.slices, asked.from, asked.until, earliest, now),
+            asked,
+            first_response: None,
+            first_list: list,
+            list,
+            token: None,
+            pages: 0,
+            pages_of_list: 0,
+            empty_pages: 0,
+            records_of_list: 0,
+            size: None,
+            restarts: 0,
+            windows_broken: false,
+            doubtful: false,
+            counts: Counts::default(),
+            bytes: 0,
+        }
+    }
+
+    fn verb(&self) -> Verb {
+        match self.asked.method {
+            Method::ListRecords => Verb::ListRecords,
+            Method::ListIdentifiers => Verb::ListIdentifiers,
+        }
+    }
+
+    /// What to ask now.
+    pub fn request(&self, granularity: Granularity) -> Request {
+        if let Some(token) = &self.token {
+            return Request::resume(self.verb(), token.clone());
+        }
+        let stamp = |at: Timestamp| Datestamp::from_timestamp(at, of(granularity));
+        let selection = Selection {
+            metadata_prefix: self.asked.prefix.clone(),
+            from: self.window.from.map(stamp),
+            until: self.window.until.map(stamp),
+            set: self.asked.set.clone(),
+        };
+        match self.asked.method {
+            Method::ListRecords => Request::ListRecords(selection),
+            Method::ListIdentifiers => Request::ListIdentifiers(selection),
+        }
+    }
+
+    /// Where the next incremental harvest begins: the first answer's date, less one granule.
+    pub fn next_from(&self, granularity: Granularity) -> Option<Timestamp> {
+        let mark = Datestamp::from_timestamp(self.first_response?, of(granularity)).previous().timestamp();
+        Some(self.asked.until.map_or(mark, |until| mark.min(until)))
+    }
+
+    /// Whether the harvest saw everything the repository has of the format and set.
+    pub fn is_full(&self) -> bool {
+        (self.asked.from.is_none() && self.asked.until.is_none()) || self.windows_broken
+    }
+
+    /// Takes a page into account and decides what follows. `now` is for the windows that are still to come.
+    pub fn step(&mut self, seen: &Seen, tokens: &mut Tokens, now: Timestamp) -> Next {
+        self.first_response = self.first_response.or(seen.response_date);
+        self.size = seen.size.or(self.size);
+        if let Some(next) = self.on_errors(seen, tokens, now) {
+            return next;
+        }
+        self.pages += 1;
+        self.pages_of_list += 1;
+        self.records_of_list += seen.records;
+        self.empty_pages = if seen.records == 0 { self.empty_pages + 1 } else { 0 };
+        if seen.outside > 0 && !self.window.is_open() && !self.windows_broken {
+            return self.without_windows(tokens);
+        }
+        let Some(token) = &seen.token else { return self.end_of_list(None, tokens, now) };
+        if !tokens.take(token) {
+            let told =
+                format!("the repository gave the same token again after {} records", self.records_of_list);
+            return self.end_of_list(Some(told), tokens, now);
+        }
+        if seen.only_seen && seen.records > 0 {
+            let told = format!(
+                "the repository began its list again after {} records",
+                self.records_of_list - seen.records
+            );
+            return self.end_of_list(Some(told), tokens, now);
+        }
+        if self.empty_pages >= EMPTY_PAGES_MAX {
+            let told = format!("the repository sent {EMPTY_PAGES_MAX} empty pages in a row");
+            return self.end_of_list(Some(told), tokens, now);
+        }
+        self.token = Some(token.clone());
+        Next::Page
+    }
+
+    fn on_errors(&mut self, seen: &Seen, tokens: &mut Tokens, now: Timestamp) -> Option<Next> {
+        let error = seen.errors.first()?;
+        let has = |code: &ErrorCode| seen.errors.iter().any(|error| error.code == *code);
+        let resumed = self.token.is_some();
+        let all_here = self.size.is_some_and(|size| size > 0 && self.records_of_list >= size);
+        if seen.records > 0 {
+            // An answer with records and an error is used; its end is not trusted.
+            self.doubtful = true;
+            return None;
+        }
+        if has(&ErrorCode::NoRecordsMatch) && !resumed {
+            return Some(self.end_of_list(None, tokens, now));
+        }
+        if resumed && (has(&ErrorCode::BadResumptionToken) || has(&ErrorCode::NoRecordsMatch)) {
+            // Some give one token too many when the size is a multiple of the page.
+            if all_here {
+                return Some(self.end_of_list(None, tokens, now));
+            }
+            return Some(self.restart(&error.to_string(), tokens));
+        }
+        if has(&ErrorCode::BadArgument) && !resumed && !self.window.is_open() && !self.windows_broken {
+            return Some(self.without_windows(tokens));
+        }
+        Some(Next::Fail(format!("the repository answered {error}")))
+    }
+
+    /// The list from its beginning. What came before is known, so it costs little.
+    fn restart(&mut self, why: &str, tokens: &mut Tokens) -> Next {
+        if self.restarts >= RESTARTS_MAX {
+            return Next::Fail(format!(
+                "the list was begun {} times and never ended: {why}",
+                self.restarts + 1
+            ));
+        }
+        let told = format!("the list was begun again after {} records: {why}", self.records_of_list);
+        self.restarts += 1;
+        self.begin(tokens);
+        Next::List(Some(told))
+    }
+
+    fn without_windows(&mut self, tokens: &mut Tokens) -> Next {
+        self.windows_broken = true;
+        self.window = Window::default();
+        self.begin(tokens);
+        Next::List(Some("the repository ignores from and until: one list of everything is taken".to_owned()))
+    }
+
+    fn end_of_list(&mut self, odd: Option<String>, tokens: &mut Tokens, now: Timestamp) -> Next {
+        self.doubtful |= odd.is_some() || self.size.is_some_and(|size| self.records_of_list < size);
+        let until = self.asked.until;
+        match self.window.after(self.asked.slices, until, self.first_response.unwrap_or(now)) {
+            Some(window) if !self.windows_broken => {
+                self.window = window;
+                self.begin(tokens);
+                Next::List(odd)
+            }
+            _ => {
+                self.token = None;
+                Next::Done(odd)
+            }
+        }
+    }
+
+    fn begin(&mut self, tokens: &mut Tokens) {
+        tokens.clear();
+        self.token = None;
+        self.size = None;
+        (self.pages_of_list, self.records_of_list, self.empty_pages) = (0, 0, 0);
+    }
+}
+
+fn of(granularity: Granularity) -> oaipmh::Granularity {
+    match granularity {
+        Granularity::Day => oaipmh::Granularity::Day,
+        Granularity::Second => oaipmh::Granularity::Second,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn asked() -> Asked {
+        Asked {
+            prefix: "oai_dc".to_owned(),
+            set: None,
+            from: None,
+            until: None,
+            method: Method::ListRecords,
+            slices: Slices::Whole,
+        }
+    }
+
+    fn start(asked: Asked) -> Position {
+        Position::start(asked, None, 1, at("2026-01-01T00:00:00Z"))
+    }
+
+    fn page(records: u64, token: Option<&str>) -> Seen {
+        let response_date = Some(at("2026-01-01T00:00:00Z"));
+        Seen { response_date, records, token: token.map(str::to_owned), ..Seen::default() }
+    }
+
+    fn error(code: ErrorCode) -> Seen {
+        Seen { errors: vec![OaiError::new(code, "")], ..page(0, None) }
+    }
+
+    /// What follows on each of these pages.
+    fn walk(position: &mut Position, pages: &[Seen]) -> Vec<Next> {
+        let mut tokens = Tokens::default();
+        pages.iter().map(|page| position.step(page, &mut tokens, at("2026-01-02T00:00:00Z"))).collect()
+    }
+
+    #[test]
+    fn a_list_ends_where_it_ends_and_not_before() {
+        let seen_again = |token| Seen { only_seen: true, ..page(2, Some(token)) };
+        let size = |size, page: Seen| Seen { size: Some(size), ..page };
+        type Case = (&'static str, Vec<Seen>, fn(&Next) -> bool);
+        let done = |next: &Next| matches!(next, Next::Done(None));
+        let odd = |next: &Next| matches!(next, Next::Done(Some(_)));
+        let again = |next: &Next| matches!(next, Next::List(Some(_)));
+        let failed = |next: &Next| matches!(next, Next::Fail(_));
+        let on = |next: &Next| *next == Next::Page;
+        let cases: Vec<Case> = vec![
+            ("an unsplit list", vec![page(2, None)], done),
+            ("an empty repository", vec![error(ErrorCode::NoRecordsMatch)], done),
+            ("two pages", vec![page(2, Some("a")), page(1, None)], done),
+            ("an empty page in between", vec![page(2, Some("a")), page(0, Some("b"))], on),
+            ("the same token again", vec![page(2, Some("a")), page(2, Some("a"))], odd),
+            ("a ring of tokens", vec![page(2, Some("a")), page(2, Some("b")), page(2, Some("a"))], odd),
+            ("the list again under other tokens", vec![page(2, Some("a")), seen_again("b")], odd),
+            (
+                "one token too many",
+                vec![size(2, page(2, Some("a"))), error(ErrorCode::BadResumptionToken)],
+                done,
+            ),
+            (
+                "a token too many, told as no records",
+                vec![size(2, page(2, Some("a"))), error(ErrorCode::NoRecordsMatch)],
+                done,
+            ),
+            (
+                "an expired token",
+                vec![size(9, page(2, Some("a"))), error(ErrorCode::BadResumptionToken)],
+                again,
+            ),
+            ("no such format", vec![error(ErrorCode::CannotDisseminateFormat)], failed),
+            ("an error nobody knows", vec![error(ErrorCode::Other("InternalException".to_owned()))], failed),
+        ];
+        for (what, pages, expected) in cases {
+            let nexts = walk(&mut start(asked()), &pages);
+            assert!(expected(nexts.last().unwrap()), "{what}: {nexts:?}");
+        }
+        let mut forever = start(asked());
+        let empty: Vec<_> = (0..20).map(|n| page(0, Some(&n.to_string()))).collect();
+        assert!(walk(&mut forever, &empty).iter().any(odd), "empty pages without end");
+        assert!(forever.doubtful);
+    }
+
+    #[test]
+    fn a_token_that_always_expires_ends_in_failure() {
+        let mut position = start(asked());
+        let pages: Vec<_> =
+            (0..20).flat_map(|_| [page(2, Some("a")), error(ErrorCode::BadResumptionToken)]).collect();
+        let nexts = walk(&mut position, &pages);
+        assert_eq!(nexts.iter().filter(|next| matches!(next, Next::List(_))).count(), RESTARTS_MAX as usize);
+        assert!(matches!(nexts.last(), Some(Next::Fail(_))));
+    }
+
+    #[test]
+    fn records_outside_of_the_window_mean_one_list_of_everything() {
+        let mut position = start(Asked { from: Some(at("2025-06-01T00:00:00Z")), ..asked() });
+        assert!(!position.is_full());
+        let nexts = walk(&mut position, &[Seen { outside: 1, ..page(9, Some("a")) }]);
+        assert!(matches!(nexts[..], [Next::List(Some(_))]));
+        assert!(position.windows_broken && position.is_full());
+        assert_eq!(
+            position.request(Granularity::Second),
+            Request::ListRecords(Selection::all("oai_dc")),
+            "without dates"
+        );
+        let nexts = walk(&mut position, &[Seen { outside: 5, ..page(9, None) }]);
+        assert_eq!(nexts, [Next::Done(None)]);
+    }
+
+    #[test]
+    fn windows_follow_each_other_to_the_servers_present() {
+        let asked = Asked { slices: Slices::Month, ..asked() };
+        let mut position =
+            Position::start(asked, Some(at("2025-11-15T00:00:00Z")), 1, at("2026-01-20T00:00:00Z"));
+        let nexts = walk(&mut position, &[page(1, None), error(ErrorCode::NoRecordsMatch), page(1, None)]);
+        assert_eq!(nexts, [Next::List(None), Next::List(None), Next::Done(None)]);
+    }
+
+    #[test]
+    fn the_next_harvest_begins_one_granule_before_the_first_answer() {
+        let mut position = start(asked());
+        walk(
+            &mut position,
+            &[page(1, Some("a")), Seen { response_date: Some(at("2026-02-02T00:00:00Z")), ..page(1, None) }],
+        );
+        assert_eq!(position.next_from(Granularity::Second), Some(at("2025-12-31T23:59:59Z")));
+        assert_eq!(position.next_from(Granularity::Day), Some(at("2025-12-31T00:00:00Z")));
+        position.asked.until = Some(at("2025-03-01T00:00:00Z"));
+        assert_eq!(
+            position.next_from(Granularity::Day),
+            Some(at("2025-03-01T00:00:00Z")),
+            "not beyond what was asked"
+        );
+        let kept = serde_json::to_string(&position).unwrap();
+        assert_eq!(serde_json::from_str::<Position>(&kept).unwrap(), position);
+    }
+}

@@ -1,0 +1,5 @@
+//! Records on disk: where each one lies, and how a page of them gets there.
+
+pub mod files;
+pub mod path;
+pub mod place;

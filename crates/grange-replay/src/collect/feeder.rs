@@ -1,0 +1,293 @@
+//! The worker that takes files into indexes and out of them.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use cdx::IndexReport;
+use flate2::read::MultiGzDecoder;
+use futures_util::future::BoxFuture;
+use grange_archive::ArchiveClient;
+use grange_base::worker::Step;
+use grange_base::{Chain, Clock};
+use grange_db::{CollectedState, Db, FileClaim, Indexed};
+use grange_index::{Batch, Index, LoadReport};
+use grange_model::collection::{FileKind as Kind, job_of};
+use tokio::runtime::Handle;
+
+use super::reading::Reading;
+use super::shelf::{Shelf, ShelfError};
+use crate::holdings::wacz;
+
+/// Gives the archive when a file of it is to be read: feeding foreign files leaves replicas alone.
+pub type OpenArchive =
+    Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<dyn ArchiveClient>, String>> + Send + Sync>;
+
+/// Takes files into the indexes of a shelf.
+#[derive(Clone)]
+pub struct Feeder {
+    pub db: Db,
+    pub shelf: Shelf,
+    pub archive: OpenArchive,
+    pub clock: Clock,
+    /// Who holds the leases.
+    pub owner: String,
+}
+
+impl std::fmt::Debug for Feeder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Feeder")
+            .field("shelf", &self.shelf)
+            .field("owner", &self.owner)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A step that could not be taken; the next one tries again.
+#[derive(Debug, thiserror::Error)]
+pub enum FeedError {
+    #[error(transparent)]
+    Db(#[from] grange_db::Error),
+    #[error(transparent)]
+    Shelf(#[from] ShelfError),
+}
+
+/// Why a file was not indexed.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    /// It will not get better by itself.
+    #[error("{0}")]
+    File(String),
+    /// It may work later.
+    #[error("{0}")]
+    Now(String),
+}
+
+/// A lease that is renewed while the file is read; a dead feeder's file is taken again after it.
+const LEASE: Duration = Duration::from_secs(300);
+const RENEW_EVERY: Duration = Duration::from_secs(100);
+/// A copy that did not answer is asked again after this long; five times make half an hour.
+const RETRY_AFTER: Duration = Duration::from_secs(360);
+/// Attempts counted when a file is claimed: one that ended its readers so often is not given to another.
+const ATTEMPTS_MAX: u32 = 5;
+/// Problems told of one file.
+const TOLD_MAX: usize = 10;
+
+impl Feeder {
+    /// Does one thing that is due: takes a collection away, a file out of an index, or one in.
+    pub async fn step(&self) -> Result<Step, FeedError> {
+        self.step_of(None).await
+    }
+
+    /// As [`step`](Self::step), for the files of one collection.
+    pub async fn step_of(&self, collection: Option<&str>) -> Result<Step, FeedError> {
+        let collections = self.db.collections();
+        if let Some(gone) = collections.removed().await?.into_iter().next() {
+            let (shelf, name) = (self.shelf.clone(), gone.clone());
+            blocking(move || shelf.remove(&name)).await?;
+            collections.forget(&gone).await?;
+            tracing::info!(collection = gone, "collection removed");
+            return Ok(Step::More);
+        }
+        let Some(claim) = collections.claim(collection, &self.owner, LEASE).await? else {
+            return Ok(Step::Idle);
+        };
+        let file = &claim.file;
+        if file.attempts > ATTEMPTS_MAX && file.state == CollectedState::Waiting {
+            let reason = "whoever read it ended before it was read, several times: look at the log";
+            collections.index_failed(&claim, reason, None).await?;
+            return Ok(Step::More);
+        }
+        let (name, of) = (file.collection.clone(), self.shelf.clone());
+        let index = match blocking(move || of.index(&name)).await {
+            Ok(Some(index)) => index,
+            Ok(None) => return Ok(Step::Idle),
+            Err(error) => {
+                let reason = Chain(&error).to_string();
+                collections.index_failed(&claim, &reason, Some(RETRY_AFTER)).await?;
+                return Err(error.into());
+            }
+        };
+        let outcome = {
+            let work = self.work(&claim, index);
+            tokio::pin!(work);
+            loop {
+                tokio::select! {
+                    outcome = &mut work => break outcome,
+                    () = self.clock.sleep(RENEW_EVERY) => {
+                        if let Err(error) = collections.renew(&claim, LEASE).await {
+                            tracing::warn!(name = file.name, error = %Chain(&error), "the lease was not renewed");
+                        }
+                    }
+                }
+            }
+        };
+        let marked = match outcome {
+            Ok(Some(came)) => {
+                let (captures, problems) = (came.captures, came.problems);
+                tracing::info!(collection = file.collection, name = file.name, captures, problems, "indexed");
+                collections.indexed(&claim, came).await
+            }
+            Ok(None) => collections.taken_out(&claim).await,
+            Err(trouble) => {
+                tracing::warn!(collection = file.collection, name = file.name, %trouble, "not indexed");
+                let retry = matches!(trouble, Trouble::Now(_)).then_some(RETRY_AFTER);
+                collections.index_failed(&claim, &trouble.to_string(), retry).await
+            }
+        };
+        match marked {
+            // A person changed their mind meanwhile, or another feeder was faster: their word counts.
+            Ok(()) | Err(grange_db::Error::LeaseLost { .. }) => Ok(Step::More),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Indexes the file, or takes it out (`None`).
+    async fn work(&self, claim: &FileClaim, index: Index) -> Result<Option<Indexed>, Trouble> {
+        let file = claim.file.clone();
+        if file.state == CollectedState::Leaving {
+            return blocking(move || take_out(&index, &file.name)).await.map(|()| None);
+        }
+        let kind = Kind::of(file.path.as_deref().unwrap_or(&file.name));
+        if let Some(path) = file.path {
+            let work = move || match kind {
+                Kind::Records => records(&index, &file.name, Path::new(&path)),
+                Kind::Wacz => packed(&index, &file.name, Path::new(&path)),
+                Kind::Lines => lines(&index, &file.name, Path::new(&path)),
+                Kind::Other => Err(Trouble::File("it is no WARC, ARC, WACZ, CDX or CDXJ file".to_owned())),
+            };
+            return blocking(work).await.map(Some);
+        }
+        // The archive keeps papers too; they have no captures, and that is in order.
+        if kind != Kind::Records {
+            return Ok(Some(Indexed {
+                job: job_of(&file.name).map(ToOwned::to_owned),
+                ..Indexed::default()
+            }));
+        }
+        let archive = (self.archive)().await.map_err(Trouble::Now)?;
+        let name = file.name.parse().map_err(|error| Trouble::File(format!("{error}")))?;
+        let handle = Handle::current();
+        let work = move || {
+            let reading = Reading { archive, name, size: file.size, handle, at: 0, bytes: Bytes::new() };
+            let job = job_of(&file.name);
+            let read = warc::Reader::new(reading)
+                .and_then(|mut reader| commit(&index, &mut reader, &file.name, job));
+            let mut came = read.map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
+            came.job = job.map(ToOwned::to_owned);
+            Ok(came)
+        };
+        blocking(work).await.map(Some)
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // The worker stops the process on a panic of its own, as it shall on this one.
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// Reads all records and commits their captures as one change.
+fn commit(index: &Index, reader: &mut warc::Reader, name: &str, job: Option<&str>) -> io::Result<Indexed> {
+    let mut batch = Batch::new();
+    let report = batch.add_records(reader, name, job)?;
+    index.commit(batch).map_err(io::Error::other)?;
+    Ok(told_of(&report, ""))
+}
+
+fn told_of(report: &IndexReport, inside: &str) -> Indexed {
+    let told = report.problems.iter().take(TOLD_MAX).map(|problem| format!("{inside}{problem}")).collect();
+    Indexed { job: None, captures: report.lines, problems: report.problem_count, told }
+}
+
+fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Trouble {
+    let path = path.display().to_string();
+    move |error| {
+        let text = format!("cannot read {path}: {}", Chain(&error));
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => {
+                Trouble::File(text)
+            }
+            _ => Trouble::Now(text),
+        }
+    }
+}
+
+fn records(index: &Index, name: &str, path: &Path) -> Result<Indexed, Trouble> {
+    let mut reader = warc::Reader::open(path).map_err(unreadable(path))?;
+    commit(index, &mut reader, name, None).map_err(unreadable(path))
+}
+
+/// Every WARC of a WACZ, under the names that its holdings give them.
+fn packed(index: &Index, name: &str, path: &Path) -> Result<Indexed, Trouble> {
+    let members = wacz::members(path).map_err(|error| Trouble::File(Chain(&error).to_string()))?;
+    let mut sum = Indexed::default();
+    for member in members.iter().filter(|member| member.is_archive()) {
+        let Some(section) = &member.section else {
+            sum.problems += 1;
+            sum.told.push(format!(
+                "{}: it is compressed inside the WACZ, which no reader can seek in",
+                member.name
+            ));
+            continue;
+        };
+        let opened = section.open().and_then(warc::Reader::seekable);
+        let mut reader = opened.map_err(unreadable(path))?;
+        let inner = format!("{name}/{}", member.name);
+        let mut batch = Batch::new();
+        let report = batch.add_records(&mut reader, &inner, None).map_err(unreadable(path))?;
+        index.commit(batch).map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
+        let one = told_of(&report, &format!("{}: ", member.name));
+        sum.captures += one.captures;
+        sum.problems += one.problems;
+        sum.told.extend(one.told);
+        sum.told.truncate(TOLD_MAX);
+    }
+    Ok(sum)
+}
+
+/// The job under which lines of an index file are kept, so that they can be taken out together.
+fn lines_job(name: &str) -> String {
+    format!("lines of {name}")
+}
+
+fn lines(index: &Index, name: &str, path: &Path) -> Result<Indexed, Trouble> {
+    let file = File::open(path).map_err(unreadable(path))?;
+    let job = lines_job(name);
+    let zipped = path.extension().is_some_and(|end| end == "gz");
+    let report: LoadReport = if zipped {
+        index.load(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)), Some(&job))
+    } else {
+        index.load(BufReader::with_capacity(1 << 16, file), Some(&job))
+    }
+    .map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
+    let told = report.problems.iter().take(TOLD_MAX).map(|problem| {
+        problem.problem.map_or_else(
+            || format!("byte {}: no index line", problem.offset),
+            |what| format!("byte {}: {what:?}", problem.offset),
+        )
+    });
+    let told = told.collect();
+    Ok(Indexed { job: None, captures: report.captures, problems: report.problem_count, told })
+}
+
+fn take_out(index: &Index, name: &str) -> Result<(), Trouble> {
+    let failed = |error: grange_index::Error| Trouble::Now(Chain(&error).to_string());
+    match Kind::of(name) {
+        Kind::Lines => index.remove_job(&lines_job(name)).map(drop).map_err(failed),
+        Kind::Wacz => {
+            let below = format!("{name}/");
+            let snapshot = index.snapshot();
+            for inner in snapshot.file_names().filter(|inner| inner.starts_with(&below)) {
+                index.remove_file(inner).map_err(failed)?;
+            }
+            Ok(())
+        }
+        Kind::Records | Kind::Other => index.remove_file(name).map(drop).map_err(failed),
+    }
+}

@@ -1,0 +1,268 @@
+//! Files into indexes and out again, with a real database, real indexes and a real archive's words.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use grange_archive::{ArchiveClient, Error, Got, Second, Store, StoreOutcome};
+use grange_base::Clock;
+use grange_base::worker::Step;
+use grange_db::{CollectedState, Db, FileFilter, FileStatus, NewCollected, Which};
+use grange_index::Settings;
+use grange_index::query::{Keys, Next, Query};
+use grange_model::{Actor, Checksums, FileName};
+
+use super::{Feeder, OpenArchive, Shelf, open_all};
+use crate::holdings::ArchiveFiles;
+
+/// The bytes of files by name; nothing else of an archive is asked for here.
+#[derive(Debug)]
+struct Folder(PathBuf);
+
+#[async_trait]
+impl ArchiveClient for Folder {
+    async fn read_at(&self, name: &FileName, offset: u64, len: u64) -> Result<Bytes, Error> {
+        let bytes =
+            std::fs::read(self.0.join(name.as_str())).map_err(|_| Error::NotFound { name: name.clone() })?;
+        let at = (offset as usize).min(bytes.len());
+        let end = (at + len as usize).min(bytes.len());
+        Ok(Bytes::copy_from_slice(&bytes[at..end]))
+    }
+
+    async fn store(&self, _: &Path, _: &Store) -> Result<StoreOutcome, Error> {
+        unreachable!("nothing is stored")
+    }
+
+    async fn get(&self, _: &FileName, _: &Path) -> Result<Got, Error> {
+        unreachable!("nothing is copied")
+    }
+
+    async fn status(&self, _: &FileName) -> Result<Option<FileStatus>, Error> {
+        Ok(None)
+    }
+
+    async fn list(&self, _: &FileFilter) -> Result<Vec<FileStatus>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn correct(
+        &self,
+        _: &str,
+        _: &FileName,
+        _: &Checksums,
+        _: &Second,
+        _: &Actor,
+    ) -> Result<FileStatus, Error> {
+        unreachable!("nothing is corrected")
+    }
+
+    async fn remove_and_get(
+        &self,
+        _: &str,
+        _: &FileName,
+        _: &Checksums,
+        _: &Second,
+        _: &Path,
+        _: &Actor,
+    ) -> Result<FileStatus, Error> {
+        unreachable!("nothing is removed")
+    }
+}
+
+struct Bed {
+    dir: tempfile::TempDir,
+    db: Db,
+    feeder: Feeder,
+}
+
+impl Bed {
+    async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = grange_db::Settings::default();
+        Db::migrate(&settings, dir.path(), &Clock::system()).await.unwrap();
+        let db = Db::open(&settings, dir.path(), Clock::system()).await.unwrap();
+        let folder = dir.path().join("files");
+        std::fs::create_dir(&folder).unwrap();
+        let archive: OpenArchive = Arc::new(move || {
+            let client: Arc<dyn ArchiveClient> = Arc::new(Folder(folder.clone()));
+            Box::pin(async move { Ok(client) })
+        });
+        let shelf = Shelf::new(dir.path(), Settings::default(), true);
+        let feeder =
+            Feeder { db: db.clone(), shelf, archive, clock: Clock::system(), owner: "test".to_owned() };
+        Self { dir, db, feeder }
+    }
+
+    fn write(&self, name: &str, urls: &[&str]) -> PathBuf {
+        let path = self.dir.path().join("files").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, urls.iter().map(|url| record(url)).collect::<String>()).unwrap();
+        path
+    }
+
+    async fn register(&self, collection: &str, path: &Path, stored: bool) {
+        self.db.collections().ensure(collection, &anna()).await.unwrap();
+        let size = std::fs::metadata(path).map_or(0, |file| file.len());
+        let path = if stored { path.file_name().map(Path::new).unwrap() } else { path };
+        let new = NewCollected { path: path.to_str().unwrap().to_owned(), size, stored };
+        self.db.collections().enrol(collection, vec![new], &anna()).await.unwrap();
+    }
+
+    async fn feed(&self) {
+        while self.feeder.step().await.unwrap() == Step::More {}
+    }
+
+    fn captures(&self, collection: &str) -> Vec<String> {
+        let index = self.feeder.shelf.index(collection).unwrap().unwrap();
+        let mut found = Vec::new();
+        let run = Query::new(Keys::Range(String::new(), None)).run(&index.snapshot(), |view| {
+            found.push(format!("{} {} {}", view.surt(), view.file(), view.job().unwrap_or("-")));
+            Ok(Next::More)
+        });
+        run.unwrap();
+        found
+    }
+}
+
+fn anna() -> Actor {
+    Actor::new("anna", "cli")
+}
+
+fn record(url: &str) -> String {
+    let block = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\nhello";
+    format!(
+        "WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:{}>\r\nWARC-Date: 2026-01-02T03:04:05Z\r\n\
+         WARC-Target-URI: {url}\r\nContent-Type: application/http;msgtype=response\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
+        url.len(),
+        block.len()
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stored_files_are_indexed_once_with_their_job_and_can_be_taken_out() {
+    let bed = Bed::new().await;
+    let first = bed.write("7-1-a.warc", &["http://e.com/a", "http://e.com/b"]);
+    let papers = bed.write("7-metadata-1.warc", &["metadata://e.com/crawl/order.xml?jobid=7"]);
+    let other = bed.write("8-1-a.warc", &["http://e.com/a"]);
+    for path in [&first, &papers, &other] {
+        bed.register("papers", path, true).await;
+    }
+    bed.feed().await;
+    let all = [
+        "com,e)/a 7-1-a.warc 7",
+        "com,e)/a 8-1-a.warc 8",
+        "com,e)/b 7-1-a.warc 7",
+        "metadata://e.com/crawl/order.xml?jobid=7 7-metadata-1.warc 7",
+    ];
+    assert_eq!(bed.captures("papers"), all);
+
+    // The same file again, as after a crash between the commit and the mark, changes nothing.
+    let files = bed.db.collections();
+    files.roll_back("papers", &Which::File("8-1-a.warc".to_owned()), &anna()).await.unwrap();
+    files.index_again("papers", &Which::All, &anna()).await.unwrap();
+    bed.feed().await;
+    let index = bed.feeder.shelf.index("papers").unwrap().unwrap();
+    let mut batch = grange_index::Batch::new();
+    let mut reader = warc::Reader::open(&first).unwrap();
+    batch.add_records(&mut reader, "7-1-a.warc", Some("7")).unwrap();
+    assert_eq!(index.commit(batch).unwrap().known, ["7-1-a.warc"]);
+
+    files.roll_back("papers", &Which::Job("7".to_owned()), &anna()).await.unwrap();
+    bed.feed().await;
+    assert!(bed.captures("papers").iter().all(|line| line.ends_with(" 8")), "{:?}", bed.captures("papers"));
+    assert_eq!(files.get("papers").await.unwrap().files.out, 2);
+    files.index_again("papers", &Which::All, &anna()).await.unwrap();
+    bed.feed().await;
+    assert_eq!(bed.captures("papers").len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_cannot_be_read_is_told_and_the_others_go_on() {
+    let bed = Bed::new().await;
+    let good = bed.write("x/good.warc", &["http://e.com/"]);
+    let torn = bed.write("x/torn.warc", &["http://e.com/torn"]);
+    std::fs::write(&torn, [std::fs::read(&torn).unwrap(), b"WARC/1.1\r\nbroken".to_vec()].concat()).unwrap();
+    for path in [&bed.dir.path().join("files/none.warc"), &torn, &good] {
+        bed.register("news", path, false).await;
+    }
+    bed.feed().await;
+    let files = bed.db.collections().files("news", None, 0, 10).await.unwrap();
+    let states: Vec<_> =
+        files.iter().map(|file| (file.name.as_str(), file.state, file.problems > 0)).collect();
+    assert_eq!(
+        states,
+        [
+            ("none.warc", CollectedState::Failed, false),
+            ("torn.warc", CollectedState::Indexed, true),
+            ("good.warc", CollectedState::Indexed, false),
+        ]
+    );
+    assert!(files[0].told[0].contains("cannot read"), "{:?}", files[0].told);
+    assert_eq!(bed.captures("news").len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lines_are_loaded_and_their_files_found_beside_them_and_nowhere_else() {
+    let bed = Bed::new().await;
+    let warc = bed.write("coll/archive/a.warc", &["http://e.com/"]);
+    let lines = bed.dir.path().join("files/coll/indexes/index.cdxj");
+    std::fs::create_dir_all(lines.parent().unwrap()).unwrap();
+    let line = |file: &str| {
+        format!(
+            "com,e)/ 20260102030405 {{\"url\": \"http://e.com/\", \"offset\": \"0\", \"filename\": \"{file}\"}}\n"
+        )
+    };
+    std::fs::write(&lines, [line("a.warc"), line("../../secret.warc"), "nonsense\n".to_owned()].concat())
+        .unwrap();
+    bed.write("secret.warc", &["http://secret/"]);
+    bed.register("news", &lines, false).await;
+    bed.feed().await;
+    let row = bed.db.collections().files("news", None, 0, 10).await.unwrap().remove(0);
+    assert_eq!((row.state, row.captures, row.problems), (CollectedState::Indexed, 2, 1));
+    let archive = Arc::new(ArchiveFiles::new(Arc::new(Folder(bed.dir.path().join("nothing")))));
+    let (collections, _watcher) = open_all(&bed.db, &bed.feeder.shelf, archive).await.unwrap();
+    let news = collections.get("news").unwrap();
+    let size = std::fs::metadata(&warc).unwrap().len();
+    let read = news.holdings.read_at("a.warc", 0, 1 << 20).await.unwrap().unwrap();
+    assert_eq!(read.len() as u64, size);
+    assert_eq!(news.holdings.read_at("../../secret.warc", 0, 10).await.unwrap(), None);
+    bed.db.collections().roll_back("news", &Which::All, &anna()).await.unwrap();
+    bed.feed().await;
+    assert_eq!(bed.captures("news"), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_served_follows_the_rows_and_the_folder() {
+    let bed = Bed::new().await;
+    // A reader of its own, as another process has one.
+    let looking = Shelf::new(bed.dir.path(), Settings::default(), false);
+    let archive = Arc::new(ArchiveFiles::new(Arc::new(Folder(bed.dir.path().join("files")))));
+    let (collections, mut watcher) = open_all(&bed.db, &looking, archive).await.unwrap();
+    assert!(collections.all().is_empty(), "nothing is indexed yet");
+    let path = bed.write("a.warc", &["http://e.com/"]);
+    bed.register("news", &path, false).await;
+    bed.feed().await;
+    watcher.step().await.unwrap();
+    let news = collections.get("news").unwrap();
+    assert!(news.holdings.read_at("a.warc", 0, 4).await.unwrap().is_some());
+    let more = bed.write("b.warc", &["http://e.com/b"]);
+    bed.register("news", &more, false).await;
+    bed.feed().await;
+    assert!(news.index.snapshot().closest("com,e)/b", grange_index::Stamp::MAX).unwrap().is_none());
+    let rule = serde_json::json!({ "surt_prefix": "com,e)/", "decision": { "block": { "message": "no" } } });
+    let made = bed.db.access_rules().add(vec![rule], "", &anna()).await.unwrap().remove(0);
+    watcher.step().await.unwrap();
+    assert!(news.index.snapshot().closest("com,e)/b", grange_index::Stamp::MAX).unwrap().is_some());
+    assert!(news.holdings.read_at("b.warc", 0, 4).await.unwrap().is_some());
+    assert_eq!(news.rules().len(), 1);
+    bed.db.access_rules().remove(made.id, &anna()).await.unwrap();
+    watcher.step().await.unwrap();
+    assert_eq!(news.rules().len(), 0);
+    bed.db.collections().remove("news", &anna()).await.unwrap();
+    bed.feed().await;
+    watcher.step().await.unwrap();
+    assert!(collections.get("news").is_none());
+    assert!(!bed.dir.path().join("index/news").exists());
+    assert!(path.exists(), "files registered in place stay");
+}

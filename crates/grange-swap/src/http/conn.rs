@@ -1,0 +1,296 @@
+//! One connection: heads in, answers out, until somebody has had enough.
+
+use std::cell::RefCell;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::access;
+use crate::http::answer::{self, sentence};
+use crate::http::body::Body;
+use crate::http::request::{self, BodyLength, Malformed, Method, Request};
+use crate::http::{admin, get, page, put, record};
+use crate::node::Node;
+use crate::peer::{PROTOCOL, serve};
+use crate::server::Callers;
+
+/// How long a connection may be idle between requests.
+const IDLE: Duration = Duration::from_secs(75);
+/// How long a head may take from its first byte.
+const HEAD: Duration = Duration::from_secs(10);
+/// How long a client may not read anything of an answer.
+const STALL: Duration = Duration::from_secs(30);
+/// Bytes of an unwanted body that are read so that the client sees the answer.
+const DISCARD: usize = 1 << 20;
+/// How long to wait for a client to hang up after its last answer.
+const LINGER: Duration = Duration::from_secs(1);
+/// Buffers kept per worker, and the largest worth keeping: a head, or a small file.
+const SPARE_BUFFERS: usize = 64;
+const SPARE_BYTES: usize = 128 << 10;
+const READ_BYTES: usize = 4096;
+
+thread_local! {
+    static SPARE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn take_buffer() -> Vec<u8> {
+    SPARE.with_borrow_mut(Vec::pop).unwrap_or_else(|| Vec::with_capacity(READ_BYTES))
+}
+
+fn give_back(buffer: &mut Vec<u8>) {
+    let mut buffer = std::mem::take(buffer);
+    buffer.clear();
+    if (1..=SPARE_BYTES).contains(&buffer.capacity()) {
+        SPARE.with_borrow_mut(|spare| {
+            if spare.len() < SPARE_BUFFERS {
+                spare.push(buffer);
+            }
+        });
+    }
+}
+
+/// What becomes of the connection after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    Keep,
+    Close,
+    /// A peer takes it over.
+    Peer,
+}
+
+#[derive(Debug)]
+pub(crate) struct Conn {
+    pub stream: TcpStream,
+    /// Read and not yet understood.
+    pub input: Vec<u8>,
+    /// To be written.
+    pub out: Vec<u8>,
+    peer: SocketAddr,
+    local: SocketAddr,
+    same_user: Option<bool>,
+}
+
+pub(crate) async fn serve(node: Arc<Node>, callers: Callers, stream: TcpStream) {
+    let (Ok(peer), Ok(local)) = (stream.peer_addr(), stream.local_addr()) else { return };
+    let mut conn = Conn { stream, input: Vec::new(), out: Vec::new(), peer, local, same_user: None };
+    loop {
+        let request = match conn.next_request().await {
+            Ok(Ok(Some(request))) => request,
+            Ok(Ok(None)) => return,
+            Ok(Err(Malformed(status, text))) => {
+                sentence(&mut conn.out, status, false, "", &text);
+                if conn.flush().await.is_ok() {
+                    let _ = timeout(LINGER, conn.linger()).await;
+                }
+                return;
+            }
+            Err(_) => return,
+        };
+        match handle(&node, &callers, &mut conn, request).await {
+            Ok(After::Keep) => {}
+            Ok(After::Peer) => {
+                let Conn { stream, input, .. } = conn;
+                return serve::serve(node, callers, stream, input).await;
+            }
+            Ok(After::Close) | Err(_) => return,
+        }
+    }
+}
+
+async fn handle(node: &Arc<Node>, callers: &Callers, conn: &mut Conn, request: Request) -> io::Result<After> {
+    // The way of nearly all requests, kept free of allocated futures.
+    if request.path.starts_with("/get/")
+        && matches!(request.method, Method::Get | Method::Head)
+        && request.body == BodyLength::None
+    {
+        return get::get(node, conn, &request).await;
+    }
+    Box::pin(handle_other(node, callers, conn, request)).await
+}
+
+async fn handle_other(
+    node: &Arc<Node>,
+    callers: &Callers,
+    conn: &mut Conn,
+    request: Request,
+) -> io::Result<After> {
+    let function = request.path.trim_start_matches('/').split('/').next().unwrap_or_default();
+    match (function, request.method) {
+        ("put", Method::Put) => put::put(node, conn, &request, "/put/").await,
+        ("move", Method::Put) => put::put(node, conn, &request, "/move/").await,
+        ("put" | "get", Method::Delete) => put::delete(node, conn, &request).await,
+        ("arc" | "warc", Method::Get | Method::Head) => record::get(node, conn, &request).await,
+        ("admin", _) => admin::handle(node, conn, &request).await,
+        ("peer", Method::Get) if request.upgrade.as_deref() == Some(PROTOCOL) && callers.has_key() => {
+            let text = format!(
+                "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n"
+            );
+            conn.out.extend_from_slice(text.as_bytes());
+            conn.flush().await?;
+            Ok(After::Peer)
+        }
+        ("" | "get", Method::Get | Method::Head) => page::root(node, conn, &request).await,
+        ("get" | "put" | "arc" | "warc", _) => {
+            let text = "GET or HEAD /get/…, PUT /put/…, DELETE /put/…, GET /arc/… or /warc/…";
+            conn.refuse(&request, 405, "Allow: GET, HEAD, PUT, DELETE\r\n", text).await
+        }
+        _ => {
+            let text = "the first name of a path says what to do: get, put, arc or warc";
+            conn.refuse(&request, 404, "", text).await
+        }
+    }
+}
+
+impl Conn {
+    /// The next request, `None` when the client has gone or stays silent.
+    async fn next_request(&mut self) -> io::Result<Result<Option<Request>, Malformed>> {
+        if self.input.is_empty() {
+            give_back(&mut self.input);
+            give_back(&mut self.out);
+            match timeout(IDLE, self.stream.readable()).await {
+                Ok(ready) => ready?,
+                Err(_) => return Ok(Ok(None)),
+            }
+            self.input = take_buffer();
+            self.out = take_buffer();
+        }
+        self.out.clear();
+        let mut deadline = None;
+        loop {
+            if !self.input.is_empty() {
+                match request::read(&self.input) {
+                    Ok(Some((request, length))) => {
+                        self.input.drain(..length);
+                        return Ok(Ok(Some(request)));
+                    }
+                    Ok(None) => {}
+                    Err(malformed) => return Ok(Err(malformed)),
+                }
+            }
+            let had = self.input.len();
+            self.input.resize(had + READ_BYTES, 0);
+            let read = self.stream.try_read(&mut self.input[had..]);
+            self.input.truncate(had + *read.as_ref().unwrap_or(&0));
+            match read {
+                Ok(0) => return Ok(Ok(None)),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let deadline = *deadline.get_or_insert_with(|| Instant::now() + HEAD);
+                    if timeout_at(deadline, self.stream.readable()).await.is_err() {
+                        let text = "the head of the request took too long".to_owned();
+                        return Ok(if had == 0 { Ok(None) } else { Err(Malformed(408, text)) });
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Writes what is to be written.
+    pub(crate) async fn flush(&mut self) -> io::Result<()> {
+        let mut written = 0;
+        while written < self.out.len() {
+            match self.stream.try_write(&self.out[written..]) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => written += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable().await?,
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.clear();
+        Ok(())
+    }
+
+    pub(crate) async fn writable(&self) -> io::Result<()> {
+        timeout(STALL, self.stream.writable()).await.map_err(|_| ErrorKind::TimedOut)?
+    }
+
+    /// Answers with a sentence.
+    pub(crate) async fn say(
+        &mut self,
+        request: &Request,
+        status: u16,
+        lines: &str,
+        text: &str,
+    ) -> io::Result<After> {
+        let keep = request.keep_alive;
+        if request.method == Method::Head {
+            answer::Head::new(&mut self.out, status, keep).lines(lines).length(0);
+        } else {
+            sentence(&mut self.out, status, keep, lines, text);
+        }
+        self.flush().await?;
+        Ok(if keep { After::Keep } else { After::Close })
+    }
+
+    /// Answers before the body was read. Who waits with the body keeps it; of others some is read and thrown away, or
+    /// they would not see the answer.
+    pub(crate) async fn refuse(
+        &mut self,
+        request: &Request,
+        status: u16,
+        lines: &str,
+        text: &str,
+    ) -> io::Result<After> {
+        if request.body == BodyLength::None {
+            return self.say(request, status, lines, text).await;
+        }
+        sentence(&mut self.out, status, false, lines, text);
+        self.flush().await?;
+        if !request.expects_continue {
+            self.discard(Body::new(request.body)).await;
+        }
+        Ok(After::Close)
+    }
+
+    pub(crate) async fn discard(&mut self, mut body: Body) {
+        let (mut thrown, mut total) = (Vec::new(), 0);
+        while total < DISCARD && !body.finished() {
+            thrown.clear();
+            if body.next(&self.stream, &mut self.input, &mut thrown, 64 << 10).await.is_err() {
+                return;
+            }
+            total += thrown.len();
+        }
+    }
+
+    /// Reads and throws away what the client still sends, or it would not see the answer.
+    async fn linger(&mut self) -> io::Result<()> {
+        self.stream.shutdown().await?;
+        let (mut thrown, mut total) = ([0; READ_BYTES], 0);
+        while total < DISCARD {
+            match self.stream.read(&mut thrown).await? {
+                0 => break,
+                read => total += read,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether who asks may: everybody who knows the key, has a ticket for this, or is the user we run as.
+    pub(crate) fn permitted(&mut self, node: &Node, request: &Request) -> bool {
+        if let Some(header) = &request.authorization {
+            return node.key.authorizes(header);
+        }
+        if let Some(ticket) = request.parameter("swap-ticket")
+            && node.key.admits(ticket, request.method.ticket_verb(), &request.path, answer::now())
+        {
+            return true;
+        }
+        if !node.settings.trust_local || request.roundabout {
+            return false;
+        }
+        let (peer, local) = (self.peer, self.local);
+        *self.same_user.get_or_insert_with(|| access::same_user(peer, local))
+    }
+
+    pub(crate) async fn unauthorized(&mut self, request: &Request) -> io::Result<After> {
+        let text = "this needs the key of the network: send it as Authorization: Bearer";
+        self.refuse(request, 401, "WWW-Authenticate: Bearer\r\n", text).await
+    }
+}

@@ -1,0 +1,409 @@
+//! One server's state: its partitions, what it knows of the others, and the view made of both.
+//!
+//! The records on the partitions are the truth; everything here can be built again from them and from what peers
+//! announce. All changes to records go through [`Node::adopt`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use grange_base::{Clock, Throttle};
+use jiff::Timestamp;
+use tokio::sync::{Notify, Semaphore, watch};
+use uuid::Uuid;
+
+use crate::access::Key;
+use crate::collection::{Collection, Layout};
+use crate::error::Error;
+use crate::moves::Progress;
+use crate::name::LocalPath;
+use crate::partition::Partition;
+use crate::peer::link::Link;
+use crate::properties;
+use crate::settings::Settings;
+use crate::tree::Tree;
+use crate::verify::Verifying;
+use crate::view::{Gate, Inventory, Known, Other, PartitionSeen, SliceSeen, View};
+
+/// Directories known to be validated, at 16 bytes each: as many as an archive works on at a time.
+const DIRECTORIES: usize = 1_000_000;
+/// Locks shared by all names, so that a move and a removal of one name exclude each other.
+const NAME_LOCKS: usize = 64;
+
+#[derive(Debug)]
+pub struct Node {
+    pub settings: Settings,
+    /// The URL by which others know us, without a slash at the end.
+    pub base: Arc<str>,
+    pub key: Key,
+    pub partitions: Vec<Arc<Partition>>,
+    pub clock: Clock,
+    state: Mutex<State>,
+    /// Held while a record is taken over, so that one is at a time.
+    adopting: Mutex<()>,
+    view: RwLock<Arc<View>>,
+    version: watch::Sender<u64>,
+    /// Directories that were seen to be there, by digest of collection, epoch and path.
+    pub(crate) directories: quick_cache::sync::Cache<u128, ()>,
+    pub(crate) uploads: Semaphore,
+    name_locks: Vec<tokio::sync::Mutex<()>>,
+    /// Held while a change to a collection is decided here.
+    pub(crate) deciding: tokio::sync::Mutex<()>,
+    /// Wakes the mover.
+    pub(crate) move_now: Notify,
+    pub(crate) throttle: Throttle,
+    pub(crate) http: reqwest::Client,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Of collections with a slice here.
+    records: BTreeMap<Uuid, Collection>,
+    /// By collection and partition.
+    trees: HashMap<(Uuid, Uuid), Arc<Tree>>,
+    gates: HashMap<Uuid, Gate>,
+    others: BTreeMap<Arc<str>, Other>,
+    links: HashMap<Arc<str>, Link>,
+    /// Peers from the settings that were never seen since the start, by address.
+    unseen: Vec<String>,
+    progress: HashMap<(Uuid, usize), Arc<Progress>>,
+    verifying: HashMap<Uuid, Arc<Verifying>>,
+}
+
+impl Node {
+    /// Opens the partitions and reads their records. Blocks.
+    pub fn open(settings: Settings, base: Arc<str>, key: Key, clock: Clock) -> Result<Self, Error> {
+        let mut partitions: Vec<Arc<Partition>> = Vec::new();
+        for root in &settings.partitions {
+            let partition = Partition::open(root)?;
+            if partitions.iter().any(|other| other.uuid == partition.uuid) {
+                return Err(Error::Twin { uuid: partition.uuid });
+            }
+            partitions.push(Arc::new(partition));
+        }
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        let http =
+            client.map_err(|source| Error::Unreachable { place: base.to_string(), source: source.into() })?;
+        let state = State { unseen: settings.peers.clone(), ..State::default() };
+        let node = Self {
+            uploads: Semaphore::new(settings.max_uploads.max(1)),
+            throttle: Throttle::per_second(settings.move_rate.0, clock.clone()),
+            settings,
+            base,
+            key,
+            partitions,
+            clock,
+            state: Mutex::new(state),
+            adopting: Mutex::new(()),
+            view: RwLock::default(),
+            // After a restart the number differs from the last one peers saw.
+            version: watch::Sender::new(Timestamp::now().as_microsecond().cast_unsigned()),
+            directories: quick_cache::sync::Cache::new(DIRECTORIES),
+            name_locks: (0..NAME_LOCKS).map(|_| tokio::sync::Mutex::new(())).collect(),
+            deciding: tokio::sync::Mutex::new(()),
+            move_now: Notify::new(),
+            http,
+        };
+        node.read_disks()?;
+        Ok(node)
+    }
+
+    /// Rebuilds all records from the partitions. Where a crash left an older record on one of them, the newest of
+    /// our disks is written there too.
+    fn read_disks(&self) -> Result<(), Error> {
+        let mut newest: BTreeMap<Uuid, Collection> = BTreeMap::new();
+        // Where a slice still lies; a record of what is gone is only remembered.
+        let mut on: Vec<(Uuid, Arc<Partition>)> = Vec::new();
+        for partition in &self.partitions {
+            for record in records_on(partition)? {
+                if record.layout != Layout::Gone {
+                    on.push((record.uuid, Arc::clone(partition)));
+                }
+                let known = newest.entry(record.uuid).or_insert_with(|| record.clone());
+                if record.epoch > known.epoch {
+                    *known = record;
+                }
+            }
+        }
+        for record in newest.into_values() {
+            // Opened as if by an older epoch, so that adopting it also finishes what a crash cut off.
+            let mut state = self.state();
+            for (_, partition) in on.iter().filter(|(uuid, _)| *uuid == record.uuid) {
+                let tree = Tree::open(Arc::clone(partition), record.namespace.clone())?;
+                state.trees.insert((record.uuid, partition.uuid), Arc::new(tree));
+            }
+            if record.layout == Layout::Gone {
+                state.records.insert(record.uuid, Collection { epoch: 0, ..record.clone() });
+            }
+            drop(state);
+            self.adopt(&record)?;
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Only whole assignments happen under this lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn refresh(&self) {
+        let mut state = self.state();
+        let own: Vec<_> = state.records.values().cloned().collect();
+        let others: Vec<_> = state.others.values().cloned().collect();
+        let state = &mut *state;
+        let (trees, gates) = (&state.trees, &mut state.gates);
+        let view = View::assemble(&own, trees, &others, |record| {
+            Arc::clone(gates.entry(record.uuid).or_insert_with(|| Arc::new(RwLock::new(record.epoch))))
+        });
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
+    }
+
+    /// Tells peers that something of ours changed.
+    pub(crate) fn touch(&self) {
+        self.version.send_modify(|version| *version += 1);
+    }
+
+    pub(crate) fn watch_version(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+
+    /// Takes over a record if it is newer than ours and concerns our partitions: durable when this returns. Nobody
+    /// here gives a name by the old table afterwards. Blocks.
+    pub fn adopt(&self, record: &Collection) -> Result<bool, Error> {
+        let _one = self.adopting.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, had): (Option<u64>, Vec<Arc<Tree>>) = {
+            let state = self.state();
+            let of_it = state.trees.iter().filter(|((uuid, _), _)| *uuid == record.uuid);
+            (
+                state.records.get(&record.uuid).map(|known| known.epoch),
+                of_it.map(|(_, tree)| Arc::clone(tree)).collect(),
+            )
+        };
+        let ours = self.partitions.iter().filter_map(|partition| {
+            record.slice_on(partition.uuid).map(|slice| (Arc::clone(partition), slice))
+        });
+        let ours: Vec<_> = ours.collect();
+        if before.is_some_and(|epoch| epoch >= record.epoch) || (ours.is_empty() && had.is_empty()) {
+            return Ok(false);
+        }
+        let gate = Arc::clone(self.state().gates.entry(record.uuid).or_default());
+        let mut epoch = gate.write().unwrap_or_else(PoisonError::into_inner);
+        let mut trees = Vec::new();
+        for (partition, slice) in &ours {
+            let tree = match had.iter().find(|tree| tree.partition.uuid == partition.uuid) {
+                Some(tree) => Arc::clone(tree),
+                None => Arc::new(Tree::open(Arc::clone(partition), record.namespace.clone())?),
+            };
+            partition.write_file(&record.file_name(), record.to_text(*slice).as_bytes())?;
+            trees.push(tree);
+        }
+        let left: Vec<_> =
+            had.iter().filter(|tree| !trees.iter().any(|kept| Arc::ptr_eq(kept, tree))).collect();
+        for tree in left {
+            self.leave(record, tree)?;
+        }
+        *epoch = record.epoch;
+        {
+            let mut state = self.state();
+            state.trees.retain(|(uuid, _), _| *uuid != record.uuid);
+            for tree in trees {
+                state.trees.insert((record.uuid, tree.partition.uuid), tree);
+            }
+            if ours.is_empty() && record.layout != Layout::Gone {
+                state.records.remove(&record.uuid);
+            } else {
+                state.records.insert(record.uuid, record.clone());
+            }
+            state.progress.retain(|(uuid, _), _| *uuid != record.uuid);
+        }
+        drop(epoch);
+        tracing::info!(namespace = %record.namespace, epoch = record.epoch, layout = ?record.layout, "took over a record");
+        self.refresh();
+        self.touch();
+        self.move_now.notify_one();
+        Ok(true)
+    }
+
+    /// A partition is no longer part of a collection: it was emptied by a move, or the collection is gone.
+    fn leave(&self, record: &Collection, tree: &Tree) -> Result<(), Error> {
+        let partition = &tree.partition;
+        let path = partition.root.join(record.namespace.as_str());
+        if record.layout == Layout::Gone {
+            let day = self.clock.now().strftime("%Y-%m-%d").to_string();
+            match tree.all_to_attic(&day) {
+                // A crash came between this and the record.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                other => other.map_err(Error::io("move to the attic", &path))?,
+            }
+            // The record stays, so that no disk that was away brings the collection back.
+            return partition.write_file(&record.file_name(), record.to_text(usize::MAX).as_bytes());
+        }
+        let mut files = 0_u64;
+        tree.walk(|met| {
+            files += u64::from(!matches!(met, crate::tree::Met::Directory(_)));
+            files == 0
+        })
+        .map_err(Error::io("walk", &path))?;
+        if files > 0 {
+            tracing::error!(path = %path.display(), "files are left on a slice that was moved away; they stay there");
+            return Ok(());
+        }
+        tree.prune().map_err(Error::io("remove empty folders of", &path))?;
+        partition.remove_file(&record.file_name())
+    }
+
+    /// What a peer announced. The records that concern our disks are to be adopted by the caller.
+    pub(crate) fn learn(&self, base: &Arc<str>, inventory: Inventory) -> Vec<Collection> {
+        let newer = {
+            let mut state = self.state();
+            let newer: Vec<_> = inventory
+                .collections
+                .iter()
+                .filter(|record| match state.records.get(&record.uuid) {
+                    Some(own) => own.epoch < record.epoch,
+                    None => self.partitions.iter().any(|partition| record.slice_on(partition.uuid).is_some()),
+                })
+                .cloned()
+                .collect();
+            let other = Other { base: Arc::clone(base), alive: true, inventory: Arc::new(inventory) };
+            state.others.insert(Arc::clone(base), other);
+            newer
+        };
+        self.refresh();
+        self.move_now.notify_one();
+        newer
+    }
+
+    pub(crate) fn met(&self, base: &Arc<str>, address: &str, link: Link) {
+        let mut state = self.state();
+        state.unseen.retain(|other| other != address);
+        state.links.insert(Arc::clone(base), link);
+    }
+
+    pub(crate) fn lost(&self, base: &Arc<str>) {
+        {
+            let mut state = self.state();
+            state.links.remove(base);
+            if let Some(other) = state.others.get_mut(base) {
+                other.alive = false;
+            }
+        }
+        self.refresh();
+    }
+
+    pub(crate) fn forget_unseen(&self, address: &str) {
+        self.state().unseen.retain(|other| other != address);
+    }
+
+    /// Peers from the settings that were not seen since the start.
+    pub fn unseen(&self) -> Vec<String> {
+        self.state().unseen.clone()
+    }
+
+    pub fn others(&self) -> Vec<Other> {
+        self.state().others.values().cloned().collect()
+    }
+
+    pub(crate) fn link(&self, base: &str) -> Result<Link, Error> {
+        let link = self.state().links.get(base).cloned();
+        link.ok_or_else(|| Error::away(format!("the server {base} is away")))
+    }
+
+    pub fn known(&self, collection: Uuid) -> Result<Arc<Known>, Error> {
+        let view = self.view();
+        let known = view.by_uuid(collection).map(Arc::clone);
+        known.ok_or_else(|| Error::NoCollection { namespace: collection.to_string() })
+    }
+
+    /// Held while a file is moved away or removed.
+    pub(crate) async fn lock_name(&self, path: &LocalPath) -> tokio::sync::MutexGuard<'_, ()> {
+        self.name_locks[(path.point().0 % NAME_LOCKS as u128) as usize].lock().await
+    }
+
+    pub(crate) fn progress(&self, collection: Uuid, slice: usize) -> Arc<Progress> {
+        Arc::clone(self.state().progress.entry((collection, slice)).or_default())
+    }
+
+    pub(crate) fn verifying(&self, collection: Uuid) -> Arc<Verifying> {
+        Arc::clone(self.state().verifying.entry(collection).or_default())
+    }
+
+    /// All that we tell others. Blocks shortly, for the room on the disks.
+    pub fn inventory(&self) -> Inventory {
+        let partitions = self.partitions.iter().map(|partition| {
+            let room = partition.room().ok();
+            PartitionSeen {
+                uuid: partition.uuid,
+                description: partition.description.clone(),
+                path: partition.root.display().to_string(),
+                free_bytes: room.map_or(0, |room| room.free_bytes),
+                total_bytes: room.map_or(0, |room| room.total_bytes),
+                file_system: room.map_or(0, |room| room.file_system),
+            }
+        });
+        let partitions = partitions.collect();
+        let version = *self.version.borrow();
+        let state = self.state();
+        let mut slices = Vec::new();
+        for ((uuid, partition), tree) in &state.trees {
+            let Some(record) = state.records.get(uuid) else { continue };
+            let Some(index) = record.slice_on(*partition) else { continue };
+            let (files, bytes) = tree.counts();
+            let progress =
+                state.progress.get(&(*uuid, index)).map(|progress| progress.seen()).unwrap_or_default();
+            slices.push(SliceSeen {
+                collection: *uuid,
+                index: index as u32,
+                partition: *partition,
+                files,
+                bytes,
+                settled: progress.settled,
+                moved_files: progress.files,
+                moved_bytes: progress.bytes,
+                trouble: progress.trouble,
+            });
+        }
+        slices.sort_by_key(|slice| (slice.collection, slice.index));
+        let collections = state.records.values().cloned().collect();
+        Inventory { base: self.base.to_string(), version, partitions, collections, slices }
+    }
+
+    /// Counts the files of every slice anew; for the start. Blocks.
+    pub fn recount(&self) -> Result<(), Error> {
+        let trees: Vec<_> = self.state().trees.values().cloned().collect();
+        for tree in trees {
+            let path: PathBuf = tree.partition.root.join(tree.namespace.as_str());
+            tree.recount().map_err(Error::io("count the files of", path))?;
+        }
+        Ok(())
+    }
+}
+
+fn records_on(partition: &Partition) -> Result<Vec<Collection>, Error> {
+    let mut found = Vec::new();
+    let root = &partition.root;
+    for entry in fs::read_dir(root).map_err(Error::io("list", root))? {
+        let path = entry.map_err(Error::io("list", root))?.path();
+        let stem =
+            path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| Uuid::try_parse(stem).ok());
+        if stem.is_none() || path.extension().is_none_or(|extension| extension != "txt") {
+            continue;
+        }
+        let mut text = String::new();
+        let file = fs::File::open(&path).map_err(Error::io("read", &path))?;
+        file.take(properties::MAX_FILE_BYTES).read_to_string(&mut text).map_err(Error::io("read", &path))?;
+        let bad = |reason: String| Error::BadCollection { path: path.clone(), reason };
+        let record = Collection::from_text(&text).map_err(bad)?;
+        if Some(record.uuid) != stem {
+            return Err(bad("swap.uuid differs from the file's name".to_owned()));
+        }
+        found.push(record);
+    }
+    Ok(found)
+}

@@ -1,0 +1,198 @@
+//! A partition: a plain folder that holds at most one slice of any collection, and says who it is in
+//! `partition.properties`.
+//!
+//! ```text
+//! <partition>/partition.properties    its id and description
+//! <partition>/<collection id>.txt     one per collection with a slice here
+//! <partition>/<namespace>/<path>      the files, exactly as they were sent
+//! <partition>/.swap-tmp/              bytes on their way in; emptied at start
+//! <partition>/.swap-attic/<day>/…     what was removed, for people
+//! ```
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use uuid::Uuid;
+
+use crate::error::Error;
+use crate::properties;
+
+const FILE: &str = "partition.properties";
+pub(crate) const TEMP: &str = ".swap-tmp";
+pub(crate) const ATTIC: &str = ".swap-attic";
+
+/// One opened partition; while it lives, no other process opens it.
+#[derive(Debug)]
+pub struct Partition {
+    pub root: PathBuf,
+    pub uuid: Uuid,
+    pub description: String,
+    dir: OwnedFd,
+    temp: OwnedFd,
+    /// Holds the lock.
+    _file: File,
+}
+
+/// Room on the disk of a partition, and what kind of file system that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    pub free_bytes: u64,
+    pub total_bytes: u64,
+    /// `f_type` of statfs(2): slices of one collection lie on one kind, or a copy might not hold all names.
+    pub file_system: u64,
+}
+
+impl Partition {
+    /// Makes an empty or absent folder a partition.
+    pub fn init(root: &Path, description: &str) -> Result<Uuid, Error> {
+        fs::create_dir_all(root).map_err(Error::io("make the folder", root))?;
+        if root.join(FILE).exists() {
+            return Err(Error::AlreadyPartition { path: root.to_owned() });
+        }
+        for entry in fs::read_dir(root).map_err(Error::io("list", root))? {
+            let name = entry.map_err(Error::io("list", root))?.file_name();
+            // Made by mkfs; a whole disk is the usual partition.
+            if name != "lost+found" {
+                return Err(Error::NotEmpty { path: root.to_owned() });
+            }
+        }
+        let uuid = Uuid::new_v4();
+        let text = properties::write(
+            "A SWAP partition. The files below are plain; see each <collection id>.txt for what they are.",
+            [("swap.uuid", uuid.to_string()), ("swap.description", description.to_owned())],
+        );
+        let dir = open_dir(root)?;
+        write_whole(&dir, root, FILE, text.as_bytes())?;
+        Ok(uuid)
+    }
+
+    pub fn open(root: &Path) -> Result<Self, Error> {
+        let none = |reason: &str| Error::NoPartition { path: root.to_owned(), reason: reason.to_owned() };
+        let root = fs::canonicalize(root).map_err(|_| none("there is no such folder"))?;
+        let dir = open_dir(&root)?;
+        let path = root.join(FILE);
+        let mut file = File::open(&path).map_err(|_| none("partition.properties is missing"))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(Error::InUse { path: root }),
+            Err(error) => return Err(Error::io("lock", &path)(error)),
+        }
+        let mut text = String::new();
+        (&mut file)
+            .take(properties::MAX_FILE_BYTES)
+            .read_to_string(&mut text)
+            .map_err(Error::io("read", &path))?;
+        let mut found = properties::read(&text);
+        let uuid = found.get("swap.uuid").and_then(|text| Uuid::try_parse(text).ok());
+        let uuid = uuid.ok_or_else(|| none("partition.properties has no swap.uuid"))?;
+        let description = found.remove("swap.description").unwrap_or_default();
+        let temp = fresh_temp(&dir, &root)?;
+        Ok(Self { root, uuid, description, dir, temp, _file: file })
+    }
+
+    pub(crate) fn dir(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
+    pub(crate) fn temp(&self) -> BorrowedFd<'_> {
+        self.temp.as_fd()
+    }
+
+    pub fn room(&self) -> Result<Room, Error> {
+        let failed = Error::io("ask the room of", &self.root);
+        let space = rustix::fs::fstatvfs(&self.dir).map_err(failed)?;
+        let failed = Error::io("ask the kind of", &self.root);
+        let kind = rustix::fs::fstatfs(&self.dir).map_err(failed)?;
+        Ok(Room {
+            free_bytes: space.f_bavail.saturating_mul(space.f_frsize),
+            total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
+            file_system: kind.f_type.cast_unsigned(),
+        })
+    }
+
+    /// Writes a small file into the root: aside, synced, renamed, folder synced.
+    pub(crate) fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        write_whole(&self.dir, &self.root, name, bytes)
+    }
+
+    pub(crate) fn remove_file(&self, name: &str) -> Result<(), Error> {
+        let path = self.root.join(name);
+        match rustix::fs::unlinkat(&self.dir, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(Error::io("remove", path)(error)),
+        }
+        rustix::fs::fsync(&self.dir).map_err(Error::io("sync", &self.root))
+    }
+}
+
+fn open_dir(root: &Path) -> Result<OwnedFd, Error> {
+    rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(Error::io("open the folder", root))
+}
+
+/// What an interrupted upload may have left behind is gone after this.
+fn fresh_temp(dir: &OwnedFd, root: &Path) -> Result<OwnedFd, Error> {
+    let path = root.join(TEMP);
+    match rustix::fs::mkdirat(dir, TEMP, Mode::from_raw_mode(0o755)) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(Error::io("make the folder", path)(error)),
+    }
+    for entry in fs::read_dir(&path).map_err(Error::io("list", &path))? {
+        let left = entry.map_err(Error::io("list", &path))?.path();
+        fs::remove_file(&left).map_err(Error::io("remove", &left))?;
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::openat(dir, TEMP, flags, Mode::empty()).map_err(Error::io("open the folder", &path))
+}
+
+fn write_whole(dir: &OwnedFd, root: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
+    let path = root.join(name);
+    let aside = format!(".swap-new-{name}");
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let opened = rustix::fs::openat(dir, &aside, flags, Mode::from_raw_mode(0o644));
+    let mut file = File::from(opened.map_err(Error::io("make", &path))?);
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(Error::io("write", &path))?;
+    rustix::fs::renameat(dir, &aside, dir, name).map_err(Error::io("rename", &path))?;
+    rustix::fs::fsync(dir).map_err(Error::io("sync", root))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_keeps_its_id_and_is_served_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("disk1");
+        let uuid = Partition::init(&root, "shelf 3, tray ä").unwrap();
+        let text = fs::read_to_string(root.join(FILE)).unwrap();
+        assert!(
+            text.contains(&format!("swap.uuid={uuid}\nswap.description=shelf 3, tray \\u00e4\n")),
+            "{text}"
+        );
+        let opened = Partition::open(&root).unwrap();
+        assert_eq!((opened.uuid, opened.description.as_str()), (uuid, "shelf 3, tray ä"));
+        assert!(opened.room().unwrap().total_bytes > 0);
+        assert!(matches!(Partition::open(&root), Err(Error::InUse { .. })));
+        drop(opened);
+        fs::write(root.join(TEMP).join("left"), "over").unwrap();
+        drop(Partition::open(&root).unwrap());
+        assert!(!root.join(TEMP).join("left").exists());
+        assert!(matches!(Partition::init(&root, ""), Err(Error::AlreadyPartition { .. })));
+    }
+
+    #[test]
+    fn what_is_no_partition_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(Partition::open(folder.path()), Err(Error::NoPartition { .. })));
+        fs::write(folder.path().join(FILE), "swap.description=x\n").unwrap();
+        assert!(matches!(Partition::open(folder.path()), Err(Error::NoPartition { .. })));
+        let other = tempfile::tempdir().unwrap();
+        fs::write(other.path().join("thesis.doc"), "x").unwrap();
+        assert!(matches!(Partition::init(other.path(), ""), Err(Error::NotEmpty { .. })));
+    }
+}

@@ -1,0 +1,457 @@
+//! One slice on one disk: a tree of plain files below `<partition>/<namespace>`.
+//!
+//! Every call resolves beneath the slice's own directory handle, without links of any kind, so no name leads outside.
+//! Only regular files and directories exist here; anything else is reported by the audit and never served. All calls
+//! block; callers on async threads use the blocking pool, or [`Tree::open_cached`], which never waits for a disk.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, XattrFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::digest::Sum;
+use crate::error::Error;
+use crate::name::{LocalPath, Namespace};
+use crate::partition::{ATTIC, Partition};
+
+/// Where the SHA-512 of a file is kept, as 64 raw bytes. The short name is on purpose: with it the attribute fits into
+/// the inode of ext4 as made by default, `user.swap.sha512` would cost each file a block of its own.
+const SUM_ATTRIBUTE: &str = "user.sha512";
+
+const BENEATH: ResolveFlags =
+    ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// A pipe planted by hand must not block us.
+const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK);
+
+/// What a name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Found {
+    Nothing,
+    File {
+        size: u64,
+        sum: Option<Sum>,
+    },
+    Directory,
+    /// Neither file nor directory; never made by us.
+    Foreign,
+}
+
+/// How publishing ended; in the first case only the new bytes are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Published {
+    New,
+    /// The name is taken.
+    Taken(Found),
+}
+
+/// An open file and what is known about it.
+#[derive(Debug)]
+pub struct Opened {
+    pub file: File,
+    pub size: u64,
+    /// Seconds since 1970.
+    pub modified: i64,
+    pub sum: Option<Sum>,
+}
+
+/// What a walk meets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Met {
+    File(LocalPath),
+    Directory(LocalPath),
+    /// A link, device or pipe, or a name that is none; with its path as far as it can be shown.
+    Foreign(String),
+}
+
+/// One line of a directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Entry {
+    pub name: String,
+    pub directory: bool,
+    pub size: u64,
+    pub modified: i64,
+}
+
+/// The tree of one slice.
+#[derive(Debug)]
+pub struct Tree {
+    pub partition: Arc<Partition>,
+    pub namespace: Namespace,
+    root: OwnedFd,
+    /// Files and bytes here; exact once the first walk is through.
+    files: AtomicI64,
+    bytes: AtomicI64,
+}
+
+/// Bytes on their way in: no name leads to them yet.
+#[derive(Debug)]
+pub struct Staged {
+    pub file: File,
+    /// The name in the folder for such, where the file system cannot do without.
+    name: Option<String>,
+    partition: Arc<Partition>,
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = rustix::fs::unlinkat(self.partition.temp(), name, AtFlags::empty());
+        }
+    }
+}
+
+impl Tree {
+    /// Opens the tree, making its directory when it is not there yet.
+    pub fn open(partition: Arc<Partition>, namespace: Namespace) -> Result<Self, Error> {
+        let path = partition.root.join(namespace.as_str());
+        let root =
+            make_below(partition.dir(), namespace.as_str()).map_err(Error::io("make the folder", &path))?;
+        Ok(Self { partition, namespace, root, files: AtomicI64::new(0), bytes: AtomicI64::new(0) })
+    }
+
+    pub fn counts(&self) -> (u64, u64) {
+        let read = |count: &AtomicI64| count.load(Ordering::Relaxed).max(0).cast_unsigned();
+        (read(&self.files), read(&self.bytes))
+    }
+
+    pub(crate) fn count(&self, files: i64, bytes: i64) {
+        self.files.fetch_add(files, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Opens a file if that needs no disk: [`ErrorKind::WouldBlock`] when it might.
+    pub fn open_cached(&self, path: &str) -> io::Result<Opened> {
+        let fd = rustix::fs::openat2(&self.root, path, READ, Mode::empty(), BENEATH | ResolveFlags::CACHED)
+            .map_err(absent)?;
+        opened(fd)
+    }
+
+    /// Opens a file. A directory is [`ErrorKind::IsADirectory`], anything else that is no file is not found.
+    pub fn open_file(&self, path: &str) -> io::Result<Opened> {
+        let fd = rustix::fs::openat2(&self.root, path, READ, Mode::empty(), BENEATH).map_err(absent)?;
+        opened(fd)
+    }
+
+    pub fn find(&self, path: &LocalPath) -> io::Result<Found> {
+        match self.open_file(path.as_str()) {
+            Ok(opened) => Ok(Found::File { size: opened.size, sum: opened.sum }),
+            Err(error) if error.kind() == ErrorKind::IsADirectory => Ok(Found::Directory),
+            Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(Found::Foreign),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a directory of that name is here; a file of that name is an error of kind `NotADirectory`.
+    pub fn has_directory(&self, path: &str) -> io::Result<bool> {
+        match rustix::fs::openat2(&self.root, path, DIRECTORY, Mode::empty(), BENEATH) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(no_directory(error)),
+        }
+    }
+
+    /// Makes a directory and those above it, durably. `NotADirectory` when a file is in the way.
+    pub fn make_directory(&self, path: &LocalPath) -> io::Result<()> {
+        make_below(self.root.as_fd(), path.as_str()).map(drop)
+    }
+
+    /// Room for new bytes that nobody sees. A file without a name where the file system can do that: then a crash
+    /// leaves nothing to clean up.
+    pub fn stage(&self) -> io::Result<Staged> {
+        let partition = Arc::clone(&self.partition);
+        let mode = Mode::from_raw_mode(0o644);
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        match rustix::fs::openat(partition.temp(), ".", flags, mode) {
+            Ok(fd) => Ok(Staged { file: File::from(fd), name: None, partition }),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
+                let name = Uuid::new_v4().to_string();
+                let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+                let fd = rustix::fs::openat(partition.temp(), &name, flags, mode)?;
+                Ok(Staged { file: File::from(fd), name: Some(name), partition })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives synced bytes their name: the one atomic step, which exactly one of any number of writers makes.
+    /// Not durable before [`Tree::sync_parent`].
+    pub fn publish(&self, staged: &Staged, path: &LocalPath, size: u64) -> io::Result<Published> {
+        let parent = self.open_parent(path)?;
+        let linked = match &staged.name {
+            None => {
+                let from = format!("/proc/self/fd/{}", staged.file.as_raw_fd());
+                rustix::fs::linkat(rustix::fs::CWD, from, &parent, path.file_name(), AtFlags::SYMLINK_FOLLOW)
+            }
+            Some(name) => {
+                let temp = self.partition.temp();
+                rustix::fs::linkat(temp, name, &parent, path.file_name(), AtFlags::empty())
+            }
+        };
+        match linked {
+            Ok(()) => {
+                self.count(1, size.cast_signed());
+                Ok(Published::New)
+            }
+            Err(Errno::EXIST) => self.find(path).map(Published::Taken),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub fn sync_parent(&self, path: &LocalPath) -> io::Result<()> {
+        Ok(rustix::fs::fsync(self.open_parent(path)?)?)
+    }
+
+    fn open_parent(&self, path: &LocalPath) -> io::Result<OwnedFd> {
+        let parent = path.as_str().rsplit_once('/').map_or(".", |(parent, _)| parent);
+        Ok(rustix::fs::openat2(&self.root, parent, DIRECTORY, Mode::empty(), BENEATH)?)
+    }
+
+    /// Removes the name of a file whose bytes are proven elsewhere.
+    pub(crate) fn unlink(&self, path: &LocalPath, size: u64) -> io::Result<()> {
+        let parent = self.open_parent(path)?;
+        rustix::fs::unlinkat(&parent, path.file_name(), AtFlags::empty())?;
+        self.count(-1, -size.cast_signed());
+        Ok(rustix::fs::fsync(parent)?)
+    }
+
+    /// Moves a file out of sight, to `.swap-attic/<day>/<namespace>/<path>`. Earlier removals of that day stay.
+    pub fn to_attic(&self, path: &LocalPath, day: &str, size: u64) -> io::Result<()> {
+        let parent = self.open_parent(path)?;
+        let folder = match path.parent() {
+            Some(parent) => format!("{ATTIC}/{day}/{}/{parent}", self.namespace),
+            None => format!("{ATTIC}/{day}/{}", self.namespace),
+        };
+        let attic = make_below(self.partition.dir(), &folder)?;
+        let name = path.file_name();
+        let flags = rustix::fs::RenameFlags::NOREPLACE;
+        match rustix::fs::renameat_with(&parent, name, &attic, name, flags) {
+            Err(Errno::EXIST) => {
+                // Removed, stored again and removed again on one day. Long names leave room for the number alone.
+                let kept: String = name.chars().take(40).collect();
+                let other = format!("{kept}.{}", Uuid::new_v4());
+                rustix::fs::renameat_with(&parent, name, &attic, &other, flags)?;
+            }
+            other => other?,
+        }
+        self.count(-1, -size.cast_signed());
+        rustix::fs::fsync(&attic)?;
+        Ok(rustix::fs::fsync(parent)?)
+    }
+
+    /// Moves the whole tree out of sight.
+    pub(crate) fn all_to_attic(&self, day: &str) -> io::Result<()> {
+        let partition = self.partition.dir();
+        let (above, name) =
+            self.namespace.as_str().rsplit_once('/').unwrap_or((".", self.namespace.as_str()));
+        let above = rustix::fs::openat2(partition, above, DIRECTORY, Mode::empty(), BENEATH)?;
+        let attic = make_below(partition, &format!("{ATTIC}/{day}"))?;
+        let flags = rustix::fs::RenameFlags::NOREPLACE;
+        rustix::fs::renameat_with(&above, name, &attic, format!("{name}.{}", Uuid::new_v4()), flags)?;
+        rustix::fs::fsync(&attic)?;
+        Ok(rustix::fs::fsync(above)?)
+    }
+
+    /// The lines of one directory, unsorted; `None` when it is not here.
+    pub fn list(&self, path: Option<&LocalPath>) -> io::Result<Option<Vec<Entry>>> {
+        let path = path.map_or(".", LocalPath::as_str);
+        let dir = match rustix::fs::openat2(&self.root, path, DIRECTORY, Mode::empty(), BENEATH) {
+            Ok(dir) => dir,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&dir)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if name == "." || name == ".." {
+                continue;
+            }
+            let stat = match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat,
+                Err(Errno::NOENT) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            if kind.is_file() || kind.is_dir() {
+                let size = if kind.is_file() { stat.st_size.cast_unsigned() } else { 0 };
+                let modified = stat.st_mtime;
+                entries.push(Entry { name: name.to_owned(), directory: kind.is_dir(), size, modified });
+            }
+        }
+        Ok(Some(entries))
+    }
+
+    /// Meets everything below the root, directories before what they hold. Memory grows with the number of
+    /// directories waiting, not with the number of files. The visitor says whether to go on.
+    pub fn walk(&self, mut visit: impl FnMut(Met) -> bool) -> io::Result<()> {
+        let mut waiting = vec![None::<LocalPath>];
+        while let Some(path) = waiting.pop() {
+            let shown = path.as_ref().map_or(".", LocalPath::as_str);
+            let dir = match rustix::fs::openat2(&self.root, shown, DIRECTORY, Mode::empty(), BENEATH) {
+                Ok(dir) => dir,
+                Err(Errno::NOENT) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            for entry in Dir::read_from(&dir)? {
+                let entry = entry?;
+                let raw = entry.file_name();
+                if raw.to_bytes() == b"." || raw.to_bytes() == b".." {
+                    continue;
+                }
+                let name = raw.to_string_lossy();
+                let whole =
+                    path.as_ref().map_or_else(|| name.clone().into_owned(), |path| format!("{path}/{name}"));
+                let valid = raw.to_str().is_ok().then(|| LocalPath::new(whole.as_str()).ok()).flatten();
+                let mut kind = entry.file_type();
+                if kind == FileType::Unknown {
+                    kind = match rustix::fs::statat(&dir, raw, AtFlags::SYMLINK_NOFOLLOW) {
+                        Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                        Err(Errno::NOENT) => continue,
+                        Err(error) => return Err(error.into()),
+                    };
+                }
+                let met = match (valid, kind) {
+                    (Some(path), FileType::RegularFile) => Met::File(path),
+                    (Some(path), FileType::Directory) => {
+                        waiting.push(Some(path.clone()));
+                        Met::Directory(path)
+                    }
+                    _ => Met::Foreign(whole),
+                };
+                if !visit(met) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts files and bytes anew.
+    pub fn recount(&self) -> io::Result<()> {
+        let (mut files, mut bytes) = (0, 0);
+        self.walk(|met| {
+            if let Met::File(path) = met
+                && let Ok(stat) = rustix::fs::statat(&self.root, path.as_str(), AtFlags::SYMLINK_NOFOLLOW)
+            {
+                files += 1;
+                bytes += stat.st_size;
+            }
+            true
+        })?;
+        self.files.store(files, Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Removes the directories of a tree that holds no file any more. A directory that is not empty stays.
+    pub(crate) fn prune(&self) -> io::Result<()> {
+        let mut directories = Vec::new();
+        self.walk(|met| {
+            if let Met::Directory(path) = met {
+                directories.push(path);
+            }
+            true
+        })?;
+        for path in directories.iter().rev() {
+            match rustix::fs::unlinkat(&self.root, path.as_str(), AtFlags::REMOVEDIR) {
+                Ok(()) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        // The namespace's own directories, as far as no other collection hangs there.
+        let mut path = Some(self.namespace.as_str());
+        while let Some(name) = path {
+            if rustix::fs::unlinkat(self.partition.dir(), name, AtFlags::REMOVEDIR).is_err() {
+                break;
+            }
+            path = name.rsplit_once('/').map(|(above, _)| above);
+        }
+        Ok(())
+    }
+}
+
+impl Staged {
+    /// Keeps the checksum and the time with the bytes and syncs all of it.
+    pub fn seal(&self, sum: &Sum, modified: Option<i64>) -> io::Result<()> {
+        keep_sum(&self.file, sum)?;
+        if let Some(seconds) = modified.and_then(|seconds| u64::try_from(seconds).ok()) {
+            self.file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))?;
+        }
+        self.file.sync_data()
+    }
+}
+
+/// Notes the checksum of a file. Where the file system keeps no attributes it is left out: `verify` then tells that
+/// the file cannot be compared.
+pub(crate) fn keep_sum(file: &File, sum: &Sum) -> io::Result<()> {
+    match rustix::fs::fsetxattr(file, SUM_ATTRIBUTE, &sum.0, XattrFlags::empty()) {
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSPC) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn opened(fd: OwnedFd) -> io::Result<Opened> {
+    let stat = rustix::fs::fstat(&fd)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Directory => return Err(ErrorKind::IsADirectory.into()),
+        _ => return Err(ErrorKind::InvalidInput.into()),
+    }
+    let mut sum = [0; 64];
+    let known = rustix::fs::fgetxattr(&fd, SUM_ATTRIBUTE, &mut sum).is_ok_and(|bytes| bytes == 64);
+    Ok(Opened {
+        file: File::from(fd),
+        size: stat.st_size.cast_unsigned(),
+        modified: stat.st_mtime,
+        sum: known.then_some(Sum(sum)),
+    })
+}
+
+/// A link in the way, a file where a directory should be: nothing of ours is there.
+fn absent(error: Errno) -> io::Error {
+    match error {
+        Errno::LOOP | Errno::NOTDIR | Errno::XDEV | Errno::NXIO => ErrorKind::NotFound.into(),
+        other => other.into(),
+    }
+}
+
+/// A link is no directory, wherever it leads.
+fn no_directory(error: Errno) -> io::Error {
+    match error {
+        Errno::LOOP | Errno::XDEV => ErrorKind::NotADirectory.into(),
+        other => other.into(),
+    }
+}
+
+/// Opens a directory below `base`, making it and those above it; each new one is synced into its parent.
+fn make_below(base: impl AsFd, path: &str) -> io::Result<OwnedFd> {
+    match rustix::fs::openat2(&base, path, DIRECTORY, Mode::empty(), BENEATH) {
+        Err(Errno::NOENT) => {}
+        other => return other.map_err(no_directory),
+    }
+    let mut parent = rustix::fs::openat2(&base, ".", DIRECTORY, Mode::empty(), BENEATH)?;
+    for name in path.split('/') {
+        match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) => rustix::fs::fsync(&parent)?,
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        parent =
+            rustix::fs::openat2(&parent, name, DIRECTORY, Mode::empty(), BENEATH).map_err(no_directory)?;
+    }
+    Ok(parent)
+}
+
+#[cfg(test)]
+#[path = "tree_tests.rs"]
+mod tests;

@@ -1,0 +1,167 @@
+//! `grange index …`
+
+use std::collections::BTreeSet;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use grange_api::client::segment;
+use grange_api::wire::collections::{Marked, MarkedFiles};
+use grange_node::role::indexer::{self, JobIndexKind};
+use serde_json::{Value, json};
+
+use super::import;
+use crate::cli::Common;
+use crate::cmd::harvest::told;
+use crate::exit::{Exit, UsageError};
+use crate::{context, output};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum IndexCommand {
+    /// How many files are indexed, wait or failed
+    Status(Of),
+    /// Take files out of the index again; they stay stored
+    Rollback {
+        #[command(flatten)]
+        which: WhichFiles,
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Index files that failed or were taken out
+    Again {
+        #[command(flatten)]
+        which: WhichFiles,
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Write what is known of some jobs: CDX lines, or what a crawl needs to find duplicates
+    Jobs {
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<u64>,
+        #[arg(long, value_enum, default_value_t = KindName::Cdx)]
+        kind: KindName,
+        #[command(flatten)]
+        of: Of,
+        /// Write to this file [default: standard output]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Of {
+    /// The collection
+    #[arg(long, value_name = "NAME", default_value = "archive")]
+    collection: String,
+}
+
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct WhichFiles {
+    #[arg(value_name = "FILE")]
+    files: Vec<String>,
+    /// All files of this job
+    #[arg(long, value_name = "ID")]
+    job: Option<u64>,
+    /// All files
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KindName {
+    /// CDX lines of eleven fields
+    Cdx,
+    /// URL, digest and origin of everything but text
+    Dedup,
+    /// URL, digest and origin of everything
+    Full,
+}
+
+pub(crate) async fn run(common: &Common, command: IndexCommand) -> anyhow::Result<Exit> {
+    match command {
+        IndexCommand::Status(of) => status(common, &of.collection).await,
+        IndexCommand::Rollback { which, of } => mark(common, &of.collection, which, true).await,
+        IndexCommand::Again { which, of } => mark(common, &of.collection, which, false).await,
+        IndexCommand::Jobs { ids, kind, of, output } => jobs(common, &of.collection, &ids, kind, output),
+    }
+}
+
+async fn status(common: &Common, collection: &str) -> anyhow::Result<Exit> {
+    let client = context::client(common).await?;
+    let mut shown: Value = client.get(&format!("/collections/{}", segment(collection))).await?;
+    let troubled = import::troubled(&client, collection).await?;
+    if common.json {
+        shown["troubled"] = json!(troubled);
+        output::json(&shown)?;
+    } else {
+        import::print(&shown, &troubled);
+    }
+    Ok(Exit::Ok)
+}
+
+async fn mark(common: &Common, collection: &str, which: WhichFiles, out: bool) -> anyhow::Result<Exit> {
+    let client = context::client(common).await?;
+    let at = format!("/collections/{}/{}", segment(collection), if out { "rollback" } else { "again" });
+    let asked: Vec<Marked> = match (which.job, which.all) {
+        (Some(job), _) => vec![Marked { job: Some(job.to_string()), ..Marked::default() }],
+        (None, true) => vec![Marked { all: true, ..Marked::default() }],
+        (None, false) => {
+            which.files.into_iter().map(|file| Marked { file: Some(file), ..Marked::default() }).collect()
+        }
+    };
+    let mut files = 0;
+    for one in asked {
+        let marked: MarkedFiles = client.post(&at, &one).await?;
+        files += marked.files;
+    }
+    drop(client);
+    if files == 0 {
+        let state = if out { "indexed" } else { "failed or taken out" };
+        return Err(UsageError(format!("no such file of {collection} is {state}")).into());
+    }
+    import::feed(common, collection, false).await?;
+    let done = if out { "Taken out" } else { "Indexed again" };
+    told(common, &json!({ "files": files }), &format!("{done}: {files} files of {collection}."))?;
+    Ok(Exit::Ok)
+}
+
+/// Reads the index where it lies, also while a node writes to it.
+fn jobs(
+    common: &Common,
+    collection: &str,
+    ids: &[u64],
+    kind: KindName,
+    output: Option<PathBuf>,
+) -> anyhow::Result<Exit> {
+    let kind = match kind {
+        KindName::Cdx => JobIndexKind::Cdx,
+        KindName::Dedup => JobIndexKind::Dedup,
+        KindName::Full => JobIndexKind::Full,
+    };
+    let jobs: BTreeSet<String> = ids.iter().map(ToString::to_string).collect();
+    let settings = context::load(common)?.settings;
+    let write =
+        |out: &mut dyn Write| indexer::job_index(&settings, &common.data, collection, &jobs, kind, out);
+    let report = match &output {
+        None => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            let report = write(&mut out)?;
+            out.flush()?;
+            report
+        }
+        Some(path) => crate::cmd::cdx::aside(path, |file| {
+            let mut out = BufWriter::new(file);
+            let report = write(&mut out)?;
+            out.flush()?;
+            Ok(report)
+        })?,
+    };
+    let empty: Vec<&str> =
+        report.jobs.iter().filter(|(_, count)| **count == 0).map(|(job, _)| job.as_str()).collect();
+    if !empty.is_empty() {
+        eprintln!("grange: nothing is known of these jobs: {}", empty.join(", "));
+        return Ok(Exit::Partial);
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,168 @@
+//! What tests of whole harvests share: a web, a harvest of it, and what must lie in the archive afterwards.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use grange_testkit::web::{Expected, Options, Profile, Rules, Web, WebServer};
+use serde_json::Value;
+use warc::{Check, Reader, RecordType};
+
+use crate::archive_bed::lying_in;
+use crate::harness::Grange;
+
+/// The longest wait; a test that needs it all has found a hang.
+const LONGEST: Duration = Duration::from_secs(150);
+
+/// Short leases and pauses, so that tests wait for work and not for clocks; and little room is enough.
+pub(crate) const QUICK: [&str; 7] = [
+    "harvest.min_space_left=1MB",
+    "harvest.lease=2s",
+    "harvest.progress_every=200ms",
+    "harvest.look_every=200ms",
+    "harvest.folders_every=1s",
+    "harvest.chunk_size=60KB",
+    "schedule.planning_lease=2s",
+];
+
+/// A web that is served, and what a right crawl finds in it.
+pub(crate) struct Site {
+    pub(crate) web: Web,
+    pub(crate) server: WebServer,
+    pub(crate) expected: BTreeMap<String, Expected>,
+}
+
+impl Site {
+    pub(crate) async fn serve(hosts: usize, pages: usize, profile: Profile) -> Site {
+        let suffix = "dk".to_owned();
+        let web = Web::new(Options { hosts, pages, profile, suffix, seed: 5, ..Options::default() });
+        let server = web.serve("127.0.0.1:0").await.unwrap();
+        let expected = web.expected(&Rules::default());
+        Site { web, server, expected }
+    }
+
+    /// Defines a harvest of the whole web and puts it into service: its first run is due at once.
+    pub(crate) fn harvest(&self, grange: &Grange, name: &str, delay: &str) {
+        let template = grange.file("template.toml", &self.template(delay));
+        grange.run(&["templates", "put", "web", template.to_str().unwrap()]).ok();
+        grange.run(&["harvests", "create", "selective", name, "--schedule", "daily"]).ok();
+        let seeds = grange.file("seeds.txt", &self.web.seeds().join("\n"));
+        grange.run(&["harvests", "add-seeds", name, seeds.to_str().unwrap(), "--template", "web"]).ok();
+        grange.run(&["harvests", "activate", name]).ok();
+    }
+
+    fn template(&self, delay: &str) -> String {
+        format!(
+            "name = \"web\"\n\
+             [engine]\nmin_free = \"0B\"\nworkers = 20\n\
+             [robots.cache]\nretry = \"10ms\"\nretry_max = \"20ms\"\ngive_up = \"50ms\"\n\
+             [frontier]\nretry_delay = \"20ms\"\n\
+             [frontier.pace]\ndelay_factor = 0.0\nmin_delay = \"{delay}\"\nmax_delay = \"{delay}\"\n\
+             [fetch]\nall_hosts_to = \"{}\"\naccept_encodings = []\n\
+             [scope]\nmax_hops = 1000\nmax_trans_hops = 1\nmax_speculative_hops = 1\n\
+             [extract]\nfavicon = false\n",
+            self.server.addr()
+        )
+    }
+
+    /// Waits until the crawl has asked for so much of the web.
+    pub(crate) fn asked(&self, percent: u64) {
+        let (wanted, start) = (self.expected.len() as u64 * percent / 100, Instant::now());
+        while self.server.total() < wanted {
+            assert!(start.elapsed() < LONGEST, "the crawl does not go on: {} requests", self.server.total());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// The files of the job hold every URL of the web once, with the right bytes, and nothing else.
+    pub(crate) fn is_captured(&self, filedir: &Path, job: &str) {
+        let found = captured(filedir, job);
+        let mut wrong = Vec::new();
+        for (url, expected) in &self.expected {
+            match found.get(url).map(Vec::as_slice) {
+                Some([(status, length, digest)])
+                    if (*status, *length, digest.as_str())
+                        == (expected.status, expected.length, expected.payload_sha1.as_str()) => {}
+                other => wrong.push(format!("{url}: {other:?} instead of {expected:?}")),
+            }
+        }
+        wrong.extend(found.keys().filter(|url| !self.expected.contains_key(*url)).cloned());
+        assert!(wrong.is_empty(), "{} of {} wrong:\n{}", wrong.len(), self.expected.len(), wrong.join("\n"));
+    }
+
+    /// The statistics of the job say so too: every domain complete, every object counted.
+    pub(crate) fn is_counted(&self, grange: &Grange, job: &str) {
+        let shown = grange.run(&["jobs", "show", job, "--json"]).ok().json();
+        let rows = shown["statistics"].as_array().unwrap();
+        let objects: u64 = rows.iter().map(|row| row["objects"].as_u64().unwrap()).sum();
+        assert_eq!(objects, self.expected.len() as u64, "{rows:?}");
+        assert_eq!(rows.len(), self.web.seeds().len());
+        assert!(
+            rows.iter().all(|row| row["stop"] == "complete" && row["bytes"].as_u64() > Some(0)),
+            "{rows:?}"
+        );
+    }
+}
+
+/// Waits until the newest job of a harvest has this status, and gives it.
+pub(crate) fn job_with(grange: &Grange, harvest: &str, status: &str) -> Value {
+    let start = Instant::now();
+    loop {
+        let listed = grange.run(&["jobs", "ls", "--harvest", harvest, "--json"]).ok().json();
+        let job = listed[0].clone();
+        if job["status"] == status {
+            return job;
+        }
+        assert!(status == "failed" || job["status"] != "failed", "{job}");
+        assert!(start.elapsed() < LONGEST, "no job is {status}: {listed}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until no folder of a job is left.
+pub(crate) fn nothing_left(grange: &Grange) {
+    let start = Instant::now();
+    let left = || std::fs::read_dir(grange.data().join("harvest")).map_or(0, Iterator::count);
+    while left() > 0 {
+        assert!(start.elapsed() < LONGEST, "{} folders are left", left());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The WARC files of a job with captures in them.
+pub(crate) fn files_of(filedir: &Path, job: &str) -> Vec<String> {
+    let prefix = format!("{job}-");
+    let mut names = lying_in(filedir);
+    names.retain(|name| name.starts_with(&prefix) && !name.contains("-metadata-"));
+    names.sort();
+    names
+}
+
+/// Status, length and digest of every answer in the files of a job, by URL. Every record must be sound.
+fn captured(filedir: &Path, job: &str) -> BTreeMap<String, Vec<(u16, u64, String)>> {
+    let mut found: BTreeMap<String, Vec<_>> = BTreeMap::new();
+    for name in files_of(filedir, job) {
+        let mut reader = Reader::open(filedir.join(&name)).unwrap();
+        while let Some(mut record) = reader.next().unwrap() {
+            let url = record.target_uri().map(|uri| String::from_utf8_lossy(uri).into_owned());
+            let digest = record.header().get("WARC-Payload-Digest").unwrap_or_default();
+            let digest = String::from_utf8_lossy(digest).into_owned();
+            let answer = matches!(record.kind(), RecordType::Response | RecordType::Revisit);
+            if answer && let Some(http) = record.http().unwrap() {
+                let status = http.status().unwrap_or_default();
+                let length = std::io::copy(&mut record.payload().unwrap(), &mut std::io::sink()).unwrap();
+                found.entry(url.unwrap_or_default()).or_default().push((status, length, digest));
+            }
+        }
+        assert_eq!(reader.problems(), [], "{name}");
+        let mut reader = Reader::open(filedir.join(&name)).unwrap();
+        while let Some(mut record) = reader.next().unwrap() {
+            let check = record.digest_check().unwrap();
+            assert!(
+                !matches!(check.block, Check::Bad(_)) && !matches!(check.payload, Check::Bad(_)),
+                "{name}"
+            );
+        }
+    }
+    found
+}
