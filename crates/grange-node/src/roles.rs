@@ -21,8 +21,14 @@ use crate::settings::Settings;
 use crate::supervise::Parts;
 
 /// The roles this version has. Others of the design are refused by name until their code is there.
-pub const AVAILABLE: &[NodeRole] =
-    &[NodeRole::Bitarchive, NodeRole::Archiver, NodeRole::Scheduler, NodeRole::Harvester, NodeRole::Indexer, NodeRole::Admin];
+pub const AVAILABLE: &[NodeRole] = &[
+    NodeRole::Bitarchive,
+    NodeRole::Archiver,
+    NodeRole::Scheduler,
+    NodeRole::Harvester,
+    NodeRole::Indexer,
+    NodeRole::Admin,
+];
 
 /// A role was asked for that cannot be played.
 #[derive(Debug, thiserror::Error)]
