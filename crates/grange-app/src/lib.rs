@@ -10,6 +10,7 @@ mod changes;
 mod collections;
 mod error;
 mod harvest;
+mod oai;
 mod password;
 mod secret;
 mod sessions;
@@ -31,9 +32,11 @@ pub use collections::CollectionImport;
 pub use error::Error;
 pub use grange_archive::Error as ArchiveError;
 pub use grange_db::{
-    CollectedState, ConfigurationChange, HarvestChange, JobFilter, NewChannel, NewHarvest, Which,
+    CollectedState, ConfigurationChange, HarvestChange, JobFilter, NewChannel, NewHarvest, NewRecurring,
+    OaiHistoryFilter, Which,
 };
 pub use harvest::{CrawlLogs, Harvesting, ImportReport, NewLogin, ReadCrawlLog};
+pub use oai::OaiPort;
 pub use sessions::{LoggedIn, SessionOf};
 pub use who::{Via, Who};
 
@@ -45,6 +48,7 @@ pub struct App {
     rules: Arc<Rules>,
     archive: OpenArchive,
     harvesting: Arc<Harvesting>,
+    oai: Option<Arc<dyn OaiPort>>,
 }
 
 /// What the settings say about acts.
@@ -63,7 +67,7 @@ pub struct Rules {
 
 impl App {
     pub fn new(db: Db, clock: Clock, rules: Rules, archive: OpenArchive) -> Self {
-        Self { db, clock, rules: Arc::new(rules), archive, harvesting: Arc::default() }
+        Self { db, clock, rules: Arc::new(rules), archive, harvesting: Arc::default(), oai: None }
     }
 
     /// With what the settings say about harvests; without it the defaults hold and logins cannot be kept.

@@ -101,3 +101,7 @@ fn cause_of(heard: Heard) -> Option<Cause> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+#[path = "crawling_tests.rs"]
+mod tests;

@@ -57,7 +57,10 @@ impl Depositor<'_> {
             loop {
                 let stored = self.store(file).await;
                 let Err(reason) = stored else {
-                    remove(&file.path);
+                    // The papers go with the folder: made anew they would be other bytes.
+                    if !self.is_paper(&file.path) {
+                        remove(&file.path);
+                    }
                     break;
                 };
                 if attempt >= attempts.max(1) {
@@ -73,9 +76,13 @@ impl Depositor<'_> {
         failures
     }
 
+    fn is_paper(&self, path: &Path) -> bool {
+        path.starts_with(self.folder.metadata())
+    }
+
     /// Ok when every replica is proven to hold the file.
     async fn store(&self, file: &ClosedFile) -> Result<(), String> {
-        if !file.path.starts_with(self.folder.metadata()) {
+        if !self.is_paper(&file.path) {
             let (folder, path) = (self.folder.clone(), file.path.clone());
             let noted = tokio::task::spawn_blocking(move || metadata::note_file(&folder, &path)).await;
             match noted {

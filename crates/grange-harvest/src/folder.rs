@@ -81,6 +81,11 @@ impl JobFolder {
         Ok(JobFolder { root })
     }
 
+    /// The folder at this path, whatever lies there.
+    pub fn at(root: PathBuf) -> JobFolder {
+        JobFolder { root }
+    }
+
     /// The folders of jobs below `base`, oldest job first.
     pub fn list(base: &Path) -> io::Result<Vec<JobFolder>> {
         let mut found = Vec::new();

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use grange_archive::ArchiveClient;
 use grange_base::worker::{Hint, Step};
-use grange_base::{Chain, Clock, Shutdown};
+use grange_base::{Chain, Clock, Shutdown, Size};
 use grange_bus::Announcer;
 use grange_db::{Db, JobClaim};
 use grange_model::harvest::{HarvesterState, JobStatus};
@@ -58,6 +59,10 @@ pub(crate) struct Inner {
     jobs: Mutex<JoinSet<()>>,
     /// When folders were last looked at.
     looked: Mutex<Option<Timestamp>>,
+    /// A folder is to be looked at as soon as it is let go of.
+    again: AtomicBool,
+    /// No job is taken for want of space; told once.
+    full: AtomicBool,
 }
 
 /// What a harvester could not do.
@@ -90,6 +95,8 @@ impl Harvester {
             busy: Mutex::default(),
             jobs: Mutex::default(),
             looked: Mutex::default(),
+            again: AtomicBool::new(false),
+            full: AtomicBool::new(false),
         }))
     }
 
@@ -103,13 +110,7 @@ impl Harvester {
         let running = self.running();
         let slots = (settings.jobs_at_once as usize).saturating_sub(running);
         self.say(state(room, running), free).await?;
-        if !room {
-            tracing::warn!(
-                free_bytes = free,
-                wanted = settings.min_space_left.0,
-                "no job is taken: too little space is left"
-            );
-        }
+        self.mind_the_disk(room, free).await;
         if !room || slots == 0 {
             return Ok(Step::Idle);
         }
@@ -118,6 +119,28 @@ impl Harvester {
         tracing::info!(job = %claim.job, attempt = claim.attempt, "took a job");
         self.begin(claim)?;
         Ok(Step::More)
+    }
+
+    /// Tells people when space runs out, and when there is some again.
+    async fn mind_the_disk(&self, room: bool, free: Option<u64>) {
+        let Parts { settings, name, folder, announcer, .. } = &self.0.parts;
+        if self.0.full.swap(!room, Ordering::Relaxed) == !room {
+            return;
+        }
+        if room {
+            tracing::info!(free_bytes = free, "there is space again; jobs are taken");
+            return;
+        }
+        let word = format!(
+            "the harvester {name} takes no jobs: {} are left for {}, {} are wanted; free some space, it goes on by itself",
+            Size(free.unwrap_or_default()),
+            folder.display(),
+            settings.min_space_left
+        );
+        match announcer {
+            Some(announcer) => announcer.report_error(name, &word).await,
+            None => tracing::error!("{word}"),
+        }
     }
 
     /// Waits until every job has been laid aside, and says good-bye. For after the worker ended.
@@ -214,10 +237,9 @@ impl Harvester {
         Ok(())
     }
 
-    /// Lets the folders be looked at in the next round.
+    /// Lets the folders be looked at once whoever calls has let go of its own.
     pub(crate) fn look_again(&self) {
-        *lock(&self.0.looked) = None;
-        self.0.parts.hint.wake();
+        self.0.again.store(true, Ordering::Relaxed);
     }
 
     /// The folders that nobody works on.
@@ -300,8 +322,12 @@ struct Busy<'a> {
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        lock(&self.harvester.0.busy).remove(self.place);
-        self.harvester.0.parts.hint.wake();
+        let harvester = &self.harvester.0;
+        lock(&harvester.busy).remove(self.place);
+        if harvester.again.swap(false, Ordering::Relaxed) {
+            *lock(&harvester.looked) = None;
+        }
+        harvester.parts.hint.wake();
     }
 }
 
@@ -317,4 +343,21 @@ fn state(room: bool, running: usize) -> HarvesterState {
 /// What these locks guard is whole after every statement.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_harvester_says_what_it_does() {
+        for (room, running, says) in [
+            (true, 0, HarvesterState::Idle),
+            (true, 1, HarvesterState::Busy),
+            (false, 0, HarvesterState::Full),
+            (false, 1, HarvesterState::Full),
+        ] {
+            assert_eq!(state(room, running), says);
+        }
+    }
 }

@@ -97,7 +97,8 @@ impl Default for Settings {
             stop_within: Period::from_secs(60),
             chunk_size: Size(1_000_000_000),
             chunk_age: Period::from_secs(3600),
-            upload_attempts: 5,
+            // Some eight minutes: an archiver that is being brought up to date is no error.
+            upload_attempts: 20,
             folders_every: Period::from_secs(300),
         }
     }

@@ -46,13 +46,14 @@ impl Watchdog {
                 (self.finished, self.moved) = (sign.finished, sign.progress.at);
             }
         }
-        let longer = |since: Timestamp, patience: Duration| {
-            Duration::try_from(now.duration_since(since)).is_ok_and(|gone| gone >= patience)
+        let longer = |since: Timestamp, until: Timestamp, patience: Duration| {
+            Duration::try_from(until.duration_since(since)).is_ok_and(|gone| gone >= patience)
         };
-        if longer(self.heard, self.patience.no_response) {
+        if longer(self.heard, now, self.patience.no_response) {
             return Some(Asleep::NoResponse);
         }
-        longer(self.moved, self.patience.inactivity).then_some(Asleep::Inactive)
+        // Judged by its own word: of a silent crawl nobody knows whether it stands still.
+        longer(self.moved, self.heard, self.patience.inactivity).then_some(Asleep::Inactive)
     }
 }
 
@@ -95,22 +96,24 @@ mod tests {
             Patience { inactivity: Duration::from_secs(30), no_response: Duration::from_secs(100) };
         // Each case: signs as (second, finished, excused), when it is looked at, and the verdict.
         for (signs, now, verdict) in [
-            (&[][..], 29, None),
-            (&[], 30, Some(Asleep::Inactive)),
+            (&[][..], 99, None),
             (&[], 100, Some(Asleep::NoResponse)),
-            (&[(20, 1, false)], 49, None),
-            (&[(20, 1, false), (40, 1, false)], 50, Some(Asleep::Inactive)),
-            (&[(20, 1, false), (40, 2, false)], 69, None),
+            (&[(20, 1, false)], 119, None),
+            (&[(20, 1, false)], 120, Some(Asleep::NoResponse)),
+            (&[(20, 1, false), (49, 1, false)], 60, None),
+            (&[(20, 1, false), (50, 1, false)], 50, Some(Asleep::Inactive)),
+            (&[(20, 1, false), (49, 2, false), (78, 2, false)], 78, None),
+            // Nothing was ever finished.
+            (&[(30, 0, false)], 30, Some(Asleep::Inactive)),
             // Paused, or waiting for space: standing still is no sleep.
-            (&[(20, 1, false), (60, 1, true)], 89, None),
-            (&[(20, 1, false), (60, 1, true), (80, 1, false)], 90, Some(Asleep::Inactive)),
-            (&[(20, 1, true)], 120, Some(Asleep::NoResponse)),
+            (&[(20, 1, false), (60, 1, true), (89, 1, false)], 89, None),
+            (&[(20, 1, false), (60, 1, true), (90, 1, false)], 90, Some(Asleep::Inactive)),
             // A sign that is older than what is known says nothing new.
-            (&[(20, 1, false), (10, 9, false)], 49, None),
+            (&[(20, 1, false), (10, 9, false)], 119, None),
         ] {
             let mut dog = Watchdog::new(patience, at(0));
             for (second, finished, excused) in signs {
-                assert_eq!(dog.look(Some(&sign(*second, *finished, *excused)), at(*second)), None);
+                dog.look(Some(&sign(*second, *finished, *excused)), at(*second));
             }
             assert_eq!(dog.look(None, at(now)), verdict, "{signs:?} at {now}");
         }

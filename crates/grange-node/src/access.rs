@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -19,8 +20,8 @@ use tower::ServiceExt;
 
 use crate::data::{Access, DataFolder};
 use crate::node::StartError;
-use crate::open;
 use crate::settings::Settings;
+use crate::{oai, open};
 
 /// A client for the data folder: asks the node that runs there, or opens the store when none does.
 pub async fn client(settings: &Settings, data: &Path, user: &str) -> Result<Client, StartError> {
@@ -32,7 +33,9 @@ pub async fn client(settings: &Settings, data: &Path, user: &str) -> Result<Clie
         Access::Direct(folder) => {
             let db = open::db(settings, folder.path(), Clock::system()).await?;
             let archive = working_archive(settings, folder.path(), &db);
+            let port = oai::Port::of_command(settings, folder.path(), &db, &Clock::system());
             let app = open::app(settings, &folder, db, Clock::system(), archive.clone(), None).await?;
+            let app = app.with_oai(Arc::new(port));
             let web = grange_web::Web { app, local: None, version: crate::VERSION };
             let server = format!("the store in {}", folder.path().display());
             Ok(Client::new(InProcess {

@@ -9,6 +9,7 @@ pub mod data;
 pub mod health;
 pub mod housekeeping;
 pub mod node;
+pub mod oai;
 pub mod open;
 pub mod peer;
 pub mod role;

@@ -25,7 +25,7 @@ use crate::peer::routes::{Hello, PeerState};
 use crate::serve::{ListenError, listen, serve};
 use crate::settings::{Settings, below};
 use crate::supervise::{Failure, Parts};
-use crate::{VERSION, housekeeping, open, peer, role, roles, secret};
+use crate::{VERSION, housekeeping, oai, open, peer, role, roles, secret};
 
 /// Why a node did not start. Nothing was left half-made.
 #[derive(Debug, thiserror::Error)]
@@ -102,6 +102,9 @@ impl Node {
                 .await?;
         // A replica that cannot be opened is known before anybody relies on it.
         archive.get().await?;
+        let oai_hint = Hint::new();
+        let app =
+            app.with_oai(Arc::new(oai::Port::of_node(&settings, data.path(), &db, &clock, oai_hint.clone())));
         let first_password = app.first_admin().await?;
 
         let mut addresses = BTreeMap::new();
@@ -164,6 +167,10 @@ impl Node {
                 roles::scheduler(&mut parts, &settings, &db, &clock, id, &*health.bus, &announcer).await?,
             );
         }
+        if chosen.contains(&NodeRole::Oai) {
+            let worker = oai::worker(&settings, data.path(), &db, &clock, &id.to_string());
+            oai::role(&mut parts, &worker, &clock, &oai_hint);
+        }
         if chosen.contains(&NodeRole::Archiver) {
             roles::archiver(&mut parts, archive.get().await?, &clock);
         }
@@ -193,7 +200,8 @@ impl Node {
         // One handle to each index for all roles of this process: what the indexer commits, replay sees at once.
         let shelf = role::indexer::shelf(&settings, data.path(), chosen.contains(&NodeRole::Indexer));
         if chosen.contains(&NodeRole::Indexer) {
-            role::indexer::start(&mut parts, &settings, &db, shelf, archive.clone(), &clock, id.to_string()).await?;
+            role::indexer::start(&mut parts, &settings, &db, shelf, archive.clone(), &clock, id.to_string())
+                .await?;
         }
         if let Some(listener) = web_listener {
             roles::admin(&mut parts, listener, app, key, health.clone());

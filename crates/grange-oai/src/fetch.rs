@@ -26,7 +26,7 @@ pub enum FetchError {
 
 /// Asks one repository, one thing at a time.
 #[derive(Debug)]
-pub struct Fetcher {
+pub(crate) struct Fetcher {
     http: reqwest::Client,
     base_url: String,
     style: TokenStyle,
@@ -40,12 +40,12 @@ pub struct Fetcher {
     /// Where answers are kept as they came.
     responses: Option<Responses>,
     /// What the operator should know, such as that the repository has moved.
-    pub remarks: Vec<String>,
+    pub(crate) remarks: Vec<String>,
 }
 
 /// An answer that is arriving.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     response: reqwest::Response,
     first: Option<Vec<u8>>,
     unpacker: Unpacker,
@@ -56,7 +56,7 @@ pub struct Answer {
 
 /// How the body of an answer broke off.
 #[derive(Debug, thiserror::Error)]
-pub enum BodyError {
+pub(crate) enum BodyError {
     #[error("the connection broke in the middle of the answer: {0}")]
     Broken(String),
     #[error("the answer is larger than {0} bytes")]
@@ -64,7 +64,7 @@ pub enum BodyError {
 }
 
 impl Fetcher {
-    pub fn new(
+    pub(crate) fn new(
         base_url: &str,
         settings: &Settings,
         style: TokenStyle,
@@ -104,22 +104,22 @@ impl Fetcher {
     }
 
     /// Keeps every answer from now on.
-    pub fn keep(&mut self, responses: Responses) {
+    pub(crate) fn keep(&mut self, responses: Responses) {
         self.responses = Some(responses);
     }
 
     /// Gives the file of answers its name.
-    pub fn close_responses(&mut self) -> std::io::Result<()> {
+    pub(crate) fn close_responses(&mut self) -> std::io::Result<()> {
         self.responses.take().map_or(Ok(()), Responses::close)
     }
 
     /// How often a body may break off before the caller gives up, too.
-    pub fn attempts_max(&self) -> u32 {
+    pub(crate) fn attempts_max(&self) -> u32 {
         self.patience.attempts_max
     }
 
     /// Waits as after so many failures in a row.
-    pub async fn wait_after(&self, failures: u32) -> Result<(), FetchError> {
+    pub(crate) async fn wait_after(&self, failures: u32) -> Result<(), FetchError> {
         self.wait(flow::own_wait(failures, &self.patience)).await
     }
 
@@ -128,7 +128,7 @@ impl Fetcher {
     }
 
     /// Asks until there is an answer to read. What it says is the caller's to find out.
-    pub async fn ask(&mut self, request: &Request) -> Result<Answer, FetchError> {
+    pub(crate) async fn ask(&mut self, request: &Request) -> Result<Answer, FetchError> {
         if std::mem::replace(&mut self.asked_before, true) && !self.delay.is_zero() {
             self.wait(self.delay).await?;
         }
@@ -196,7 +196,7 @@ impl Fetcher {
     }
 
     /// A page and everything on it, for answers that are small.
-    pub async fn whole(&mut self, request: &Request) -> Result<Page<Item>, FetchError> {
+    pub(crate) async fn whole(&mut self, request: &Request) -> Result<Page<Item>, FetchError> {
         let mut failures = 0;
         loop {
             let mut answer = self.ask(request).await?;
@@ -223,7 +223,7 @@ impl Fetcher {
     }
 
     /// The next records of an answer; `None` at its end. Dropped bytes are the caller's to ask for again.
-    pub async fn next(
+    pub(crate) async fn next(
         &mut self,
         answer: &mut Answer,
     ) -> Result<Result<Option<Vec<Item>>, BodyError>, FetchError> {
@@ -234,7 +234,7 @@ impl Fetcher {
     }
 
     /// What an answer held beside its items.
-    pub fn finish(&mut self, answer: Answer) -> Page<Item> {
+    pub(crate) fn finish(&mut self, answer: Answer) -> Page<Item> {
         if let Some(responses) = &mut self.responses
             && let Err(error) = responses.end(self.clock.now())
         {
@@ -267,12 +267,12 @@ const READ_BYTES: usize = 256 << 10;
 
 impl Answer {
     /// Bytes received, as they came.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// The server's clock, as soon as it was read.
-    pub fn response_date(&self) -> Option<jiff::Timestamp> {
+    pub(crate) fn response_date(&self) -> Option<jiff::Timestamp> {
         self.reader.response_date().map(oaipmh::Datestamp::timestamp)
     }
 

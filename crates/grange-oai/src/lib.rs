@@ -9,15 +9,21 @@
 //! Facts are kept by whoever runs a harvest, behind the [`Ledger`] trait; this crate decides and writes files.
 
 mod fetch;
+pub mod filter;
+mod friends;
 pub mod harvest;
+pub mod normalize;
 mod probe;
 pub mod provide;
 mod responses;
+pub mod rules;
 pub mod settings;
 pub mod store;
 mod unpack;
+pub mod validate;
 
 pub use fetch::FetchError;
+pub use friends::{fetch_friends, friends};
 pub use harvest::{Ended, Harvest, Judge, Ledger, LedgerError, Order};
-pub use probe::{friends, probe};
+pub use probe::probe;
 pub use settings::Settings;

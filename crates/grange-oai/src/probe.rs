@@ -1,4 +1,4 @@
-//! Who a repository is: Identify, ListMetadataFormats, ListSets. Also lists of repositories.
+//! Who a repository is: Identify, ListMetadataFormats, ListSets.
 
 use std::time::Duration;
 
@@ -137,47 +137,9 @@ fn between(text: &str, element: &str) -> Option<String> {
     Some(text[start..end].trim().to_owned()).filter(|found| !found.is_empty())
 }
 
-/// Base URLs of a list of repositories: the registry's `<BaseURLs>`, the `friends` of an Identify, or a line each.
-pub fn friends(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut seen = std::collections::HashSet::new();
-    let mut add = |url: &str| {
-        let url = url.trim().replace("&amp;", "&");
-        let web = url.starts_with("http://") || url.starts_with("https://");
-        if web && url::Url::parse(&url).is_ok() && seen.insert(url.clone()) {
-            found.push(url);
-        }
-    };
-    if text.trim_start().starts_with('<') {
-        for part in text.split("baseURL").skip(1) {
-            // The end tag of each element leaves nothing between its `>` and the next `<`.
-            let Some(content) = part.split_once('>').map(|(_, rest)| rest) else { continue };
-            add(content.split('<').next().unwrap_or_default());
-        }
-    } else {
-        text.lines().for_each(add);
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_of_friends_are_read_in_every_form() {
-        let registry = "<?xml version='1.0'?><BaseURLs number=\"3\"><baseURL id=\"a.org\">https://a.org/oai</baseURL>\n\
-             <baseURL>http://b.org/oai?x=1&amp;y=2</baseURL><baseURL id='dup'>https://a.org/oai</baseURL>\
-             <baseURL>ftp://no</baseURL></BaseURLs>";
-        assert_eq!(friends(registry), ["https://a.org/oai", "http://b.org/oai?x=1&y=2"]);
-        let container = "<friends xmlns='x'><baseURL>http://c.org/</baseURL></friends>";
-        assert_eq!(friends(container), ["http://c.org/"]);
-        assert_eq!(
-            friends("http://d.org/oai\n# no\n\nhttps://e.org\n"),
-            ["http://d.org/oai", "https://e.org"]
-        );
-        assert!(friends("").is_empty());
-    }
 
     #[test]
     fn a_repository_identifier_is_found_in_its_description() {

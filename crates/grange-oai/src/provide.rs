@@ -23,9 +23,14 @@ pub enum Wants {
     /// The answer is an error, or needs nothing.
     Nothing,
     Identify,
-    Formats { identifier: Option<String> },
+    Formats {
+        identifier: Option<String>,
+    },
     Sets,
-    Record { identifier: String, prefix: String },
+    Record {
+        identifier: String,
+        prefix: String,
+    },
     Records(Selected),
 }
 
@@ -150,14 +155,18 @@ impl Question {
                 };
                 answer.formats(&found.formats.into_iter().map(format).collect::<Vec<_>>())
             }
-            Request::ListSets if found.sets.is_empty() => error(ErrorCode::NoSetHierarchy, "there are no sets"),
+            Request::ListSets if found.sets.is_empty() => {
+                error(ErrorCode::NoSetHierarchy, "there are no sets")
+            }
             Request::ListSets => {
                 let set = |(spec, name)| Set { spec, name, descriptions: Vec::new() };
                 answer.sets(&found.sets.into_iter().map(set).collect::<Vec<_>>(), None)
             }
             _ => match found.records.into_iter().next() {
                 Some(one) => answer.record(&record(one)),
-                None if found.known => error(ErrorCode::CannotDisseminateFormat, "the item is not held in this format"),
+                None if found.known => {
+                    error(ErrorCode::CannotDisseminateFormat, "the item is not held in this format")
+                }
                 None => error(ErrorCode::IdDoesNotExist, "there is no such item"),
             },
         }
@@ -206,7 +215,8 @@ fn next_token(selected: &Selected, found: &Listing) -> Option<ResumptionToken> {
     match last {
         Some((last, _)) => {
             let after = Some((last.changed_at, last.id));
-            let next = Selected { after, cursor: selected.cursor + found.records.len() as u64, ..selected.clone() };
+            let next =
+                Selected { after, cursor: selected.cursor + found.records.len() as u64, ..selected.clone() };
             Some(ResumptionToken { value: to_token(&next), cursor, ..ResumptionToken::default() })
         }
         // The last page of a list that was split says so.
@@ -263,9 +273,17 @@ mod tests {
             (vec![], Listing::default(), "badVerb"),
             (vec![("verb", "Identify"), ("x", "y")], Listing::default(), "badArgument"),
             (vec![("verb", "ListRecords")], Listing::default(), "badArgument"),
-            (vec![("verb", "ListRecords"), ("metadataPrefix", "x")], Listing::default(), "cannotDisseminateFormat"),
+            (
+                vec![("verb", "ListRecords"), ("metadataPrefix", "x")],
+                Listing::default(),
+                "cannotDisseminateFormat",
+            ),
             (vec![("verb", "ListRecords"), ("metadataPrefix", "x")], known(), "noRecordsMatch"),
-            (vec![("verb", "ListRecords"), ("resumptionToken", "x")], Listing::default(), "badResumptionToken"),
+            (
+                vec![("verb", "ListRecords"), ("resumptionToken", "x")],
+                Listing::default(),
+                "badResumptionToken",
+            ),
             (vec![("verb", "ListSets"), ("resumptionToken", "x")], Listing::default(), "badResumptionToken"),
             (vec![("verb", "ListSets")], Listing::default(), "noSetHierarchy"),
             (
@@ -278,7 +296,11 @@ mod tests {
                 known(),
                 "cannotDisseminateFormat",
             ),
-            (vec![("verb", "ListMetadataFormats"), ("identifier", "a")], Listing::default(), "idDoesNotExist"),
+            (
+                vec![("verb", "ListMetadataFormats"), ("identifier", "a")],
+                Listing::default(),
+                "idDoesNotExist",
+            ),
         ] {
             let answer = ask(&arguments).answer("http://x/oai", "a@b", found);
             assert!(answer.contains(&format!("code=\"{code}\"")), "{arguments:?}: {answer}");

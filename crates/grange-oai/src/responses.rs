@@ -9,7 +9,7 @@ use warc::write::{Compression, FileOptions, NewRecord, SyncPolicy, WarcFile};
 
 /// A file of answers being written.
 #[derive(Debug)]
-pub struct Responses {
+pub(crate) struct Responses {
     folder: PathBuf,
     name: String,
     serial: u32,
@@ -33,7 +33,7 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 
 impl Responses {
     /// Answers of one job, below the repository's folder.
-    pub fn new(folder: &Path, job: i64, now: Timestamp) -> Self {
+    pub(crate) fn new(folder: &Path, job: i64, now: Timestamp) -> Self {
         let stamp = now.strftime("%Y%m%d%H%M%S");
         let folder = folder.join("+responses");
         let spool = folder.join(format!("{job}.spool"));
@@ -98,6 +98,7 @@ impl Responses {
                     compression: Compression::default(),
                     sync: SyncPolicy::OnClose,
                     info: vec![("software".to_owned(), software)],
+                    id: None,
                 };
                 self.file.insert(WarcFile::create(path, &options, date)?)
             }
@@ -111,7 +112,7 @@ impl Responses {
     }
 
     /// Closes the file under its final name.
-    pub fn close(mut self) -> io::Result<()> {
+    pub(crate) fn close(mut self) -> io::Result<()> {
         let _ = std::fs::remove_file(&self.spool);
         self.file.take().map_or(Ok(()), |file| file.close().map(|_| ()))
     }

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Settings {
     /// The folder of all repositories' records, below the data folder when relative.
     pub folder: std::path::PathBuf,
+    /// A folder with XML Schemas beyond those of oai_dc, for the validation level very-strict; below the data folder
+    /// when relative.
+    pub schemas: std::path::PathBuf,
     /// How many repositories are harvested at once; each is asked one thing at a time.
     pub repositories_at_once: u32,
     /// An e-mail address or web page that repositories can turn to; sent with every request.
@@ -50,6 +53,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             folder: "oai".into(),
+            schemas: "oai-schemas".into(),
             // Each needs up to one page of memory and a connection.
             repositories_at_once: 4,
             contact: String::new(),

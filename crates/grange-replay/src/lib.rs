@@ -7,16 +7,25 @@ pub mod capture;
 pub mod cdx;
 pub mod collect;
 mod collection;
+mod export;
 pub mod holdings;
 mod lines;
+pub mod local;
 mod memento;
 mod pages;
+pub mod proxy;
 mod reader;
 pub mod rewrite;
+mod serve;
+mod settings;
 pub mod wayback;
 
 #[cfg(test)]
 mod tests;
 
 pub use collection::{Collection, Collections};
+pub use grange_index::{Index, Settings as IndexSettings};
 pub use holdings::{Holdings, HoldingsError};
+pub use serve::serve;
+pub use settings::Settings;
+pub use wayback::routes;

@@ -23,3 +23,19 @@ impl http_body::Body for Lines {
         self.0.poll_recv(context).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
     }
 }
+
+/// The same for what may break off.
+#[derive(Debug)]
+pub(crate) struct Pieces(pub(crate) Receiver<std::io::Result<Bytes>>);
+
+impl http_body::Body for Pieces {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        self.0.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+    }
+}

@@ -62,7 +62,9 @@ impl Key {
 
     /// The value of the `Authorization` header, `None` when the key holds bytes that no header can carry.
     pub fn bearer(&self) -> Option<String> {
-        let text = std::str::from_utf8(&self.text).ok().filter(|text| text.bytes().all(|b| (0x21..0x7f).contains(&b)));
+        let text = std::str::from_utf8(&self.text)
+            .ok()
+            .filter(|text| text.bytes().all(|b| (0x21..0x7f).contains(&b)));
         text.map(|text| format!("Bearer {text}"))
     }
 
@@ -129,9 +131,11 @@ pub fn same_user(peer: SocketAddr, local: SocketAddr) -> bool {
 fn hex(address: SocketAddr) -> String {
     let words: Vec<u32> = match address.ip() {
         IpAddr::V4(ip) => vec![u32::from_ne_bytes(ip.octets())],
-        IpAddr::V6(ip) => {
-            ip.octets().chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap_or_default())).collect()
-        }
+        IpAddr::V6(ip) => ip
+            .octets()
+            .chunks_exact(4)
+            .map(|word| u32::from_ne_bytes(word.try_into().unwrap_or_default()))
+            .collect(),
     };
     let mut text = words.iter().fold(String::new(), |mut text, word| {
         let _ = write!(text, "{word:08X}");
@@ -156,7 +160,9 @@ mod tests {
         }
         let ticket = key.ticket("PUT", "/put/c/x", 1000);
         assert!(key.admits(&ticket, "PUT", "/put/c/x", 1299));
-        for (verb, path, now) in [("GET", "/put/c/x", 1000), ("PUT", "/put/c/y", 1000), ("PUT", "/put/c/x", 1300)] {
+        for (verb, path, now) in
+            [("GET", "/put/c/x", 1000), ("PUT", "/put/c/y", 1000), ("PUT", "/put/c/x", 1300)]
+        {
             assert!(!key.admits(&ticket, verb, path, now), "{verb} {path} {now}");
         }
         let longer = ticket.replacen("1300", "9300", 1);

@@ -144,7 +144,8 @@ impl Client {
         };
         let key = key_file.map(Key::read).transpose()?;
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
-        let http = client.map_err(|source| Error::Unreachable { place: base.clone(), source: source.into() })?;
+        let http =
+            client.map_err(|source| Error::Unreachable { place: base.clone(), source: source.into() })?;
         Ok(Self { base, key, http })
     }
 
@@ -189,7 +190,8 @@ impl Client {
         for _ in 0..6 {
             let response = self.send(self.http.delete(&url).header("If-Match", &tag)).await?;
             if response.status().is_redirection()
-                && let Some(location) = response.headers().get("location").and_then(|value| value.to_str().ok())
+                && let Some(location) =
+                    response.headers().get("location").and_then(|value| value.to_str().ok())
             {
                 location.clone_into(&mut url);
                 continue;
@@ -209,7 +211,10 @@ impl Client {
             Some(bearer) => request.header("Authorization", bearer),
             None => request,
         };
-        request.send().await.map_err(|source| Error::Unreachable { place: self.base.clone(), source: source.into() })
+        request
+            .send()
+            .await
+            .map_err(|source| Error::Unreachable { place: self.base.clone(), source: source.into() })
     }
 
     async fn checked(&self, response: reqwest::Response) -> Result<reqwest::Response, Error> {
@@ -224,7 +229,8 @@ impl Client {
     async fn ask<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder) -> Result<T, Error> {
         let response = self.send(request).await?;
         let response = self.checked(response).await?;
-        let foreign = |error: reqwest::Error| Error::Foreign { place: self.base.clone(), reason: error.to_string() };
+        let foreign =
+            |error: reqwest::Error| Error::Foreign { place: self.base.clone(), reason: error.to_string() };
         response.json().await.map_err(foreign)
     }
 }

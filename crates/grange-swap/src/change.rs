@@ -21,7 +21,8 @@ use crate::view::{Home, Inventory, Known};
 /// Has a change decided by whom it takes.
 pub(crate) async fn request(node: &Arc<Node>, change: Change) -> Result<Collection, Error> {
     let decider = match &change {
-        Change::Create { .. } => {
+        Change::Create { namespace, .. } => {
+            Namespace::new(namespace.as_str())?;
             all_here(node)?;
             let others = node.others().into_iter().map(|other| other.base);
             others.chain([Arc::clone(&node.base)]).min().filter(|first| *first != node.base)
@@ -30,7 +31,11 @@ pub(crate) async fn request(node: &Arc<Node>, change: Change) -> Result<Collecti
             match node.known(*collection)?.homes.first() {
                 Some(Home::Here(_)) => None,
                 Some(Home::There { base, .. }) => Some(Arc::clone(base)),
-                _ => return Err(Error::away("the server of slice 0, which decides on this collection, is away")),
+                _ => {
+                    return Err(Error::away(
+                        "the server of slice 0, which decides on this collection, is away",
+                    ));
+                }
             }
         }
     };
@@ -53,7 +58,9 @@ pub(crate) async fn decide(node: &Arc<Node>, change: Change) -> Result<Collectio
         Change::Reslice { collection, slices, mixed_disks } => {
             reslice(node, &*node.known(collection)?, slices, mixed_disks).await?
         }
-        Change::Remove { collection, with_files } => remove(node, &*node.known(collection)?, with_files).await?,
+        Change::Remove { collection, with_files } => {
+            remove(node, &*node.known(collection)?, with_files).await?
+        }
     };
     install(node, &record).await?;
     Ok(record)
@@ -129,7 +136,10 @@ async fn reslice(node: &Arc<Node>, known: &Known, slices: u32, mixed: bool) -> R
     let record = &known.record;
     let to = count(slices)?;
     let Layout::Stable { slices: from } = record.layout else {
-        return Err(Error::refused(format!("{} is moving already: wait until that is done", record.namespace)));
+        return Err(Error::refused(format!(
+            "{} is moving already: wait until that is done",
+            record.namespace
+        )));
     };
     if from == to {
         return Err(Error::refused(format!("{} has {from} slices already", record.namespace)));
@@ -149,16 +159,25 @@ async fn reslice(node: &Arc<Node>, known: &Known, slices: u32, mixed: bool) -> R
 }
 
 /// Whether the slices that stay have room for an even share of those that go.
-fn room_to_shrink(record: &Collection, to: NonZeroU32, inventories: &[Inventory], spare: u64) -> Result<(), String> {
+fn room_to_shrink(
+    record: &Collection,
+    to: NonZeroU32,
+    inventories: &[Inventory],
+    spare: u64,
+) -> Result<(), String> {
     let slices = inventories.iter().flat_map(|inventory| &inventory.slices);
     let going = slices.filter(|slice| slice.collection == record.uuid && slice.index >= to.get());
     let share = going.map(|slice| slice.bytes).sum::<u64>() / u64::from(to.get());
     for slice in &record.slices[..to.get() as usize] {
         let mut partitions = inventories.iter().flat_map(|inventory| &inventory.partitions);
-        let Some(partition) = partitions.find(|partition| partition.uuid == slice.partition) else { continue };
+        let Some(partition) = partitions.find(|partition| partition.uuid == slice.partition) else {
+            continue;
+        };
         if partition.free_bytes < share.saturating_add(spare) {
             let (path, free) = (&partition.path, partition.free_bytes);
-            return Err(format!("{path} has {free} bytes free, and about {share} would move there: free some space"));
+            return Err(format!(
+                "{path} has {free} bytes free, and about {share} would move there: free some space"
+            ));
         }
     }
     Ok(())
@@ -167,10 +186,13 @@ fn room_to_shrink(record: &Collection, to: NonZeroU32, inventories: &[Inventory]
 async fn remove(node: &Arc<Node>, known: &Known, with_files: bool) -> Result<Collection, Error> {
     let inventories = hosts(node, known).await?;
     let slices = inventories.iter().flat_map(|inventory| &inventory.slices);
-    let files: u64 = slices.filter(|slice| slice.collection == known.record.uuid).map(|slice| slice.files).sum();
+    let files: u64 =
+        slices.filter(|slice| slice.collection == known.record.uuid).map(|slice| slice.files).sum();
     if files > 0 && !with_files {
         let namespace = &known.record.namespace;
-        return Err(Error::refused(format!("{namespace} holds {files} files: remove them first, or ask for all of it")));
+        return Err(Error::refused(format!(
+            "{namespace} holds {files} files: remove them first, or ask for all of it"
+        )));
     }
     Ok(Collection {
         epoch: known.record.epoch + 1,
@@ -206,7 +228,9 @@ struct Candidate {
 
 /// Partitions without a slice of the collection, on the kind of file system it lies on already.
 fn candidates(inventories: &[Inventory], of: Option<&Collection>) -> Vec<Candidate> {
-    let all = inventories.iter().flat_map(|inventory| inventory.partitions.iter().map(move |seen| (inventory, seen)));
+    let all = inventories
+        .iter()
+        .flat_map(|inventory| inventory.partitions.iter().map(move |seen| (inventory, seen)));
     let all: Vec<_> = all.collect();
     let taken = |partition| of.is_some_and(|record| record.slice_on(partition).is_some());
     let kind = all.iter().find(|(_, seen)| taken(seen.uuid)).map(|(_, seen)| seen.file_system);

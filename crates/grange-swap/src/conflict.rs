@@ -22,7 +22,10 @@ use crate::view::{Home, Known};
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// That component is something else already.
-    Conflict { path: String, found: Found },
+    Conflict {
+        path: String,
+        found: Found,
+    },
     Other(Error),
 }
 
@@ -96,7 +99,10 @@ pub(crate) fn claim<'a>(
                 }
             }
             Home::There { .. } | Home::Nowhere => {
-                return Err(Error::away(format!("the server of slice {slice}, which decides on \"{path}\", is away")).into());
+                return Err(Error::away(format!(
+                    "the server of slice {slice}, which decides on \"{path}\", is away"
+                ))
+                .into());
             }
         }
         node.directories.insert(key, ());
@@ -105,7 +111,11 @@ pub(crate) fn claim<'a>(
 }
 
 /// We are the authority: those above first, then the directory itself.
-pub(crate) async fn claim_here(node: &Arc<Node>, known: &Arc<Known>, path: &LocalPath) -> Result<(), Failure> {
+pub(crate) async fn claim_here(
+    node: &Arc<Node>,
+    known: &Arc<Known>,
+    path: &LocalPath,
+) -> Result<(), Failure> {
     let Spot { slice, before } = known.record.layout.spot(path.point()).ok_or_else(gone)?;
     let Some(tree) = known.tree(slice) else { return Err(changing().into()) };
     if has_directory(tree, path).await? {
@@ -179,7 +189,9 @@ pub(crate) async fn find(
                 _ => Err(Error::away("an answer did not fit the question")),
             }
         }
-        Home::There { .. } | Home::Nowhere => Err(Error::away(format!("the server of slice {slice} is away"))),
+        Home::There { .. } | Home::Nowhere => {
+            Err(Error::away(format!("the server of slice {slice} is away")))
+        }
     }
 }
 

@@ -46,3 +46,6 @@ pub use partition::Partition;
 pub use place::Point;
 pub use server::Server;
 pub use settings::Settings;
+
+#[cfg(test)]
+mod tests;

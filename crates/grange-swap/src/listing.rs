@@ -83,7 +83,8 @@ pub(crate) async fn list(
         (Arc::clone(&base), async { node.link(&base)?.ask(call).await }.await)
     };
     let others = known.others();
-    let mut away: Vec<Arc<str>> = others.iter().filter(|(_, alive)| !alive).map(|(base, _)| Arc::clone(base)).collect();
+    let mut away: Vec<Arc<str>> =
+        others.iter().filter(|(_, alive)| !alive).map(|(base, _)| Arc::clone(base)).collect();
     let asked = join_all(others.into_iter().filter(|(_, alive)| *alive).map(|(base, _)| ask(base))).await;
     for (base, answer) in asked {
         match answer {
@@ -99,7 +100,8 @@ pub(crate) async fn list(
         Home::There { base, .. } => away.contains(base),
         Home::Nowhere => true,
     };
-    let missing_slices = known.homes.iter().enumerate().filter(|(_, home)| missing(home)).map(|(at, _)| at).collect();
+    let missing_slices =
+        known.homes.iter().enumerate().filter(|(_, home)| missing(home)).map(|(at, _)| at).collect();
     more |= merged.len() > MAX_ENTRIES;
     let entries: Vec<_> = merged.into_values().take(MAX_ENTRIES).collect();
     let next = entries.last().filter(|_| more).map(|entry| entry.name.clone());

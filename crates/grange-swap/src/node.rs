@@ -84,7 +84,8 @@ impl Node {
             partitions.push(Arc::new(partition));
         }
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
-        let http = client.map_err(|source| Error::Unreachable { place: base.to_string(), source: source.into() })?;
+        let http =
+            client.map_err(|source| Error::Unreachable { place: base.to_string(), source: source.into() })?;
         let state = State { unseen: settings.peers.clone(), ..State::default() };
         let node = Self {
             uploads: Semaphore::new(settings.max_uploads.max(1)),
@@ -179,7 +180,10 @@ impl Node {
         let (before, had): (Option<u64>, Vec<Arc<Tree>>) = {
             let state = self.state();
             let of_it = state.trees.iter().filter(|((uuid, _), _)| *uuid == record.uuid);
-            (state.records.get(&record.uuid).map(|known| known.epoch), of_it.map(|(_, tree)| Arc::clone(tree)).collect())
+            (
+                state.records.get(&record.uuid).map(|known| known.epoch),
+                of_it.map(|(_, tree)| Arc::clone(tree)).collect(),
+            )
         };
         let ours = self.partitions.iter().filter_map(|partition| {
             record.slice_on(partition.uuid).map(|slice| (Arc::clone(partition), slice))
@@ -199,7 +203,8 @@ impl Node {
             partition.write_file(&record.file_name(), record.to_text(*slice).as_bytes())?;
             trees.push(tree);
         }
-        let left: Vec<_> = had.iter().filter(|tree| !trees.iter().any(|kept| Arc::ptr_eq(kept, tree))).collect();
+        let left: Vec<_> =
+            had.iter().filter(|tree| !trees.iter().any(|kept| Arc::ptr_eq(kept, tree))).collect();
         for tree in left {
             self.leave(record, tree)?;
         }
@@ -350,7 +355,8 @@ impl Node {
             let Some(record) = state.records.get(uuid) else { continue };
             let Some(index) = record.slice_on(*partition) else { continue };
             let (files, bytes) = tree.counts();
-            let progress = state.progress.get(&(*uuid, index)).map(|progress| progress.seen()).unwrap_or_default();
+            let progress =
+                state.progress.get(&(*uuid, index)).map(|progress| progress.seen()).unwrap_or_default();
             slices.push(SliceSeen {
                 collection: *uuid,
                 index: index as u32,
@@ -384,7 +390,8 @@ fn records_on(partition: &Partition) -> Result<Vec<Collection>, Error> {
     let root = &partition.root;
     for entry in fs::read_dir(root).map_err(Error::io("list", root))? {
         let path = entry.map_err(Error::io("list", root))?.path();
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| Uuid::try_parse(stem).ok());
+        let stem =
+            path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| Uuid::try_parse(stem).ok());
         if stem.is_none() || path.extension().is_none_or(|extension| extension != "txt") {
             continue;
         }

@@ -57,7 +57,9 @@ pub(crate) async fn remove_here(
     let (known, path) = (Arc::clone(known), path.clone());
     let day = node.clock.now().strftime("%Y-%m-%d").to_string();
     blocking(move || {
-        let Found::File { size, sum: kept } = tree.find(&path).map_err(Error::io("look for", path.as_str()))? else {
+        let Found::File { size, sum: kept } =
+            tree.find(&path).map_err(Error::io("look for", path.as_str()))?
+        else {
             return Ok(false);
         };
         if let Some(expected) = sum {
@@ -66,7 +68,9 @@ pub(crate) async fn remove_here(
                 None => verify::sum_again(&tree, &path)?,
             };
             if found != Some(expected) {
-                return Err(Error::refused(format!("the file \"{path}\" has another checksum; it was left where it is")));
+                return Err(Error::refused(format!(
+                    "the file \"{path}\" has another checksum; it was left where it is"
+                )));
             }
         }
         let epoch = known.gate.read().unwrap_or_else(PoisonError::into_inner);

@@ -27,13 +27,24 @@ pub struct Hops {
 #[derive(Debug)]
 pub enum Route {
     /// The slice is here. `before` is where the file may still be.
-    Here { slice: usize, before: Option<usize> },
+    Here {
+        slice: usize,
+        before: Option<usize>,
+    },
     /// Look at the slice the file is moving away from; when it is not there, it has moved on.
-    HereBefore { slice: usize, moved_on_to: usize },
+    HereBefore {
+        slice: usize,
+        moved_on_to: usize,
+    },
     /// Another server keeps it.
-    There { base: Arc<str>, hops: Hops },
+    There {
+        base: Arc<str>,
+        hops: Hops,
+    },
     /// The server that keeps it cannot be reached, or nobody ever said to keep it.
-    Down { slice: usize },
+    Down {
+        slice: usize,
+    },
     /// Whoever sent this knows of a newer table than we do.
     Behind,
     /// The tables contradict each other.

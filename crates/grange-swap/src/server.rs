@@ -5,6 +5,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use grange_base::{Clock, Shutdown, Trigger};
 use tokio::net::TcpListener;
@@ -19,6 +20,9 @@ use crate::node::Node;
 use crate::peer::link;
 use crate::peer::serve::blocking;
 use crate::settings::Settings;
+
+/// How long work on the disks may take to end at shutdown.
+const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// Who dials peers, and remembers whom.
 #[derive(Clone, Debug)]
@@ -36,7 +40,8 @@ impl Callers {
     fn call(&self, address: &str) {
         let new = self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(address.to_owned());
         if new {
-            let (node, address, shutdown) = (Arc::clone(&self.node), address.to_owned(), self.shutdown.clone());
+            let (node, address, shutdown) =
+                (Arc::clone(&self.node), address.to_owned(), self.shutdown.clone());
             self.runtime.spawn(link::keep(node, address, shutdown));
         }
     }
@@ -102,10 +107,8 @@ impl Server {
                 tracing::warn!(error = %grange_base::Chain(&error), "files were not counted");
             }
         });
-        let threads = start_workers(workers, &node, &callers, listener, &trigger).map_err(|source| Error::Listen {
-            address: address.to_string(),
-            source,
-        })?;
+        let threads = start_workers(workers, &node, &callers, listener, &trigger)
+            .map_err(|source| Error::Listen { address: address.to_string(), source })?;
         Ok(Self { node, address, trigger, threads })
     }
 
@@ -125,8 +128,21 @@ impl Server {
 
     /// Waits until the shutdown it was started with has come and everything has ended.
     pub async fn join(self) {
-        let threads = self.threads;
-        let _ = tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join()))).await;
+        let Self { node, threads, .. } = self;
+        let _ =
+            tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())))
+                .await;
+        // The disks are free for another process once nobody here has anything to do with them.
+        let disks: Vec<_> = node.partitions.iter().map(Arc::downgrade).collect();
+        drop(node);
+        let released = async {
+            while disks.iter().any(|disk| disk.strong_count() > 0) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        if tokio::time::timeout(LAST_WORDS, released).await.is_err() {
+            tracing::warn!("some work on the disks did not end in time");
+        }
     }
 }
 
@@ -182,7 +198,7 @@ fn start_workers(
                 }
             });
             // Uploads that are being synced may finish; nothing waits for clients.
-            runtime.shutdown_timeout(std::time::Duration::from_secs(5));
+            runtime.shutdown_timeout(LAST_WORDS);
         })?);
     }
     Ok(threads)

@@ -156,7 +156,7 @@ impl Tree {
         match rustix::fs::openat2(&self.root, path, DIRECTORY, Mode::empty(), BENEATH) {
             Ok(_) => Ok(true),
             Err(Errno::NOENT) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(no_directory(error)),
         }
     }
 
@@ -425,11 +425,19 @@ fn absent(error: Errno) -> io::Error {
     }
 }
 
+/// A link is no directory, wherever it leads.
+fn no_directory(error: Errno) -> io::Error {
+    match error {
+        Errno::LOOP | Errno::XDEV => ErrorKind::NotADirectory.into(),
+        other => other.into(),
+    }
+}
+
 /// Opens a directory below `base`, making it and those above it; each new one is synced into its parent.
 fn make_below(base: impl AsFd, path: &str) -> io::Result<OwnedFd> {
     match rustix::fs::openat2(&base, path, DIRECTORY, Mode::empty(), BENEATH) {
         Err(Errno::NOENT) => {}
-        other => return Ok(other?),
+        other => return other.map_err(no_directory),
     }
     let mut parent = rustix::fs::openat2(&base, ".", DIRECTORY, Mode::empty(), BENEATH)?;
     for name in path.split('/') {
@@ -438,7 +446,8 @@ fn make_below(base: impl AsFd, path: &str) -> io::Result<OwnedFd> {
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
-        parent = rustix::fs::openat2(&parent, name, DIRECTORY, Mode::empty(), BENEATH)?;
+        parent =
+            rustix::fs::openat2(&parent, name, DIRECTORY, Mode::empty(), BENEATH).map_err(no_directory)?;
     }
     Ok(parent)
 }

@@ -126,7 +126,8 @@ fn verify_slice(known: &Known, slice: usize, tree: &Tree, verifying: &Verifying)
                 }
             }),
             Err(error) => {
-                let problem = Problem::Unreadable { path: path.to_string(), slice, reason: error.to_string() };
+                let problem =
+                    Problem::Unreadable { path: path.to_string(), slice, reason: error.to_string() };
                 verifying.change(|report| report.problem(problem));
             }
         }

@@ -38,6 +38,9 @@ Harvests:
   channels     Lanes of harvesters, and the harvesters
   traps        Global lists of what no crawl follows
 
+Metadata:
+  oai          Harvest metadata over OAI-PMH, export it and serve it again
+
 The archive:
   store        Store files on every replica and prove the copies
   get          Get a file back from a proven copy
@@ -59,6 +62,7 @@ People:
 
 Files on disk (no server needed):
   crawl        Crawl sites into a folder: WARC files, logs and reports
+  replay       Replay WARC, ARC and WACZ files in the browser, without any set-up
   warc         List, check, extract, recompress and convert WARC and ARC files
   cdx          Make, sort, merge and search CDX and CDXJ indexes
 
@@ -165,6 +169,9 @@ pub(crate) enum Command {
     /// Global lists of what no crawl follows
     #[command(subcommand)]
     Traps(crate::cmd::harvest::traps::TrapsCommand),
+    /// Harvest metadata over OAI-PMH, export it and serve it again
+    #[command(subcommand)]
+    Oai(Box<crate::cmd::oai::OaiCommand>),
     /// Store files on every replica and prove the copies
     Store(crate::cmd::archive::StoreArgs),
     /// Get a file back from a proven copy
@@ -196,6 +203,8 @@ pub(crate) enum Command {
     Access(crate::cmd::collections::access::AccessCommand),
     /// Crawl sites into a folder: WARC files, logs and reports
     Crawl(Box<crate::cmd::crawl::CrawlArgs>),
+    /// Replay WARC, ARC and WACZ files in the browser, without any set-up
+    Replay(crate::cmd::replay::ReplayArgs),
     /// List, check, extract, recompress and convert WARC and ARC files
     #[command(subcommand)]
     Warc(crate::cmd::warc::WarcCommand),

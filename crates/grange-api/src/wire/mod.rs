@@ -4,5 +4,6 @@ pub mod archive;
 pub mod changes;
 pub mod collections;
 pub mod harvests;
+pub mod oai;
 pub mod system;
 pub mod users;

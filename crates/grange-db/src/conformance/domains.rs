@@ -226,5 +226,17 @@ async fn a_template_keeps_every_version(bed: &Bed) {
     assert_eq!(templates.get(&name("default"), Some(1)).await.unwrap().unwrap().text, first.text);
     assert!(!templates.set_active(&name("path"), false, &anna()).await.unwrap().active);
     bed.stocked(&[]).await;
-    assert_eq!(templates.get(&name("default"), None).await.unwrap().unwrap().text, "other", "shipped once");
+    assert_eq!(
+        templates.get(&name("default"), None).await.unwrap().unwrap().text,
+        "other",
+        "a person's text stays"
+    );
+    let newer = |called: &str| (name(called), "newer".to_owned());
+    templates.ship(["default", "front-page", "path"].map(newer).to_vec()).await.unwrap();
+    for (called, text, version) in [("default", "other", 2), ("front-page", "newer", 2)] {
+        let known = templates.get(&name(called), None).await.unwrap().unwrap();
+        assert_eq!((known.text.as_str(), known.version), (text, version), "{called}");
+    }
+    let path = templates.get(&name("path"), None).await.unwrap().unwrap();
+    assert!(!path.active && path.version == 1, "what nobody is offered is left alone");
 }

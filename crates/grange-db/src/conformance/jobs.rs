@@ -17,6 +17,7 @@ on_both_engines! {
     many_harvesters_never_get_the_same_job,
     a_dead_harvesters_job_is_taken_over_and_then_given_up,
     a_late_harvester_is_not_heard,
+    whoever_has_the_folder_takes_the_job_again,
     a_crawl_that_never_ends_is_ended,
     a_failed_job_is_resubmitted_whole_or_rejected,
     a_cancelled_job_ends,
@@ -150,6 +151,24 @@ async fn a_late_harvester_is_not_heard(bed: &Bed) {
         assert_eq!(error.code(), "lease-lost");
     }
     assert_eq!(status(bed, &late).await, JobStatus::New);
+}
+
+async fn whoever_has_the_folder_takes_the_job_again(bed: &Bed) {
+    waiting(bed, &["a.dk"]).await;
+    let jobs = bed.db.jobs();
+    let first = claim(bed, SHORT).await.unwrap();
+    jobs.start(&first, SHORT).await.unwrap();
+    assert!(jobs.take(first.job, "h1", LONG).await.unwrap().is_none(), "somebody has it");
+    bed.pass(bed.lease_now() + SHORT).await;
+    jobs.supervise(POLICY).await.unwrap();
+    let again = jobs.take(first.job, "h2", LONG).await.unwrap().unwrap();
+    assert_eq!((again.job, again.attempt), (first.job, 2));
+    assert!(again.token > first.token && claim(bed, LONG).await.is_none());
+    assert_eq!(jobs.renew(&first, LONG).await.unwrap_err().code(), "lease-lost");
+    jobs.start(&again, LONG).await.unwrap();
+    assert_eq!(jobs.get(first.job).await.unwrap().unwrap().harvester.as_deref(), Some("h2"));
+    jobs.finish(&again, JobReport::default()).await.unwrap();
+    assert!(jobs.take(first.job, "h1", LONG).await.unwrap().is_none(), "it is over");
 }
 
 async fn a_crawl_that_never_ends_is_ended(bed: &Bed) {

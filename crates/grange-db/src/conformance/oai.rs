@@ -61,8 +61,14 @@ impl Bed {
 
     async fn oai_due(&self, repository: RepositoryId) {
         let due_at = self.clock.now();
-        let new = NewOaiJob { repository, spec: HarvestSpec::all("oai_dc"), due_at };
-        self.db.oai_jobs().add(new, &anna()).await.unwrap();
+        // Each of another span, since the same harvest is not planned twice.
+        let waiting = self.db.oai_jobs().list(Some(repository)).await.unwrap().len() as i64;
+        let from = Some(Timestamp::from_second(waiting).unwrap());
+        let spec = HarvestSpec { from, ..HarvestSpec::all("oai_dc") };
+        let jobs = self.db.oai_jobs();
+        let made = jobs.add(NewOaiJob { repository, spec: spec.clone(), due_at }, &anna()).await.unwrap();
+        let again = jobs.add(NewOaiJob { repository, spec, due_at }, &anna()).await.unwrap();
+        assert_eq!(made, again);
     }
 }
 

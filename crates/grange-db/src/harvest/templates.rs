@@ -140,9 +140,9 @@ static SET_ACTIVE: Sql =
     Sql::new("UPDATE templates SET active = $2, changed_at = $3, changed_by = $4 WHERE name = $1");
 static ID: Sql = Sql::new("SELECT id FROM templates WHERE name = $1");
 
-/// Whether a template is an older one that came with Grange. A text that a person kept is never replaced.
+/// Whether a template in use is an older one that came with Grange. A text that a person kept is never replaced.
 fn outdated(known: &Template, shipped: &str) -> bool {
-    known.changed_by == Actor::system().who && known.text != shipped
+    known.active && known.changed_by == Actor::system().who && known.text != shipped
 }
 
 async fn newest(tx: &mut Tx<'_>, name: &Name) -> Result<Option<Template>, Fail> {

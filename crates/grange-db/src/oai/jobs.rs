@@ -28,12 +28,16 @@ pub struct NewOaiJob {
 }
 
 impl OaiJobs<'_> {
-    /// Plans one harvest.
+    /// Plans one harvest. One that is planned or runs as asked, and is not a recurring one's, is given instead.
     pub async fn add(&self, new: NewOaiJob, actor: &Actor) -> Result<OaiJob, Error> {
         self.0
             .write("plan the harvest", (new, actor.clone()), |tx, (new, actor)| {
                 Box::pin(async move {
                     super::repositories::found(tx, new.repository.0).await?;
+                    let query = tx.sql(&SAME).bind(new.repository.0).bind(json(&new.spec));
+                    if let Some(row) = tx.row(query).await? {
+                        return job(&row);
+                    }
                     let id = insert(tx, new.repository.0, None, &new.spec, new.due_at).await?;
                     let subject = format!("repository:{}", new.repository);
                     told(tx, actor, "oai-job.add", subject, NO_STATE, Some(&new.spec)).await?;
@@ -99,6 +103,11 @@ macro_rules! columns {
 }
 
 static GET: Sql = Sql::new(concat!("SELECT ", columns!(), "WHERE id = $1 {for_update}"));
+static SAME: Sql = Sql::new(concat!(
+    "SELECT ",
+    columns!(),
+    "WHERE repository_id = $1 AND spec = $2 AND recurring_id IS NULL AND status <> 'stopping' ORDER BY id LIMIT 1"
+));
 static LIST: Sql = Sql::new(concat!(
     "SELECT ",
     columns!(),

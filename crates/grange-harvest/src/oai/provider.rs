@@ -93,13 +93,8 @@ impl Provider {
     }
 
     async fn records(&self, selected: Selected) -> Result<Listing, grange_db::Error> {
-        let known = self
-            .db
-            .oai_holdings()
-            .formats()
-            .await?
-            .iter()
-            .any(|format| format.prefix == selected.prefix);
+        let known =
+            self.db.oai_holdings().formats().await?.iter().any(|format| format.prefix == selected.prefix);
         let (repository, set) = match selected.set.as_deref().map(repository_set) {
             Some(None) => return Ok(Listing { known, ..Listing::default() }),
             Some(Some((repository, set))) => (Some(repository), set),
@@ -110,7 +105,9 @@ impl Provider {
             repository,
             set,
             from: selected.from.unwrap_or(Timestamp::UNIX_EPOCH),
-            before: selected.until.map_or(Timestamp::MAX, |until| until.saturating_add(1.second()).unwrap_or(Timestamp::MAX)),
+            before: selected
+                .until
+                .map_or(Timestamp::MAX, |until| until.saturating_add(1.second()).unwrap_or(Timestamp::MAX)),
             after: selected.after,
             // One more tells whether the list goes on.
             limit: self.page + 1,
@@ -152,7 +149,9 @@ fn read_all(
         let content = repository.filter(|_| record.status == RecordStatus::Active).and_then(|repository| {
             let path = super::folder(root, repository).join(&record.filename);
             std::fs::read_to_string(&path)
-                .inspect_err(|error| tracing::warn!(%error, path = %path.display(), "a record's file cannot be read"))
+                .inspect_err(
+                    |error| tracing::warn!(%error, path = %path.display(), "a record's file cannot be read"),
+                )
                 .ok()
         });
         (record, content)

@@ -71,13 +71,8 @@ impl OaiWorker {
         // Ends with the node, when a person wants it to, and when the lease is lost.
         let stop = Trigger::below(shutdown);
         let lost = AtomicBool::new(false);
-        let harvest = Harvest::run(
-            order,
-            (*self.settings).clone(),
-            &ledger,
-            self.clock.clone(),
-            stop.listener(),
-        );
+        let harvest =
+            Harvest::run(order, (*self.settings).clone(), &ledger, self.clock.clone(), stop.listener());
         let ended = tokio::select! {
             ended = harvest => ended,
             never = self.live(claim, &stop, &lost) => match never {},

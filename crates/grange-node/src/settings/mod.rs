@@ -42,6 +42,8 @@ pub struct Settings {
     pub harvest: grange_harvest::Settings,
     /// The indexes of collections: what they may take, and who may change them.
     pub index: grange_replay::collect::IndexSettings,
+    /// Harvesting metadata over OAI-PMH, and serving what was harvested.
+    pub oai: grange_harvest::oai::Settings,
 }
 
 /// This process: its name, its roles, how it is reached by other nodes.
@@ -94,7 +96,11 @@ pub struct LogSettings {
 
 impl Default for LogSettings {
     fn default() -> Self {
-        Self { filter: "info".to_owned(), format: LogFormat::Auto }
+        Self {
+            // The stores of the frontier tell every file they open.
+            filter: "info,fjall=warn,lsm_tree=warn".to_owned(),
+            format: LogFormat::Auto,
+        }
     }
 }
 

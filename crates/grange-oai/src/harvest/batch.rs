@@ -271,7 +271,7 @@ mod tests {
 
     /// The counts and the number of rows and files of one record against what is known of it.
     fn outcome(record: Record, known: Option<KnownRecord>) -> (Counts, usize, usize) {
-        let judge = Judge::new(&HarvestSpec::all("oai_dc")).unwrap();
+        let judge = Judge::new(&HarvestSpec::all("oai_dc"), None, None).unwrap();
         let mut batch = Batch::default();
         batch.add(record, &judge, &Window::default()).unwrap();
         let (mut places, now) = (Places::new(5_000), Timestamp::UNIX_EPOCH);
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn one_identifier_twice_on_a_page_is_stored_once() {
-        let judge = Judge::new(&HarvestSpec::all("oai_dc")).unwrap();
+        let judge = Judge::new(&HarvestSpec::all("oai_dc"), None, None).unwrap();
         let mut batch = Batch::default();
         for (date, text) in [("2026-01-01", "<a/>"), ("2026-01-02", "<b/>"), ("2025-01-01", "<c/>")] {
             batch.add(record("oai:x:1", date, Some(text)), &judge, &Window::default()).unwrap();

@@ -1,12 +1,22 @@
 //! Whether a record is good enough, wanted, and what is stored of it.
 
+use std::path::Path;
+
 use grange_model::oai::{HarvestSpec, Validation};
 use oaipmh::{Level, Record};
 
+use crate::filter::Filter;
+use crate::normalize::Normalizer;
+use crate::rules::{Document, RuleError};
+use crate::validate::{self, Validator};
+
 /// A filter, normalizer or validation that cannot be used; a job with it does not start.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadRules(pub String);
+#[error("the {what} cannot be used: {reason}")]
+pub struct UnusableRules {
+    what: &'static str,
+    reason: String,
+}
 
 /// What is done with a record that is not deleted.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,11 +35,43 @@ pub enum Verdict {
 #[derive(Debug)]
 pub struct Judge {
     validation: Validation,
+    filter: Option<Filter>,
+    normalizer: Option<Normalizer>,
+    validator: Option<Validator>,
 }
 
 impl Judge {
-    pub fn new(spec: &HarvestSpec) -> Result<Self, BadRules> {
-        Ok(Self { validation: spec.validation })
+    /// Reads the rules of a job. `namespace` is that of its format, where known; `schemas` a folder with further XML
+    /// Schemas.
+    pub fn new(
+        spec: &HarvestSpec,
+        namespace: Option<&str>,
+        schemas: Option<&Path>,
+    ) -> Result<Self, UnusableRules> {
+        let unusable = |what, reason: String| UnusableRules { what, reason };
+        let filter = spec.filter.as_deref().map(Filter::parse).transpose();
+        let normalizer = spec.normalize.as_deref().map(Normalizer::parse).transpose();
+        let validator = match spec.validation {
+            Validation::VeryStrict => {
+                let schemas = schemas.filter(|folder| folder.is_dir());
+                let made = schemas.map_or_else(Validator::shipped, Validator::with_folder);
+                Some(made.map_err(|error| unusable("validation", error.to_string()))?)
+            }
+            _ => None,
+        };
+        if let (Some(validator), Some(namespace)) = (&validator, namespace)
+            && !validator.knows(namespace)
+        {
+            let reason =
+                format!("no XML Schema is at hand for {namespace}; put it into the folder of schemas");
+            return Err(unusable("validation", reason));
+        }
+        Ok(Self {
+            validation: spec.validation,
+            filter: filter.map_err(|error| unusable("filter", error.to_string()))?,
+            normalizer: normalizer.map_err(|error| unusable("normalizer", error.to_string()))?,
+            validator,
+        })
     }
 
     pub fn judge(&self, record: &Record) -> Verdict {
@@ -54,8 +96,45 @@ impl Judge {
         if !loose && level >= Some(Level::Repaired) {
             return Verdict::Fatal(told());
         }
+        if let Some(wrong) = self.validator.as_ref().and_then(|validator| wrong(validator, metadata)) {
+            return Verdict::Fatal(format!("{}: {wrong}", name(record)));
+        }
         let warning = (level == Some(Level::Damage)).then(told);
-        Verdict::Store(document(metadata), warning)
+        if self.filter.is_none() && self.normalizer.is_none() {
+            return Verdict::Store(document(metadata), warning);
+        }
+        match self.ruled(metadata) {
+            Ok(Some(content)) => Verdict::Store(content, warning),
+            Ok(None) => Verdict::Unwanted,
+            Err(error) => refuse(format!("{}: {error}", name(record))),
+        }
+    }
+
+    /// What filter and normalizer make of a record; nothing if it is not wanted.
+    fn ruled(&self, metadata: &str) -> Result<Option<Vec<u8>>, RuleError> {
+        let parsed = Document::parse(metadata)?;
+        if let Some(filter) = &self.filter
+            && !filter.matches_document(&parsed)?
+        {
+            return Ok(None);
+        }
+        Ok(Some(match &self.normalizer {
+            Some(normalizer) => document(&normalizer.apply_document(&parsed)?),
+            None => document(metadata),
+        }))
+    }
+}
+
+/// What is wrong with a record by the XML Schema of its format.
+fn wrong(validator: &Validator, metadata: &str) -> Option<String> {
+    match validator.validate(metadata) {
+        validate::Verdict::Valid => None,
+        validate::Verdict::Invalid(violations) => {
+            let told: Vec<_> = violations.iter().take(3).map(ToString::to_string).collect();
+            Some(told.join("; "))
+        }
+        validate::Verdict::Unknown(namespace) => Some(format!("no XML Schema is at hand for {namespace}")),
+        validate::Verdict::NotWellFormed(reason) => Some(reason),
     }
 }
 

@@ -7,7 +7,7 @@ pub mod position;
 mod run;
 mod window;
 
-pub use judge::{BadRules, Judge};
+pub use judge::{Judge, UnusableRules};
 pub use ledger::{Ledger, LedgerError};
 pub use position::{Asked, Position};
 pub use run::{Ended, Harvest, Order};

@@ -123,7 +123,11 @@ impl<'l> Harvest<'l> {
         clock: Clock,
         stop: Shutdown,
     ) -> Result<Self, Break> {
-        let judge = Judge::new(&order.spec).map_err(|error| Break::Failed(error.to_string()))?;
+        let formats = &order.repository.said.formats;
+        let format = formats.iter().find(|format| format.prefix == order.spec.prefix);
+        let namespace = format.map(|format| format.namespace.as_str());
+        let judge = Judge::new(&order.spec, namespace, Some(&settings.schemas));
+        let judge = judge.map_err(|error| Break::Failed(error.to_string()))?;
         let rules = &order.repository.rules;
         let style = if rules.verbatim_tokens { TokenStyle::Verbatim } else { TokenStyle::Encoded };
         let delay = Duration::from_millis(rules.delay_ms);

@@ -14,8 +14,11 @@ mod tests;
 use warc::{Date, HttpHead, Profile, Record, RecordType};
 
 pub use body::{Body, BodyError};
+pub(crate) use open::matches;
 pub use open::{OpenError, open};
+pub(crate) use original::original_of;
 pub use original::{Loaded, NoPayload, Original, load};
+pub(crate) use stream::reader_at;
 
 /// Where a record lies.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -77,7 +77,7 @@ fn at_once(bytes: Bytes, place: &Place, undo: impl Fn(&About) -> Undo) -> io::Re
 }
 
 /// Whether a record is the one that the index speaks of.
-pub(super) fn matches(record: &Record<'_>, place: &Place) -> bool {
+pub(crate) fn matches(record: &Record<'_>, place: &Place) -> bool {
     let url = place.url.is_empty()
         || record.target_uri().is_none_or(|uri| String::from_utf8_lossy(uri) == place.url.as_str());
     let time = place.time == 0

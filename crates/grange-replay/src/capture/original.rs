@@ -88,6 +88,15 @@ pub async fn load(
     Err(NoPayload::OriginalGone { tried })
 }
 
+/// The likeliest record with the payload of a revisit, by what the index alone knows.
+pub(crate) fn original_of(
+    snapshot: &Snapshot,
+    revisit: &Capture,
+) -> Result<Option<Capture>, grange_index::Error> {
+    let found = originals(snapshot, revisit, revisit.digest.as_deref(), None)?;
+    Ok(found.into_iter().next())
+}
+
 fn is_revisit(about: &About) -> bool {
     about.kind == RecordType::Revisit
 }

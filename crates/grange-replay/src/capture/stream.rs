@@ -95,6 +95,11 @@ pub(super) async fn open(
     Ok((about, Body::Stream(Pieces { receiver, len, looked: None })))
 }
 
+/// Reads records from a place on, for threads that may wait.
+pub(crate) fn reader_at(holdings: &Arc<dyn Holdings>, place: &Place, runtime: &Handle) -> io::Result<Reader> {
+    Source { holdings: Arc::clone(holdings), runtime: runtime.clone(), place: place.clone() }.reader()
+}
+
 struct Source {
     holdings: Arc<dyn Holdings>,
     runtime: Handle,

@@ -18,8 +18,8 @@ async fn every_container_gives_the_same_body() {
     let both = [one.clone(), two.clone()].concat();
     let zst = [zstd::encode_all(&one[..], 3).unwrap(), zstd::encode_all(&two[..], 3).unwrap()].concat();
     let arc = b"filedesc://x.arc 0.0.0.0 20200101000001 text/plain 75\n1 0 Test\nURL IP-address Archive-date Content-type Archive-length\n\n\
-        http://e.org/a 1.2.3.4 20200101000001 text/plain 49\nHTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nfirst\n\
-        http://e.org/b 1.2.3.4 20200101000001 text/plain 50\nHTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nsecond\n";
+        http://e.org/a 1.2.3.4 20200101000001 text/plain 50\nHTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nfirst\n\
+        http://e.org/b 1.2.3.4 20200101000001 text/plain 51\nHTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nsecond\n";
     for (name, bytes) in [
         ("plain.warc", both.clone()),
         ("members.warc.gz", [gzip(&one), gzip(&two)].concat()),

@@ -77,12 +77,14 @@ impl Seek for SectionReader {
 #[derive(Debug)]
 pub struct LocalFiles {
     sections: RwLock<HashMap<String, Arc<Section>>>,
+    /// Where files are looked for that were not registered, as those that a foreign index names.
+    folders: RwLock<Vec<PathBuf>>,
     open: Cache<PathBuf, Arc<File>>,
 }
 
 impl Default for LocalFiles {
     fn default() -> Self {
-        Self { sections: RwLock::default(), open: Cache::new(OPEN_FILES_MAX) }
+        Self { sections: RwLock::default(), folders: RwLock::default(), open: Cache::new(OPEN_FILES_MAX) }
     }
 }
 
@@ -96,7 +98,25 @@ impl LocalFiles {
         self.sections.write().unwrap_or_else(PoisonError::into_inner).remove(name).is_some()
     }
 
+    /// Looks for files that are not registered in this folder too, by the last part of their names.
+    pub fn add_folder(&self, folder: PathBuf) {
+        let mut folders = self.folders.write().unwrap_or_else(PoisonError::into_inner);
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+
     pub fn get(&self, name: &str) -> Option<Arc<Section>> {
+        let known = self.sections.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        known.or_else(|| self.look(name))
+    }
+
+    /// A foreign index may name any path; nothing outside the folders is ever opened for it.
+    fn look(&self, name: &str) -> Option<Arc<Section>> {
+        let last = Path::new(name).file_name()?;
+        let folders = self.folders.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let found = folders.iter().map(|folder| folder.join(last)).find(|path| path.is_file())?;
+        self.add(name, Section::whole(found).ok()?);
         self.sections.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 

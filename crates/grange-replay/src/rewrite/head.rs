@@ -9,7 +9,7 @@ use super::script::literal;
 use super::transform::Options;
 
 /// Name of the frame that shows the capture: where links that ask for a new or the topmost window lead.
-pub const TARGET_FRAME: &str = "___wb_replay_top_frame";
+pub const TARGET_FRAME: &str = "grange_replay";
 
 /// HTML for the start of the head, ASCII only, thus right in every charset. The scripts take themselves out of the
 /// page again: what the page's own scripts count and find is what they found when it was live.
@@ -33,8 +33,9 @@ fn write_wombat(out: &mut String, place: &Place, options: &Options) {
         out,
         "<script data-grange>(function(){{\
          var o=self.origin&&self.origin!==\"null\"?self.origin:{origin};\
+         var inFrame=false;try{{inFrame=parent!==self&&!!(parent.wbinfo&&parent.wbinfo.is_framed)}}catch(e){{}}\
          self.wbinfo={{url:{url},timestamp:{timestamp},request_ts:{request},prefix:o+{prefix},mod:{modifier},\
-         top_url:o+{top},is_framed:{framed},is_live:false,coll:{collection},proxy_magic:\"\",\
+         top_url:o+{top},is_framed:{framed}||inFrame,is_live:false,coll:{collection},proxy_magic:\"\",\
          static_prefix:o+\"{STATIC_PREFIX}\",enable_auto_fetch:false,target_frame:{target},\
          wombat_ts:{timestamp},wombat_sec:\"{seconds}\",wombat_scheme:{scheme},wombat_host:{host},wombat_opts:{{}}}};",
         origin = literal(place.origin()),

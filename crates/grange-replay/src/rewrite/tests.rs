@@ -288,7 +288,7 @@ mod with_wombat {
         let place = place(Modifier::UrlsOnly);
         let options = Options { framed: true, ..Options::default() };
         let out = pushed(Kind::Html, &place, Some("utf-8"), &options, &[b"<a target=_top><a target=x>"]);
-        assert_eq!(out, b"<a target=\"___wb_replay_top_frame\"><a target=x>");
+        assert_eq!(out, b"<a target=\"grange_replay\"><a target=x>");
     }
 }
 

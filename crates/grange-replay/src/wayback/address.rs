@@ -20,6 +20,8 @@ pub(crate) enum Address {
     TimeMap { format: MapFormat, url: String },
     /// `/*/URL`, `/2009-2015*/URL`: when it was captured. A `*` behind the URL asks for all that begin with it.
     Calendar { from: String, to: String, url: String, wide: bool },
+    /// `/export/warc?url=…`: the captures of a query as a file.
+    Export { format: String, query: String },
 }
 
 impl Address {
@@ -28,6 +30,10 @@ impl Address {
         let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
         if path.is_empty() {
             return Some(Self::Home { query: query.map(ToOwned::to_owned) });
+        }
+        if let Some(format) = path.strip_prefix("export/") {
+            let query = query.unwrap_or_default().to_owned();
+            return Some(Self::Export { format: format.to_owned(), query });
         }
         if let Some(rest) = rest.strip_prefix("timemap/") {
             let (format, url) = rest.split_once('/')?;
@@ -79,7 +85,7 @@ pub(crate) fn repaired(text: &str) -> Option<String> {
         Some(_) => text,
         None => {
             url.push_str("http://");
-            text.trim_start_matches('/')
+            text.trim_start_matches(['/', '\\'])
         }
     };
     if rest.is_empty() {

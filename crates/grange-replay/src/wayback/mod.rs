@@ -8,6 +8,7 @@
 //! GET /<collection>/<url>                 TimeGate: the best capture for Accept-Datetime, else the latest
 //! GET /<collection>/*/<url>               when it was captured; <url>* lists URLs
 //! GET /<collection>/timemap/{link,json,cdxj}/<url>
+//! GET /<collection>/export/{warc,wacz}?url=…
 //! ```
 //!
 //! No cookie is read here and none is set but those of archived sites, below their own path.
@@ -27,16 +28,19 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use tower::ServiceExt as _;
 
 use address::Address;
 pub(crate) use address::repaired;
-pub(crate) use answer::Request;
-pub(crate) use find::View;
+pub(crate) use answer::{Request, location};
+pub(crate) use find::{Found, View, Wanted};
+pub(crate) use part::{Part, Slice, asked};
 
 use crate::cdx::{self, Options};
 use crate::collection::{Collection, Collections};
+use crate::export;
 use crate::pages;
 use crate::reader::Who;
 use crate::rewrite::{self, STATIC_PREFIX};
@@ -46,12 +50,17 @@ use crate::rewrite::{self, STATIC_PREFIX};
 pub(crate) struct Site {
     pub(crate) collections: Collections,
     pub(crate) options: Arc<Options>,
+    /// The CDX APIs. Asked only for collections there are, so that nothing of an archived site is taken for one.
+    cdx: Router,
 }
+
+/// What follows a collection's name on the routes of the CDX APIs; none of it can be a URL.
+const CDX_PATHS: [&str; 6] = ["cdx", "cdx/ia", "index", "delete", "stats", "cube"];
 
 /// All routes of the replay port: Wayback mode, Memento and the CDX APIs.
 pub fn routes(collections: Collections, options: Options) -> Router {
-    let site = Site { collections: collections.clone(), options: Arc::new(options.clone()) };
-    Router::new().fallback(any).with_state(site).merge(cdx::routes(collections, options))
+    let cdx = cdx::routes(collections.clone(), options.clone());
+    Router::new().fallback(any).with_state(Site { collections, options: Arc::new(options), cdx })
 }
 
 async fn any(State(site): State<Site>, request: axum::extract::Request) -> Response {
@@ -73,8 +82,20 @@ impl Site {
         if let Some(name) = uri.path().strip_prefix(STATIC_PREFIX) {
             return asset(name, request.headers());
         }
-        let found = path.split_once('/').and_then(|(name, rest)| Some((self.collections.get(name)?, rest)));
-        let Some((collection, rest)) = found else { return self.strayed(path_and_query, &request) };
+        let (name, rest) = path.split_once('/').unwrap_or((path, ""));
+        let is_cdx = match uri.path().strip_prefix('/').and_then(|path| path.split_once('/')) {
+            Some((_, below)) => CDX_PATHS.contains(&below),
+            None => true,
+        };
+        if uri.path() == "/cdx/ia" || (is_cdx && self.collections.get(uri_name(&uri)).is_some()) {
+            return match self.cdx.clone().oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            };
+        }
+        let Some(collection) = self.collections.get(name) else {
+            return self.strayed(path_and_query, &request);
+        };
         let Some(address) = Address::parse(rest) else {
             return pages::problem(
                 StatusCode::BAD_REQUEST,
@@ -107,6 +128,7 @@ impl Site {
                 pages::captures(&view, &from, &to, &url, wide, query)
             }
             Address::Home { query } => pages::collection(&view, query.as_deref()),
+            Address::Export { format, query } => export::answer(view, &format, &query),
         }
     }
 
@@ -119,6 +141,12 @@ impl Site {
             None => pages::no_collection(self),
         }
     }
+}
+
+/// The first part of a path, where the name of a collection stands.
+fn uri_name(uri: &Uri) -> &str {
+    let path = uri.path().strip_prefix('/').unwrap_or_default();
+    path.split('/').next().unwrap_or_default()
 }
 
 /// Scheme, host and port by which the browser reached us; empty if it named no host that could be one.

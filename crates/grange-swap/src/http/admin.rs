@@ -38,12 +38,15 @@ pub(crate) async fn handle(node: &Arc<Node>, conn: &mut Conn, request: &Request)
         conn.flush().await?;
     }
     if body.next(&conn.stream, &mut conn.input, &mut bytes, MAX_BODY_BYTES).await? {
-        return conn.say(&Request { keep_alive: false, ..request.clone() }, 400, "", "the question is too long").await;
+        return conn
+            .say(&Request { keep_alive: false, ..request.clone() }, 400, "", "the question is too long")
+            .await;
     }
     let request = &Request { body: BodyLength::None, ..request.clone() };
     match act(node, request, &bytes).await {
         Ok(Some(text)) => {
-            let head = Head::new(&mut conn.out, 200, request.keep_alive).line("Content-Type", "application/json");
+            let head =
+                Head::new(&mut conn.out, 200, request.keep_alive).line("Content-Type", "application/json");
             head.lines("Cache-Control: no-store\r\n").safe().length(text.len() as u64);
             conn.out.extend_from_slice(text.as_bytes());
             conn.flush().await?;
@@ -60,8 +63,11 @@ fn json(value: &impl Serialize) -> Result<Option<String>, Error> {
 }
 
 fn question<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| Error::Answered { place: "this server".to_owned(), status: 400, reason: error.to_string() })
+    serde_json::from_slice(bytes).map_err(|error| Error::Answered {
+        place: "this server".to_owned(),
+        status: 400,
+        reason: error.to_string(),
+    })
 }
 
 async fn act(node: &Arc<Node>, request: &Request, bytes: &[u8]) -> Result<Option<String>, Error> {
@@ -85,7 +91,10 @@ async fn act(node: &Arc<Node>, request: &Request, bytes: &[u8]) -> Result<Option
         }
         (Method::Delete, "collections") => {
             let with_files = request.parameter("with_files") == Some("true");
-            json(&change::request(node, Change::Remove { collection: named()?.record.uuid, with_files }).await?)
+            json(
+                &change::request(node, Change::Remove { collection: named()?.record.uuid, with_files })
+                    .await?,
+            )
         }
         (Method::Post, "reslice") => reslice(node, &named()?, question(bytes)?).await,
         (Method::Post, "verify") => json(&verify_all(node, &named()?, true).await?),
@@ -114,7 +123,11 @@ async fn status(node: &Arc<Node>) -> Result<Status, Error> {
     collections.sort_by(|one, two| one.record.namespace.cmp(&two.record.namespace));
     let mut servers: Vec<_> = all
         .into_iter()
-        .map(|(inventory, alive)| ServerStatus { base: inventory.base, alive, partitions: inventory.partitions })
+        .map(|(inventory, alive)| ServerStatus {
+            base: inventory.base,
+            alive,
+            partitions: inventory.partitions,
+        })
         .collect();
     servers.sort_by(|one, two| one.base.cmp(&two.base));
     Ok(Status { servers, unseen: node.unseen(), collections })
@@ -130,11 +143,14 @@ async fn reslice(node: &Arc<Node>, known: &Arc<Known>, wanted: Reslice) -> Resul
         Slices::Halve => return Err(Error::refused(format!("{from} slices cannot be halved"))),
         Slices::To(to) => to,
     };
-    let Some(target) = NonZeroU32::new(to) else { return Err(Error::refused("a collection has at least one slice")) };
+    let Some(target) = NonZeroU32::new(to) else {
+        return Err(Error::refused("a collection has at least one slice"));
+    };
     let now = CollectionStatus::new(&known.record, &all(node).await?);
     let estimate = moves::estimate(from, target, now.files(), now.bytes());
     if !wanted.dry_run {
-        let change = Change::Reslice { collection: known.record.uuid, slices: to, mixed_disks: wanted.mixed_disks };
+        let change =
+            Change::Reslice { collection: known.record.uuid, slices: to, mixed_disks: wanted.mixed_disks };
         change::request(node, change).await?;
     }
     json(&estimate)

@@ -72,7 +72,8 @@ pub(crate) struct Head<'b>(&'b mut Vec<u8>);
 impl<'b> Head<'b> {
     pub(crate) fn new(out: &'b mut Vec<u8>, status: u16, keep_alive: bool) -> Self {
         out.extend_from_slice(b"HTTP/1.1 ");
-        let digits = [b'0' + (status / 100) as u8, b'0' + (status / 10 % 10) as u8, b'0' + (status % 10) as u8, b' '];
+        let digits =
+            [b'0' + (status / 100) as u8, b'0' + (status / 10 % 10) as u8, b'0' + (status % 10) as u8, b' '];
         out.extend_from_slice(&digits);
         out.extend_from_slice(reason(status).as_bytes());
         out.extend_from_slice(b"\r\nServer: Grange\r\nDate: ");
@@ -127,7 +128,8 @@ impl<'b> Head<'b> {
 
 /// A whole answer of a sentence for people.
 pub(crate) fn sentence(out: &mut Vec<u8>, status: u16, keep_alive: bool, lines: &str, text: &str) {
-    let head = Head::new(out, status, keep_alive).lines(lines).line("Content-Type", "text/plain; charset=utf-8");
+    let head =
+        Head::new(out, status, keep_alive).lines(lines).line("Content-Type", "text/plain; charset=utf-8");
     head.safe().length(text.len() as u64 + 1);
     out.extend_from_slice(text.as_bytes());
     out.push(b'\n');

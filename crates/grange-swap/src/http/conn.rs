@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -26,6 +27,8 @@ const HEAD: Duration = Duration::from_secs(10);
 const STALL: Duration = Duration::from_secs(30);
 /// Bytes of an unwanted body that are read so that the client sees the answer.
 const DISCARD: usize = 1 << 20;
+/// How long to wait for a client to hang up after its last answer.
+const LINGER: Duration = Duration::from_secs(1);
 /// Buffers kept per worker, and the largest worth keeping: a head, or a small file.
 const SPARE_BUFFERS: usize = 64;
 const SPARE_BYTES: usize = 128 << 10;
@@ -81,7 +84,9 @@ pub(crate) async fn serve(node: Arc<Node>, callers: Callers, stream: TcpStream) 
             Ok(Ok(None)) => return,
             Ok(Err(Malformed(status, text))) => {
                 sentence(&mut conn.out, status, false, "", &text);
-                let _ = conn.flush().await;
+                if conn.flush().await.is_ok() {
+                    let _ = timeout(LINGER, conn.linger()).await;
+                }
                 return;
             }
             Err(_) => return,
@@ -108,7 +113,12 @@ async fn handle(node: &Arc<Node>, callers: &Callers, conn: &mut Conn, request: R
     Box::pin(handle_other(node, callers, conn, request)).await
 }
 
-async fn handle_other(node: &Arc<Node>, callers: &Callers, conn: &mut Conn, request: Request) -> io::Result<After> {
+async fn handle_other(
+    node: &Arc<Node>,
+    callers: &Callers,
+    conn: &mut Conn,
+    request: Request,
+) -> io::Result<After> {
     let function = request.path.trim_start_matches('/').split('/').next().unwrap_or_default();
     match (function, request.method) {
         ("put", Method::Put) => put::put(node, conn, &request, "/put/").await,
@@ -117,7 +127,9 @@ async fn handle_other(node: &Arc<Node>, callers: &Callers, conn: &mut Conn, requ
         ("arc" | "warc", Method::Get | Method::Head) => record::get(node, conn, &request).await,
         ("admin", _) => admin::handle(node, conn, &request).await,
         ("peer", Method::Get) if request.upgrade.as_deref() == Some(PROTOCOL) && callers.has_key() => {
-            let text = format!("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n");
+            let text = format!(
+                "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n"
+            );
             conn.out.extend_from_slice(text.as_bytes());
             conn.flush().await?;
             Ok(After::Peer)
@@ -199,7 +211,13 @@ impl Conn {
     }
 
     /// Answers with a sentence.
-    pub(crate) async fn say(&mut self, request: &Request, status: u16, lines: &str, text: &str) -> io::Result<After> {
+    pub(crate) async fn say(
+        &mut self,
+        request: &Request,
+        status: u16,
+        lines: &str,
+        text: &str,
+    ) -> io::Result<After> {
         let keep = request.keep_alive;
         if request.method == Method::Head {
             answer::Head::new(&mut self.out, status, keep).lines(lines).length(0);
@@ -212,7 +230,13 @@ impl Conn {
 
     /// Answers before the body was read. Who waits with the body keeps it; of others some is read and thrown away, or
     /// they would not see the answer.
-    pub(crate) async fn refuse(&mut self, request: &Request, status: u16, lines: &str, text: &str) -> io::Result<After> {
+    pub(crate) async fn refuse(
+        &mut self,
+        request: &Request,
+        status: u16,
+        lines: &str,
+        text: &str,
+    ) -> io::Result<After> {
         if request.body == BodyLength::None {
             return self.say(request, status, lines, text).await;
         }
@@ -233,6 +257,19 @@ impl Conn {
             }
             total += thrown.len();
         }
+    }
+
+    /// Reads and throws away what the client still sends, or it would not see the answer.
+    async fn linger(&mut self) -> io::Result<()> {
+        self.stream.shutdown().await?;
+        let (mut thrown, mut total) = ([0; READ_BYTES], 0);
+        while total < DISCARD {
+            match self.stream.read(&mut thrown).await? {
+                0 => break,
+                read => total += read,
+            }
+        }
+        Ok(())
     }
 
     /// Whether who asks may: everybody who knows the key, has a ticket for this, or is the user we run as.

@@ -46,7 +46,9 @@ pub(crate) async fn get(node: &Arc<Node>, conn: &mut Conn, request: &Request) ->
             let location = format!("Location: {}/\r\n", request.path);
             conn.say(request, 302, &location, "this is a directory").await
         }
-        Ok(Lookup::Elsewhere(Route::There { base, hops })) => redirect(node, conn, request, &base, hops, private).await,
+        Ok(Lookup::Elsewhere(Route::There { base, hops })) => {
+            redirect(node, conn, request, &base, hops, private).await
+        }
         Ok(Lookup::Elsewhere(other)) => dead_end(conn, request, &other).await,
         Err(error) => failed(conn, request, &Error::io("read", path.as_str())(error)).await,
     }

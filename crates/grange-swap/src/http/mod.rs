@@ -68,7 +68,11 @@ pub(crate) async fn accept(listener: TcpListener, workers: &[mpsc::UnboundedSend
 }
 
 /// Serves the connections dealt to one worker.
-pub(crate) async fn serve_all(node: Arc<Node>, callers: Callers, mut dealt: mpsc::UnboundedReceiver<Accepted>) {
+pub(crate) async fn serve_all(
+    node: Arc<Node>,
+    callers: Callers,
+    mut dealt: mpsc::UnboundedReceiver<Accepted>,
+) {
     while let Some(Accepted { stream, place }) = dealt.recv().await {
         let Ok(stream) = TcpStream::from_std(stream) else { continue };
         let (node, callers) = (Arc::clone(&node), callers.clone());

@@ -86,7 +86,13 @@ pub(crate) async fn root(node: &Arc<Node>, conn: &mut Conn, request: &Request) -
         .collect();
     names.sort();
     if wants_json(request) {
-        return document(conn, request, "application/json", &format!("{}\n", json!({ "collections": names }))).await;
+        return document(
+            conn,
+            request,
+            "application/json",
+            &format!("{}\n", json!({ "collections": names })),
+        )
+        .await;
     }
     let mut text = top("Collections");
     for name in names {
@@ -108,14 +114,21 @@ async fn document(conn: &mut Conn, request: &Request, kind: &str, text: &str) ->
 
 fn top(title: &str) -> String {
     let title = escape(title);
-    format!("<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\n<h1>{title}</h1>\n<ul>\n")
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\n<h1>{title}</h1>\n<ul>\n"
+    )
 }
 
 fn html(title: &str, listing: &Listing) -> String {
     let mut text = top(title);
     for entry in &listing.entries {
         let slash = if entry.directory { "/" } else { "" };
-        let _ = write!(text, "<li><a href=\"./{0}{slash}\">{1}{slash}</a>", encode(&entry.name), escape(&entry.name));
+        let _ = write!(
+            text,
+            "<li><a href=\"./{0}{slash}\">{1}{slash}</a>",
+            encode(&entry.name),
+            escape(&entry.name)
+        );
         if !entry.directory {
             let _ = write!(text, " {} bytes, {}", entry.size, http_date(entry.modified));
         }
@@ -126,7 +139,11 @@ fn html(title: &str, listing: &Listing) -> String {
         let _ = writeln!(text, "<p><a href=\"?after={}\">more</a></p>", encode(next));
     }
     if !listing.missing_slices.is_empty() {
-        let _ = writeln!(text, "<p>Not complete: the servers of slices {:?} are away.</p>", listing.missing_slices);
+        let _ = writeln!(
+            text,
+            "<p>Not complete: the servers of slices {:?} are away.</p>",
+            listing.missing_slices
+        );
     }
     text
 }
@@ -146,7 +163,12 @@ mod tests {
         let listing = Listing { entries: vec![entry], next: Some("<".to_owned()), missing_slices: vec![1] };
         let page = html("a/<i>", &listing);
         assert!(page.contains("<h1>a/&lt;i&gt;</h1>"), "{page}");
-        assert!(page.contains("href=\"./%3Cb%3E%22%26%23%22%20%C3%A9.txt\">&lt;b&gt;&quot;&amp;#&quot; é.txt</a>"), "{page}");
+        assert!(
+            page.contains(
+                "href=\"./%3Cb%3E%22%26%23%22%20%C3%A9.txt\">&lt;b&gt;&quot;&amp;#&quot; é.txt</a>"
+            ),
+            "{page}"
+        );
         assert!(page.contains("?after=%3C") && page.contains("slices [1]"), "{page}");
     }
 }

@@ -28,7 +28,12 @@ const SMALL_BYTES: usize = 128 << 10;
 const PIECE_BYTES: usize = 256 << 10;
 const PIECES: usize = 4;
 
-pub(crate) async fn put(node: &Arc<Node>, conn: &mut Conn, request: &Request, prefix: &str) -> io::Result<After> {
+pub(crate) async fn put(
+    node: &Arc<Node>,
+    conn: &mut Conn,
+    request: &Request,
+    prefix: &str,
+) -> io::Result<After> {
     let moving = prefix == "/move/";
     if !conn.permitted(node, request) {
         return conn.unauthorized(request).await;
@@ -38,16 +43,24 @@ pub(crate) async fn put(node: &Arc<Node>, conn: &mut Conn, request: &Request, pr
         Err((status, lines, text)) => return conn.refuse(request, status, lines, &text).await,
     };
     let Named::File(path) = named else {
-        return conn.refuse(request, 400, "", "name the file behind the collection, without a slash at the end").await;
+        return conn
+            .refuse(request, 400, "", "name the file behind the collection, without a slash at the end")
+            .await;
     };
     // A move names its epoch and is never sent on.
     if moving && request.parameter("epoch") != Some(known.record.epoch.to_string().as_str()) {
         return failed(conn, request, &conflict::changing()).await;
     }
     let (slice, before) = match route(&known, path.point(), request.hops()) {
-        Route::Here { slice, .. } => (slice, known.record.layout.spot(path.point()).and_then(|spot| spot.before)),
-        Route::There { base, hops } if !moving => return redirect(node, conn, request, &base, hops, true).await,
-        Route::There { .. } | Route::HereBefore { .. } => return failed(conn, request, &conflict::changing()).await,
+        Route::Here { slice, .. } => {
+            (slice, known.record.layout.spot(path.point()).and_then(|spot| spot.before))
+        }
+        Route::There { base, hops } if !moving => {
+            return redirect(node, conn, request, &base, hops, true).await;
+        }
+        Route::There { .. } | Route::HereBefore { .. } => {
+            return failed(conn, request, &conflict::changing()).await;
+        }
         other => return dead_end(conn, request, &other).await,
     };
     if let Some((status, text)) = unacceptable(node, &known, slice, request) {
@@ -80,7 +93,9 @@ pub(crate) async fn put(node: &Arc<Node>, conn: &mut Conn, request: &Request, pr
         Ok(Kept::Same(_)) => conn.say(request, 412, "", "the file is there already").await,
         Ok(Kept::Taken(found)) => taken(conn, request, name.as_str(), found, false).await,
         Ok(Kept::Wrong(which)) => {
-            let text = format!("the {which} of what arrived is not the one announced: nothing was kept; send it again");
+            let text = format!(
+                "the {which} of what arrived is not the one announced: nothing was kept; send it again"
+            );
             conn.say(request, 422, "", &text).await
         }
         Err(error) => {
@@ -101,8 +116,15 @@ fn unacceptable(node: &Node, known: &Known, slice: usize, request: &Request) -> 
         BodyLength::Chunked => 0,
     };
     // Some clients repeat a redirected PUT with an empty body.
-    if length == 0 && request.body != BodyLength::Chunked && request.hops().count > 0 && request.declared.is_empty() {
-        return Some((400, "an empty file after a redirect needs its Repr-Digest: your client may have lost the body".into()));
+    if length == 0
+        && request.body != BodyLength::Chunked
+        && request.hops().count > 0
+        && request.declared.is_empty()
+    {
+        return Some((
+            400,
+            "an empty file after a redirect needs its Repr-Digest: your client may have lost the body".into(),
+        ));
     }
     let tree = known.tree(slice)?;
     match tree.partition.room() {
@@ -206,7 +228,13 @@ async fn done(conn: &mut Conn, request: &Request, status: u16, lines: &str) -> i
     Ok(if request.keep_alive { After::Keep } else { After::Close })
 }
 
-async fn taken(conn: &mut Conn, request: &Request, path: &str, found: Found, body_to_come: bool) -> io::Result<After> {
+async fn taken(
+    conn: &mut Conn,
+    request: &Request,
+    path: &str,
+    found: Found,
+    body_to_come: bool,
+) -> io::Result<After> {
     let what = match found {
         Found::Directory => "a directory",
         Found::File { .. } => "a file with other bytes",

@@ -52,7 +52,9 @@ pub(crate) async fn get(node: &Arc<Node>, conn: &mut Conn, request: &Request) ->
             return redirect(node, conn, request, &base, hops, private).await;
         }
         Ok(Lookup::Elsewhere(other)) => return dead_end(conn, request, &other).await,
-        Ok(Lookup::Missing | Lookup::Directory) => return conn.say(request, 404, "", "there is no such file").await,
+        Ok(Lookup::Missing | Lookup::Directory) => {
+            return conn.say(request, 404, "", "there is no such file").await;
+        }
         Err(error) => return failed(conn, request, &Error::io("read", path.as_str())(error)).await,
     };
     if offset >= opened.size {
@@ -68,7 +70,8 @@ pub(crate) async fn get(node: &Arc<Node>, conn: &mut Conn, request: &Request) ->
         }
         Some(_) => return conn.say(request, 404, "", "there is no record at that offset").await,
         None => {
-            let error = reading.await.ok().and_then(Result::err).unwrap_or_else(|| io::ErrorKind::Other.into());
+            let error =
+                reading.await.ok().and_then(Result::err).unwrap_or_else(|| io::ErrorKind::Other.into());
             return failed(conn, request, &Error::io("read", path.as_str())(error)).await;
         }
     }
@@ -93,7 +96,12 @@ pub(crate) async fn get(node: &Arc<Node>, conn: &mut Conn, request: &Request) ->
 }
 
 /// Reads the record and sends it on. Blocks.
-fn read(mut file: std::fs::File, offset: u64, content_only: bool, parts: &mpsc::Sender<Part>) -> io::Result<()> {
+fn read(
+    mut file: std::fs::File,
+    offset: u64,
+    content_only: bool,
+    parts: &mpsc::Sender<Part>,
+) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     let mut reader = warc::Reader::seekable(file)?;
     reader.seek(offset)?;

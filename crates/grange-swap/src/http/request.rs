@@ -78,7 +78,10 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<(Request, usize)>, Malformed> 
     let length = match parsed.parse(bytes) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) if bytes.len() >= MAX_HEAD_BYTES => {
-            return Err(Malformed(431, format!("the head of the request is longer than {MAX_HEAD_BYTES} bytes")));
+            return Err(Malformed(
+                431,
+                format!("the head of the request is longer than {MAX_HEAD_BYTES} bytes"),
+            ));
         }
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => {
@@ -204,7 +207,9 @@ fn declared(request: &mut Request, name: &str, value: &str) -> Result<(), Malfor
 impl Request {
     /// A parameter of the query, as it came.
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
-        self.query.split('&').find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == name).map(|(_, value)| value))
+        self.query
+            .split('&')
+            .find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == name).map(|(_, value)| value))
     }
 
     pub(crate) fn hops(&self) -> Hops {
@@ -245,7 +250,10 @@ mod tests {
         let (request, length) = read(text.as_bytes()).unwrap().unwrap();
         assert_eq!(&text[length..], "hello world");
         assert_eq!((request.method, request.path.as_str()), (Method::Put, "/put/c/a%20b"));
-        assert_eq!((request.body, request.expects_continue, request.keep_alive), (BodyLength::Known(11), true, true));
+        assert_eq!(
+            (request.body, request.expects_continue, request.keep_alive),
+            (BodyLength::Known(11), true, true)
+        );
         assert_eq!(request.hops(), Hops { count: 1, epoch: Some(7), before: false });
         assert_eq!(request.own_query(), "x=1");
         assert!(!request.roundabout);
@@ -277,7 +285,9 @@ mod tests {
 
     #[test]
     fn web_pages_and_proxies_are_noticed() {
-        for line in ["Origin: http://x", "X-Forwarded-For: 1.2.3.4", "Via: 1.1 x", "Sec-Fetch-Site: cross-site"] {
+        for line in
+            ["Origin: http://x", "X-Forwarded-For: 1.2.3.4", "Via: 1.1 x", "Sec-Fetch-Site: cross-site"]
+        {
             assert!(head(&format!("GET / HTTP/1.1\r\n{line}\r\n\r\n")).unwrap().roundabout, "{line}");
         }
         assert!(!head("GET http://h/x HTTP/1.0\r\n\r\n").unwrap().keep_alive);

@@ -22,7 +22,12 @@ const STRIDE: u64 = 1 << 20;
 /// Between parts; no file is likely to hold it.
 const BOUNDARY: &str = "swap-part-5c1f0a7be2d94c36";
 
-pub(crate) async fn file(conn: &mut Conn, request: &Request, name: &str, opened: Opened) -> io::Result<After> {
+pub(crate) async fn file(
+    conn: &mut Conn,
+    request: &Request,
+    name: &str,
+    opened: Opened,
+) -> io::Result<After> {
     let keep = request.keep_alive;
     let after = if keep { After::Keep } else { After::Close };
     let tag = tag(&opened);

@@ -39,7 +39,9 @@ pub(crate) fn resolve(node: &Node, request: &Request, prefix: &str) -> Result<Ta
         // Names are checked first, so that what is never allowed is never looked for.
         LocalPath::new(path.trim_end_matches('/')).map_err(bad)?;
         return Err(match node.unseen().first() {
-            Some(peer) => (503, "Retry-After: 2\r\n", format!("{peer} is away, and might know this collection")),
+            Some(peer) => {
+                (503, "Retry-After: 2\r\n", format!("{peer} is away, and might know this collection"))
+            }
             None => (404, "", "there is no such collection".to_owned()),
         });
     };
@@ -89,7 +91,9 @@ pub(crate) async fn redirect(
         _ => 307,
     };
     if request.body != BodyLength::None {
-        return conn.refuse(request, status, &format!("Location: {location}\r\n"), "this is kept elsewhere").await;
+        return conn
+            .refuse(request, status, &format!("Location: {location}\r\n"), "this is kept elsewhere")
+            .await;
     }
     Head::new(&mut conn.out, status, request.keep_alive).line("Location", &location).length(0);
     conn.flush().await?;

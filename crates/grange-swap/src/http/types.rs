@@ -83,7 +83,7 @@ mod tests {
         for (name, expected) in [
             ("a.PNG", "image/png"),
             ("a.warc.gz", "application/gzip"),
-            ("a.xlsx", TYPES[50].1),
+            ("a.xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
             ("png", "application/octet-stream"),
             ("a.", "application/octet-stream"),
             ("a.xlsxx1", "application/octet-stream"),

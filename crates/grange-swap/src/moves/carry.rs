@@ -50,7 +50,9 @@ pub(crate) async fn carry(
         }
     };
     if proven != Some(sent) {
-        return Err(Error::refused(format!("\"{path}\" reads back differently on slice {to}; it stays where it is too")));
+        return Err(Error::refused(format!(
+            "\"{path}\" reads back differently on slice {to}; it stays where it is too"
+        )));
     }
     let (tree, name) = (Arc::clone(from), path.clone());
     blocking(move || tree.unlink(&name, size).map_err(Error::io("remove", name.as_str()))).await?;
@@ -104,11 +106,15 @@ fn declared(sum: Option<Sum>) -> Declared {
 }
 
 fn taken(path: &str) -> Error {
-    Error::refused(format!("something else has the name \"{path}\" on the new slice; both stay: compare them"))
+    Error::refused(format!(
+        "something else has the name \"{path}\" on the new slice; both stay: compare them"
+    ))
 }
 
 fn wrong(path: &str, which: &str) -> Error {
-    Error::refused(format!("\"{path}\" no longer has the {which} it was stored with; it is not moved: verify the slice"))
+    Error::refused(format!(
+        "\"{path}\" no longer has the {which} it was stored with; it is not moved: verify the slice"
+    ))
 }
 
 /// Over HTTP, as any upload; the peer then reads its copy again.
@@ -120,17 +126,30 @@ async fn send(
     path: &LocalPath,
 ) -> Result<Proof, Error> {
     let record = &known.record;
-    let url = format!("{base}/move/{}/{}?epoch={}", encode(record.namespace.as_str()), encode(path.as_str()), record.epoch);
-    let unreachable = |source: reqwest::Error| Error::Unreachable { place: base.to_string(), source: source.into() };
-    let ticket = node.key.ticket("PUT", &url[base.len()..url.find('?').unwrap_or(url.len())], crate::http::answer::now());
+    let url = format!(
+        "{base}/move/{}/{}?epoch={}",
+        encode(record.namespace.as_str()),
+        encode(path.as_str()),
+        record.epoch
+    );
+    let unreachable =
+        |source: reqwest::Error| Error::Unreachable { place: base.to_string(), source: source.into() };
+    let ticket = node.key.ticket(
+        "PUT",
+        &url[base.len()..url.find('?').unwrap_or(url.len())],
+        crate::http::answer::now(),
+    );
     let mut request = node.http.put(format!("{url}&swap-ticket={ticket}"));
-    request = request.header("Last-Modified", http_date(opened.modified)).header("Content-Length", opened.size);
+    request =
+        request.header("Last-Modified", http_date(opened.modified)).header("Content-Length", opened.size);
     if let Some(sum) = &opened.sum {
         request = request.header("Repr-Digest", format!("sha-512=:{}:", sum.base64()));
     }
-    let response = request.body(reqwest::Body::wrap_stream(pieces(opened.file))).send().await.map_err(unreachable)?;
+    let response =
+        request.body(reqwest::Body::wrap_stream(pieces(opened.file))).send().await.map_err(unreachable)?;
     let status = response.status().as_u16();
-    let digest = response.headers().get("repr-digest").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let digest =
+        response.headers().get("repr-digest").and_then(|value| value.to_str().ok()).map(str::to_owned);
     if status != 200 && status != 201 {
         let reason = response.text().await.unwrap_or_default().trim().to_owned();
         return Err(match status {

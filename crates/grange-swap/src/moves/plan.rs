@@ -61,9 +61,15 @@ mod tests {
 
     #[test]
     fn shares_are_as_measured() {
-        for (from, to, per_mille) in [(8, 16, 500), (16, 8, 500), (2, 3, 666), (4, 6, 666), (8, 9, 888), (1, 2, 500)] {
+        for (from, to, per_mille) in
+            [(8, 16, 500), (16, 8, 500), (2, 3, 666), (4, 6, 666), (8, 9, 888), (1, 2, 500)]
+        {
             let found = estimate(n(from), n(to), 1000, 10_000);
-            assert_eq!((found.moved_per_mille, found.files), (per_mille, u64::from(per_mille)), "{from} to {to}");
+            assert_eq!(
+                (found.moved_per_mille, found.files),
+                (per_mille, u64::from(per_mille)),
+                "{from} to {to}"
+            );
             assert_eq!(found.new_partitions, to.saturating_sub(from));
         }
     }

@@ -9,8 +9,8 @@ use futures_util::stream;
 use grange_base::{Chain, Shutdown};
 use tokio::sync::mpsc;
 
-use super::plan::destination;
 use super::carry;
+use super::plan::destination;
 use crate::change;
 use crate::collection::{Collection, Layout};
 use crate::conflict;
@@ -104,7 +104,8 @@ async fn pass(node: &Arc<Node>, known: &Arc<Known>, slice: usize, tree: &Arc<Tre
         })
     });
     let progress = node.progress(known.record.uuid, slice);
-    let names = stream::unfold(receiver, |mut receiver| async { receiver.recv().await.map(|name| (name, receiver)) });
+    let names =
+        stream::unfold(receiver, |mut receiver| async { receiver.recv().await.map(|name| (name, receiver)) });
     let work = names.map(|(path, directory, to)| {
         let progress = Arc::clone(&progress);
         async move {
@@ -163,7 +164,9 @@ fn finished(node: &Node, known: &Known) -> Option<Collection> {
         let here = known.tree(index).is_some();
         let told = || {
             others.iter().filter(|other| other.alive).flat_map(|other| &other.inventory.slices).any(|slice| {
-                slice.collection == record.uuid && slice.index as usize == index && slice.settled == Some(record.epoch)
+                slice.collection == record.uuid
+                    && slice.index as usize == index
+                    && slice.settled == Some(record.epoch)
             })
         };
         if here { node.progress(record.uuid, index).seen().settled == Some(record.epoch) } else { told() }

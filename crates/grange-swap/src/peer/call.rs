@@ -52,7 +52,10 @@ pub(crate) enum Answer {
     Found(Found),
     Done,
     /// That component is in the way, being what it is.
-    Conflict { path: String, found: Found },
+    Conflict {
+        path: String,
+        found: Found,
+    },
     /// We work by another epoch.
     OtherEpoch(u64),
     /// The lines, and whether there are more.

@@ -41,7 +41,13 @@ fn nonce() -> String {
 }
 
 fn proof(key: &Key, side: &[u8], caller: &Hello, answerer: &Hello) -> String {
-    let parts = [side, caller.base.as_bytes(), caller.nonce.as_bytes(), answerer.base.as_bytes(), answerer.nonce.as_bytes()];
+    let parts = [
+        side,
+        caller.base.as_bytes(),
+        caller.nonce.as_bytes(),
+        answerer.base.as_bytes(),
+        answerer.nonce.as_bytes(),
+    ];
     HEXLOWER.encode(&key.proof(&parts))
 }
 
@@ -64,7 +70,9 @@ async fn send<S: AsyncWrite + Unpin>(stream: &mut S, value: &impl Serialize) -> 
     stream.flush().await
 }
 
-async fn receive<T: for<'a> Deserialize<'a>, S: AsyncRead + Unpin>(stream: &mut BufReader<S>) -> io::Result<T> {
+async fn receive<T: for<'a> Deserialize<'a>, S: AsyncRead + Unpin>(
+    stream: &mut BufReader<S>,
+) -> io::Result<T> {
     use tokio::io::AsyncReadExt as _;
     let mut line = Vec::new();
     stream.take(MAX_LINE_BYTES).read_until(b'\n', &mut line).await?;

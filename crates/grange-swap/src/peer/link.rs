@@ -103,7 +103,9 @@ async fn dial(node: &Node, address: &str) -> io::Result<Option<Proven<TcpStream>
     let stream = timeout(SILENCE, TcpStream::connect(address)).await??;
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
-    let head = format!("GET /peer HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n");
+    let head = format!(
+        "GET /peer HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n"
+    );
     stream.write_all(head.as_bytes()).await?;
     let mut answer = Vec::new();
     let read = async {
@@ -173,7 +175,9 @@ async fn watch(node: &Arc<Node>, base: &Arc<str>, link: &Link) -> Error {
                 }
             }
             Ok(Answer::Same) => {}
-            Ok(_) => return Error::Foreign { place: base.to_string(), reason: "no inventory came".to_owned() },
+            Ok(_) => {
+                return Error::Foreign { place: base.to_string(), reason: "no inventory came".to_owned() };
+            }
             Err(error) => return error,
         }
     }

@@ -4,6 +4,7 @@ mod archive;
 mod changes;
 mod collections;
 mod harvest;
+mod oai;
 mod session;
 mod system;
 mod users;
@@ -28,7 +29,8 @@ pub(crate) fn routes() -> Router<Web> {
         .route("/tokens/{id}", delete(users::revoke_token))
         .route("/changes", get(changes::list))
         .merge(collections::routes())
-        .merge(harvest::routes());
+        .merge(harvest::routes())
+        .merge(oai::routes());
     Router::new().nest(BASE, routes)
 }
 
@@ -47,6 +49,7 @@ pub(crate) fn long_routes() -> Router<Web> {
         .route("/log/verify", get(archive::verify_log))
         .route("/archive/rebuild", post(archive::rebuild))
         .merge(collections::long_routes())
-        .merge(harvest::long_routes());
+        .merge(harvest::long_routes())
+        .merge(oai::long_routes());
     Router::new().nest(BASE, routes)
 }

@@ -31,6 +31,11 @@ pub(super) async fn run(common: &Common, once: bool) -> anyhow::Result<Exit> {
         (settings.node.listen, settings.web.listen) = (free, free);
     }
 
+    if settings.harvest.contact_url.is_empty() {
+        // Only a web of the demo's own gets to see it.
+        settings.harvest.contact_url = "https://grange.invalid/demo".to_owned();
+    }
+
     let mut story = Story::begin(common.json);
     if !common.json {
         println!("Grange {} in {}", grange_node::VERSION, folder.display());

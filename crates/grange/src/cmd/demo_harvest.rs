@@ -81,7 +81,7 @@ pub(super) async fn tell(story: &mut Story, client: &Client, folder: &Path) -> a
     let names: Vec<_> = ours.iter().filter_map(|file| file["name"].as_str()).collect();
     let proven = |file: &&Value| {
         file["holdings"].as_array().is_some_and(|copies| {
-            copies.len() == 3 && copies.iter().all(|copy| copy["state"] == "upload-completed")
+            copies.len() == 3 && copies.iter().all(|copy| copy["state"] == "upload_completed")
         })
     };
     ensure!(ours.iter().all(proven), "every file must be on every replica: {ours:?}");

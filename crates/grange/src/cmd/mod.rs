@@ -12,7 +12,9 @@ mod demo_files;
 mod demo_harvest;
 pub(crate) mod harvest;
 mod nodes;
+pub(crate) mod oai;
 mod papers;
+pub(crate) mod replay;
 mod settings;
 pub(crate) mod testkit;
 mod up;
@@ -45,6 +47,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Index(command) => collections::index::run(common, command).await,
         Command::Access(command) => collections::access::run(common, command).await,
         Command::Crawl(args) => crawl::run(common, *args).await,
+        Command::Replay(args) => replay::run(common, args).await,
         Command::Domains(command) => harvest::domains::run(common, command).await,
         Command::Seeds(command) => harvest::seeds::run(common, command).await,
         Command::Schedules(command) => harvest::schedules::run(common, command).await,
@@ -53,6 +56,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Jobs(command) => harvest::jobs::run(common, command).await,
         Command::Channels(command) => harvest::channels::run(common, command).await,
         Command::Traps(command) => harvest::traps::run(common, command).await,
+        Command::Oai(command) => oai::run(common, *command).await,
         Command::Warc(command) => warc::run(common, command),
         Command::Cdx(command) => cdx::run(common, command).await,
         Command::Testkit(command) => testkit::run(common, command).await,

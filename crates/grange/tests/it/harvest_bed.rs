@@ -65,10 +65,10 @@ impl Site {
         )
     }
 
-    /// Waits until the crawl has asked for so many more URLs.
-    pub(crate) fn asked(&self, more: u64) {
-        let (from, start) = (self.server.total(), Instant::now());
-        while self.server.total() < from + more {
+    /// Waits until the crawl has asked for so much of the web.
+    pub(crate) fn asked(&self, percent: u64) {
+        let (wanted, start) = (self.expected.len() as u64 * percent / 100, Instant::now());
+        while self.server.total() < wanted {
             assert!(start.elapsed() < LONGEST, "the crawl does not go on: {} requests", self.server.total());
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -47,12 +47,12 @@ async fn a_harvest_goes_all_the_way_on_one_machine() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_machine_killed_on_the_way_loses_and_doubles_nothing() {
-    let site = Site::serve(3, 40, Profile::Plain).await;
+    let site = Site::serve(4, 60, Profile::Plain).await;
     let grange = single_with(&QUICK);
     let mut node = grange.up();
     site.harvest(&grange, "news", "15ms");
-    for more in [5, 40, 60, 80] {
-        site.asked(more);
+    for percent in [3, 25, 50, 75] {
+        site.asked(percent);
         node.kill();
         node = grange.up();
     }
@@ -151,21 +151,22 @@ impl Cluster {
 async fn a_cluster_with_every_role_killed_on_the_way_loses_and_doubles_nothing() {
     let Some(cluster) = Cluster::new(1, &[]).await else { return };
     let Cluster { scheduler, archiver, harvesters, .. } = &cluster;
-    let site = Site::serve(3, 40, Profile::Plain).await;
+    let site = Site::serve(4, 60, Profile::Plain).await;
     let mut archive = archiver.up();
     let mut plan = scheduler.up();
     let mut harvest = harvesters[0].up();
     site.harvest(scheduler, "news", "15ms");
-    site.asked(20);
+    site.asked(10);
     harvest.kill();
     harvest = harvesters[0].up();
-    site.asked(30);
+    site.asked(25);
     archive.kill();
-    site.asked(20);
+    site.asked(40);
     archive = archiver.up();
     plan.kill();
-    site.asked(20);
+    site.asked(55);
     plan = scheduler.up();
+    site.asked(70);
     harvest.kill();
     harvest = harvesters[0].up();
     let id = job_with(scheduler, "news", "done")["id"].to_string();

@@ -548,6 +548,8 @@ impl Scanner {
             let mut uri = String::new();
             text::unescape(&text[attribute.value.clone()], &mut uri, |_, _| ());
             let sound = match prefix {
+                // `xmlns:=` is nobody's declaration.
+                "" if attribute.name.len() > "xmlns".len() => false,
                 "" => uri != namespace::XML && uri != namespace::XMLNS,
                 "xml" => uri == namespace::XML,
                 _ => {
@@ -968,6 +970,7 @@ impl Scanner {
         if !self.input.notes.is_empty() {
             self.share_notes(self.offset(end), &mut record.problems, start);
         }
+        record.problems.sort_by_key(|problem| problem.offset);
         self.ready = Some(Item::Record(record));
     }
 
@@ -982,7 +985,6 @@ impl Scanner {
             }
         }
         problems.truncate(crate::problem::KEPT_MAX);
-        problems.sort_by_key(|problem| problem.offset);
     }
 }
 

@@ -201,7 +201,10 @@ fn with_end(path: &Path, end: &str) -> PathBuf {
 }
 
 /// Writes a file aside and renames it when it is whole.
-pub(in crate::cmd) fn aside<T>(path: &Path, write: impl FnOnce(&File) -> anyhow::Result<T>) -> anyhow::Result<T> {
+pub(in crate::cmd) fn aside<T>(
+    path: &Path,
+    write: impl FnOnce(&File) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let made = tempfile::NamedTempFile::new_in(folder)
         .with_context(|| format!("cannot write into {}", folder.display()))?;

@@ -52,7 +52,7 @@ impl LimitArgs {
 }
 
 /// A field of an answer as text, `-` where it is absent.
-pub(super) fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() => "-".to_owned(),
         Value::String(text) => text.clone(),
@@ -62,7 +62,11 @@ pub(super) fn text(value: &Value) -> String {
 }
 
 /// Prints rows as JSON, or these fields of them as a table.
-pub(in crate::cmd) fn list<const N: usize>(common: &Common, rows: &[Value], columns: [(&str, &str); N]) -> anyhow::Result<()> {
+pub(crate) fn list<const N: usize>(
+    common: &Common,
+    rows: &[Value],
+    columns: [(&str, &str); N],
+) -> anyhow::Result<()> {
     if common.json {
         return output::json(&rows);
     }
@@ -72,7 +76,7 @@ pub(in crate::cmd) fn list<const N: usize>(common: &Common, rows: &[Value], colu
 }
 
 /// Prints an answer as JSON, or a sentence about it.
-pub(in crate::cmd) fn told(common: &Common, answer: &Value, sentence: &str) -> anyhow::Result<()> {
+pub(crate) fn told(common: &Common, answer: &Value, sentence: &str) -> anyhow::Result<()> {
     if common.json {
         return output::json(answer);
     }
@@ -81,7 +85,7 @@ pub(in crate::cmd) fn told(common: &Common, answer: &Value, sentence: &str) -> a
 }
 
 /// Prints the fields of an answer, one per line.
-fn shown(common: &Common, answer: &Value) -> anyhow::Result<()> {
+pub(crate) fn shown(common: &Common, answer: &Value) -> anyhow::Result<()> {
     if common.json {
         return output::json(answer);
     }
@@ -93,7 +97,7 @@ fn shown(common: &Common, answer: &Value) -> anyhow::Result<()> {
 }
 
 /// The text of a file; `-` is standard input.
-fn read_file(path: &Path) -> anyhow::Result<String> {
+pub(crate) fn read_file(path: &Path) -> anyhow::Result<String> {
     if path.as_os_str() == "-" {
         let mut text = String::new();
         std::io::stdin().lock().read_to_string(&mut text).context("cannot read standard input")?;

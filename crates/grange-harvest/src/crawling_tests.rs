@@ -1,0 +1,167 @@
+use async_trait::async_trait;
+use grange_base::Trigger;
+use grange_crawl::record::NoOracle;
+use grange_model::harvest::{CrawlState, Progress};
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::engine::{ClosedFile, End, OracleHandle, Order};
+use crate::folder::JobFolder;
+
+/// An engine that does nothing but live, or not even that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Idler {
+    /// Tells every second that it lives, and stops when told.
+    Idle,
+    /// The same, and finishes a document every second until it has ten.
+    Busy,
+    /// Says nothing and hears nothing.
+    Dead,
+}
+
+#[derive(Debug)]
+struct Fake(Idler, Clock);
+
+#[async_trait]
+impl Engine for Fake {
+    fn name(&self) -> &'static str {
+        "fake"
+    }
+
+    fn understands(&self, _: &str) -> bool {
+        true
+    }
+
+    fn prepare(&self, _: &JobFolder, _: &Order) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    async fn run(&self, mut run: Run) -> Result<Outcome, EngineError> {
+        let ended = |end| Outcome { end, ended_at: self.1.now(), domains: Vec::new(), objects: 0, bytes: 0 };
+        for second in 0_u64.. {
+            if self.0 == Idler::Dead {
+                std::future::pending::<()>().await;
+            }
+            let finished = if self.0 == Idler::Busy { second } else { 0 };
+            run.progress.send_replace(Some(sign(self.1.now(), finished)));
+            if finished == 10 {
+                return Ok(ended(End::Finished));
+            }
+            tokio::select! {
+                () = self.1.sleep(Duration::from_secs(1)) => {}
+                _ = run.wish.changed() => return Ok(ended(End::Stopped)),
+            }
+        }
+        Ok(ended(End::Finished))
+    }
+
+    fn closed_files(&self, _: &JobFolder) -> std::io::Result<Vec<ClosedFile>> {
+        Ok(Vec::new())
+    }
+}
+
+fn sign(at: Timestamp, finished: u64) -> Sign {
+    let progress = Progress {
+        at,
+        state: CrawlState::Active,
+        elapsed_s: 0,
+        discovered: 0,
+        downloaded: 0,
+        queued: 0,
+        bytes: 0,
+        queues: 0,
+        queues_active: 0,
+        queues_retired: 0,
+        queues_exhausted: 0,
+        objects_per_s: 0.0,
+        objects_per_s_mean: 0.0,
+        bytes_per_s: 0.0,
+        bytes_per_s_mean: 0.0,
+        active: 0,
+        alerts: 0,
+    };
+    Sign { progress, finished, excused: false }
+}
+
+/// Watches over a fake crawl while time passes; `heard` is told after three seconds. Gives a word for what became of it,
+/// and after how many seconds.
+async fn watched(idler: Idler, heard: Option<Heard>, shutdown_at: Option<u64>) -> (String, u64) {
+    let (clock, hand) = Clock::test(Timestamp::UNIX_EPOCH);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("1_x")).unwrap();
+    let (trigger, engine) = (Trigger::new(), Fake(idler, clock.clone()));
+    let shutdown = trigger.listener();
+    let (progress, signs) = watch::channel(None);
+    let (wish, wanted) = watch::channel(Wish::Run);
+    let (tell, listen) = watch::channel(Heard::default());
+    let (chunks, _closed) = mpsc::unbounded_channel();
+    let run = Run {
+        folder: JobFolder::at(folder.path().join("1_x")),
+        oracle: OracleHandle(std::sync::Arc::new(NoOracle)),
+        progress,
+        chunks,
+        wish: wanted,
+    };
+    let watch = Watch {
+        clock: &clock,
+        shutdown: &shutdown,
+        patience: Patience { inactivity: Duration::from_secs(20), no_response: Duration::from_secs(40) },
+        stop_within: Duration::from_secs(5),
+        heard: Some(listen),
+    };
+    let mut over = std::pin::pin!(watch.over(&engine, run, wish, signs));
+    for second in 0..200 {
+        // Whoever waits for this second is woken, and everybody does what there is to do.
+        for _ in 0..20 {
+            tokio::select! {
+                biased;
+                ended = &mut over => {
+                    let word = match ended {
+                        Watched::Ended(outcome, cause) => format!("{:?} {cause:?}", outcome.end),
+                        Watched::Broke(error, _) => error.to_string(),
+                        Watched::CutOff(cause) => format!("cut off {cause:?}"),
+                        Watched::Suspended => "suspended".to_owned(),
+                    };
+                    return (word, second);
+                }
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        if second == 3
+            && let Some(heard) = heard
+        {
+            tell.send_replace(heard);
+        }
+        if shutdown_at == Some(second) {
+            trigger.pull();
+        }
+        hand.advance(Duration::from_secs(1));
+    }
+    ("never ends".to_owned(), 200)
+}
+
+#[tokio::test]
+async fn a_crawl_is_stopped_for_the_right_reason() {
+    let cancelled = Some(Heard { stop_wanted: true, lost: false });
+    let lost = Some(Heard { stop_wanted: false, lost: true });
+    for (idler, heard, shutdown, word) in [
+        (Idler::Busy, None, None, "Finished None"),
+        (Idler::Idle, None, None, "Stopped Some(Inactive(20s))"),
+        (Idler::Idle, cancelled, None, "Stopped Some(Cancelled)"),
+        (Idler::Idle, lost, None, "Stopped Some(LeaseLost)"),
+        (Idler::Dead, cancelled, None, "cut off Cancelled"),
+        (Idler::Idle, None, Some(4), "suspended"),
+        (Idler::Dead, None, Some(4), "suspended"),
+    ] {
+        assert_eq!(watched(idler, heard, shutdown).await.0, word, "{idler:?} {heard:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_crawl_that_is_silent_is_told_to_stop_and_then_cut_off() {
+    let (word, second) = watched(Idler::Dead, None, None).await;
+    assert_eq!(word, "cut off NoResponse(40s)");
+    // It has 5 s to stop.
+    assert!((45..=47).contains(&second), "{second}");
+}

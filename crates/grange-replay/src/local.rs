@@ -1,0 +1,182 @@
+//! A collection out of files on this machine, without any set-up: they are indexed aside and read where they lie.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+use grange_index::{Batch, Index};
+
+use crate::holdings::wacz::{self, WaczError};
+use crate::holdings::{LocalFiles, Section};
+
+/// What became of one file.
+#[derive(Debug, Default)]
+pub struct Added {
+    /// Captures that the index has of it.
+    pub captures: u64,
+    /// What was wrong with it; the rest is there all the same.
+    pub problems: Vec<String>,
+}
+
+/// Why a file is no part of the collection.
+#[derive(Debug, thiserror::Error)]
+pub enum AddError {
+    #[error("cannot read {}; check that it is there and may be read", path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{} is no WACZ that can be read", path.display())]
+    Wacz {
+        path: PathBuf,
+        #[source]
+        source: WaczError,
+    },
+    #[error("{} holds neither WARC nor ARC records nor index lines", path.display())]
+    Unknown { path: PathBuf },
+    #[error(transparent)]
+    Index(#[from] grange_index::Error),
+}
+
+/// Problems kept of one file; more of the same would help nobody.
+const PROBLEMS_MAX: usize = 20;
+
+/// Indexes a WARC, ARC, WACZ, CDX or CDXJ file and registers it in place. What it is, is told by its bytes.
+pub fn add(path: &Path, index: &Index, files: &LocalFiles) -> Result<Added, AddError> {
+    let failed = |source| AddError::Io { path: path.to_owned(), source };
+    let mut first = [0; 64];
+    let mut file = File::open(path).map_err(failed)?;
+    let len = read_up_to(&mut file, &mut first).map_err(failed)?;
+    let first = &first[..len];
+    let name = free_name(path, files);
+    let mut added = Added::default();
+    if wacz::is_zip(first) {
+        let members =
+            wacz::members(path).map_err(|source| AddError::Wacz { path: path.to_owned(), source })?;
+        for member in members.into_iter().filter(wacz::Member::is_archive) {
+            let Some(section) = member.section else {
+                added.problems.push(format!(
+                    "{} is packed inside the zip file and cannot be read in place",
+                    member.name
+                ));
+                continue;
+            };
+            records(&format!("{name}!{}", member.name), section, index, files, &mut added)
+                .map_err(failed)??;
+        }
+        return Ok(added);
+    }
+    if is_index(path, first) {
+        let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+        files.add_folder(folder);
+        let input = BufReader::new(File::open(path).map_err(failed)?);
+        let report = if first.starts_with(&[0x1f, 0x8b]) {
+            index.load(BufReader::new(MultiGzDecoder::new(input)), None)?
+        } else {
+            index.load(input, None)?
+        };
+        if report.captures == 0 {
+            return Err(AddError::Unknown { path: path.to_owned() });
+        }
+        added.captures = report.captures;
+        let bad = |problem: &grange_index::LoadProblem| {
+            format!("the line at byte {} cannot be read", problem.offset)
+        };
+        added.problems.extend(report.problems.iter().take(PROBLEMS_MAX).map(bad));
+        return Ok(added);
+    }
+    let section = Section::whole(path).map_err(failed)?;
+    records(&name, section, index, files, &mut added).map_err(failed)??;
+    if added.captures == 0 && !added.problems.is_empty() {
+        return Err(AddError::Unknown { path: path.to_owned() });
+    }
+    Ok(added)
+}
+
+fn read_up_to(file: &mut File, buf: &mut [u8]) -> io::Result<usize> {
+    let mut len = 0;
+    while len < buf.len() {
+        match file.read(&mut buf[len..])? {
+            0 => break,
+            read => len += read,
+        }
+    }
+    Ok(len)
+}
+
+/// Whether a file holds index lines: by its name, as nothing in a line is like nothing else.
+fn is_index(path: &Path, first: &[u8]) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let named = [".cdx", ".cdxj", ".cdx.tmp"].iter().any(|end| name.ends_with(end));
+    (named || first.starts_with(b" CDX ")) && !first.starts_with(b"WARC/") && !first.starts_with(b"filedesc:")
+}
+
+/// The name of the file, or with its folders if another one has that name.
+fn free_name(path: &Path, files: &LocalFiles) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if files.get(&name).is_some() { path.to_string_lossy().into_owned() } else { name }
+}
+
+fn records(
+    name: &str,
+    section: Section,
+    index: &Index,
+    files: &LocalFiles,
+    added: &mut Added,
+) -> io::Result<Result<(), AddError>> {
+    let mut reader = warc::Reader::seekable(section.open()?)?;
+    let mut batch = Batch::new();
+    let report = batch.add_records(&mut reader, name, None)?;
+    let rows = match index.commit(batch) {
+        Ok(committed) => committed.rows,
+        Err(error) => return Ok(Err(error.into())),
+    };
+    added.captures += rows;
+    let room = PROBLEMS_MAX.saturating_sub(added.problems.len());
+    added.problems.extend(
+        report
+            .problems
+            .iter()
+            .take(room)
+            .map(|problem| format!("{name} at byte {}: {problem}", problem.offset)),
+    );
+    files.add(name, section);
+    Ok(Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{gzip, http};
+    use grange_index::Settings;
+
+    #[test]
+    fn files_of_every_kind_are_told_by_their_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let index = Index::open(at("index"), Settings::default()).unwrap();
+        let files = LocalFiles::default();
+        let record = http("http://e.org/", "2020-01-01T00:00:01Z", "HTTP/1.1 200 OK", b"hello");
+        // The extension lies.
+        std::fs::write(at("a.dat"), gzip(&record)).unwrap();
+        std::fs::write(at("b.warc"), &record).unwrap();
+        std::fs::write(at("c.cdxj"), "org,e)/x 20200101000002 {\"url\": \"http://e.org/x\", \"filename\": \"b.warc\", \"offset\": \"0\"}\n").unwrap();
+        std::fs::write(at("d.txt"), "nothing of the kind\n").unwrap();
+        std::fs::write(at("e.zip"), "PK\x03\x04 but no more").unwrap();
+        for (name, captures) in [
+            ("a.dat", Some(1)),
+            ("b.warc", Some(1)),
+            ("c.cdxj", Some(1)),
+            ("d.txt", None),
+            ("e.zip", None),
+            ("f", None),
+        ] {
+            let added = add(&at(name), &index, &files);
+            assert_eq!(added.as_ref().ok().map(|added| added.captures), captures, "{name}: {added:?}");
+        }
+        assert_eq!(index.snapshot().stats().rows, 3);
+    }
+}

@@ -1,0 +1,205 @@
+//! Captures as they were sent, for browsers that ask through the proxy. Nothing is rewritten and nothing fetched.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use grange_index::{Capture, Stamp};
+
+use super::chain::Ask;
+use super::session::Choice;
+use super::{Proxy, page};
+use crate::capture::{self, Loaded, Undo};
+use crate::memento;
+use crate::wayback::{Found, Part, Slice, View, Wanted, asked, location};
+
+/// Headers that speak of a connection that is over, or bind the browser beyond this visit to the archive.
+const DROPPED: &[&str] = &[
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "content-length",
+    "strict-transport-security",
+    "public-key-pins",
+    "public-key-pins-report-only",
+    "alt-svc",
+    "clear-site-data",
+    "expect-ct",
+    "nel",
+    "report-to",
+    "reporting-endpoints",
+    "accept-ranges",
+    "proxy-connection",
+    "www-authenticate",
+];
+
+/// Captures tried before giving up.
+const TRIED_MAX: usize = 20;
+
+/// The answer, and whether anything was found.
+pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> (bool, Response<Body>) {
+    // Scripts ask first whether they may ask; nobody records the answers.
+    if ask.method == Method::OPTIONS {
+        return (true, preflight(&ask.headers));
+    }
+    let (choice, time) = proxy.sessions.with(&ask.reader, |session| (session.choice.clone(), session.time));
+    let accepted = ask.headers.get("accept-datetime").and_then(|value| value.to_str().ok());
+    let time = match accepted.map(memento::parse_http_date) {
+        Some(None) => {
+            return (
+                true,
+                page::message(StatusCode::BAD_REQUEST, "Accept-Datetime cannot be read", &ask.url),
+            );
+        }
+        Some(Some(time)) => time,
+        None => time.or_else(|| Stamp::earliest("99991231235959")).unwrap_or(Stamp::MAX),
+    };
+    let wanted = if matches!(ask.method, Method::GET | Method::HEAD) {
+        Wanted::get(&ask.url, time)
+    } else {
+        let content_type = ask.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        Wanted::with_body(&ask.url, ask.method.as_str(), content_type.unwrap_or_default(), &ask.body, time)
+    };
+    let mut hidden = None;
+    let mut candidates: Vec<(View, Vec<Capture>)> = Vec::new();
+    for collection in proxy.collections.all() {
+        if matches!(&choice, Choice::Collection(name) if *name != collection.name) {
+            continue;
+        }
+        let mut view = View::new(collection, ask.who.clone());
+        if let Choice::Jobs(jobs) = &choice {
+            view.jobs.clone_from(jobs);
+        }
+        match view.find(&wanted) {
+            Ok(Found::Captures(captures)) => candidates.push((view, captures)),
+            Ok(Found::Hidden(reason)) => hidden = Some(reason),
+            Ok(Found::Nothing) => {}
+            Err(error) => tracing::warn!(error = %grange_base::Chain(&error), "an index could not be read"),
+        }
+    }
+    let apart = |captures: &[Capture]| {
+        captures.first().map_or(u64::MAX, |capture| (capture.time.seconds() - time.seconds()).unsigned_abs())
+    };
+    candidates.sort_by_key(|(_, captures)| apart(captures));
+    let mut failure = None;
+    for (view, captures) in candidates {
+        let more = view.find_more(&wanted).unwrap_or_default();
+        for capture in captures.into_iter().chain(more).take(TRIED_MAX) {
+            let loaded =
+                capture::load(&view.snapshot, &view.collection.holdings, &capture, |_| Undo::Transfer).await;
+            match loaded {
+                Ok(loaded) => {
+                    if let Some(response) = answer(ask, &capture, loaded) {
+                        return (true, response);
+                    }
+                }
+                Err(error) => failure = Some(grange_base::Chain(&error).to_string()),
+            }
+        }
+    }
+    if let Some(reason) = hidden {
+        return (true, page::message(StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS, &reason, &ask.url));
+    }
+    if let Some(failure) = failure {
+        return (false, page::message(StatusCode::SERVICE_UNAVAILABLE, &failure, &ask.url));
+    }
+    let text = "This archive has no capture of it. It never asks the live web.";
+    (false, page::message(StatusCode::NOT_FOUND, text, &ask.url))
+}
+
+/// The capture as an answer. `None` if it only leads back to what was asked.
+fn answer(ask: &Ask, capture: &Capture, loaded: Loaded) -> Option<Response<Body>> {
+    let Loaded { about, original, body } = loaded;
+    let url = capture.url.as_deref().unwrap_or(&ask.url);
+    let leads_back = |to: String| to == ask.url || (to != url && urlkey::key(&to) == urlkey::key(&ask.url));
+    if location(&about, url).is_some_and(leads_back) {
+        return None;
+    }
+    let holder = original.as_ref().map_or(&about, |original| &original.about);
+    let speaker =
+        if about.http.as_ref().is_some_and(|head| head.status() != Some(304)) { &about } else { holder };
+    if speaker.status() == Some(304) {
+        return None;
+    }
+    let mut headers = HeaderMap::new();
+    for (name, value) in speaker.http.iter().flat_map(warc::HttpHead::iter) {
+        let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) else {
+            continue;
+        };
+        let of_body = name == header::CONTENT_ENCODING;
+        if !DROPPED.contains(&name.as_str()) && !of_body {
+            headers.append(name, value);
+        }
+    }
+    match &holder.http {
+        Some(head) => {
+            for value in head.all("Content-Encoding") {
+                if let Ok(value) = HeaderValue::from_bytes(value) {
+                    headers.append(header::CONTENT_ENCODING, value);
+                }
+            }
+        }
+        None => {
+            let value = holder.content_type.as_deref().and_then(|text| HeaderValue::from_str(text).ok());
+            if let Some(value) = value {
+                headers.insert(header::CONTENT_TYPE, value);
+            }
+        }
+    }
+    if let Ok(value) = HeaderValue::from_str(&memento::http_date(capture.time)) {
+        headers.insert(HeaderName::from_static("memento-datetime"), value);
+    }
+    // Every URL is its own TimeGate here.
+    if let Ok(value) = HeaderValue::from_str(&format!("<{url}>; rel=\"original timegate\"")) {
+        headers.append(header::LINK, value);
+    }
+    headers.append(header::VARY, HeaderValue::from_static("accept-datetime"));
+
+    let mut status = StatusCode::from_u16(speaker.status().unwrap_or(200)).unwrap_or(StatusCode::OK);
+    if status.is_informational() {
+        status = StatusCode::OK;
+    }
+    let range = ask.headers.get(header::RANGE).and_then(|value| value.to_str().ok());
+    let part = match (status, body.len()) {
+        (StatusCode::OK, Some(len)) => asked(range, len),
+        _ => Part::All,
+    };
+    let out = match part {
+        Part::All => Body::new(body),
+        Part::Bytes(from, to) => {
+            let told = format!("bytes {from}-{to}/{}", body.len().unwrap_or_default());
+            headers.insert(header::CONTENT_RANGE, HeaderValue::from_str(&told).ok()?);
+            status = StatusCode::PARTIAL_CONTENT;
+            Body::new(Slice { body, skip: from, left: to - from + 1 })
+        }
+        Part::Outside => {
+            status = StatusCode::RANGE_NOT_SATISFIABLE;
+            Body::empty()
+        }
+    };
+    let mut response = Response::new(if ask.method == Method::HEAD { Body::empty() } else { out });
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    Some(response)
+}
+
+fn preflight(asked: &HeaderMap) -> Response<Body> {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let headers = response.headers_mut();
+    let any = HeaderValue::from_static("*");
+    headers.insert("access-control-allow-origin", asked.get("origin").unwrap_or(&any).clone());
+    for (allow, request) in [
+        ("access-control-allow-methods", "access-control-request-method"),
+        ("access-control-allow-headers", "access-control-request-headers"),
+    ] {
+        if let Some(value) = asked.get(request) {
+            headers.insert(HeaderName::from_static(allow), value.clone());
+        }
+    }
+    headers.insert("access-control-allow-credentials", HeaderValue::from_static("true"));
+    response
+}

@@ -1,0 +1,216 @@
+//! Proxy mode: the browser asks for pages under their own addresses and gets them from the archive only.
+//!
+//! TLS is ended here, with certificates of an authority of this machine. Every reader has choices of their own: which
+//! index, which time, and whether missing URLs are written down.
+
+mod archive;
+mod authority;
+mod chain;
+mod control;
+mod data;
+mod page;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::uri::Authority as HostPort;
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use axum::response::IntoResponse as _;
+use data_encoding::BASE64;
+use grange_base::Shutdown;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+
+pub use authority::{Authority, AuthorityError};
+
+use crate::cdx::Options;
+use crate::collection::Collections;
+use crate::reader::{Who, now};
+use chain::Ask;
+use session::Sessions;
+
+/// Connections at a time: browsers open six per host, and through a proxy some dozens.
+const CONNECTIONS_MAX: usize = 4096;
+/// A client that has sent no whole head or handshake by then holds the connection on purpose.
+const HEAD_WAIT: Duration = Duration::from_secs(30);
+
+/// The proxy: what it shows, who it speaks as, and what its readers chose. Cloning shares all of it.
+#[derive(Clone, Debug)]
+pub struct Proxy {
+    pub(crate) collections: Collections,
+    options: Arc<Options>,
+    authority: Arc<Authority>,
+    sessions: Sessions,
+}
+
+impl Proxy {
+    /// Opens the proxy with the authority in `folder`, which is made on the first call.
+    pub fn open(collections: Collections, options: Options, folder: &Path) -> Result<Self, AuthorityError> {
+        let authority = Arc::new(Authority::open(folder)?);
+        Ok(Self { collections, options: Arc::new(options), authority, sessions: Sessions::default() })
+    }
+
+    pub fn authority(&self) -> &Authority {
+        &self.authority
+    }
+}
+
+/// Answers until shutdown.
+pub async fn serve(listener: TcpListener, proxy: Proxy, shutdown: Shutdown) -> io::Result<()> {
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return Ok(()) };
+        let (stream, address) = tokio::select! {
+            () = shutdown.wait() => return Ok(()),
+            accepted = listener.accept() => match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Out of files, or a client that left at once: others may still come.
+                    tracing::warn!(%error, "a connection to the proxy could not be taken");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            },
+        };
+        let (proxy, shutdown) = (proxy.clone(), shutdown.clone());
+        tokio::spawn(async move {
+            let _permit = permit;
+            tokio::select! {
+                () = shutdown.wait() => {}
+                () = connection(stream, address, proxy) => {}
+            }
+        });
+    }
+}
+
+async fn connection(stream: TcpStream, address: SocketAddr, proxy: Proxy) {
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| plain(proxy.clone(), address, request));
+    let served = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WAIT)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    if let Err(error) = served.await {
+        tracing::debug!(%error, "a connection to the proxy broke off");
+    }
+}
+
+/// A request as it comes to the proxy: for a whole URL, or to be let through to a host.
+async fn plain(
+    proxy: Proxy,
+    address: SocketAddr,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    let user = user(request.headers());
+    if request.method() == Method::CONNECT {
+        let Some(authority) = request.uri().authority().cloned() else {
+            return Ok(StatusCode::BAD_REQUEST.into_response());
+        };
+        tokio::spawn(async move {
+            match hyper::upgrade::on(request).await {
+                Ok(upgraded) => secure(proxy, address, user, &authority, upgraded).await,
+                Err(error) => tracing::debug!(%error, "a connection was not let through"),
+            }
+        });
+        return Ok(Response::new(Body::empty()));
+    }
+    let url = match (request.uri().scheme_str(), request.uri().authority()) {
+        (Some("http" | "https"), Some(_)) => request.uri().to_string(),
+        // Asked directly and not as a proxy: its own page says what this is.
+        _ => format!(
+            "http://viewerproxy.invalid{}",
+            request.uri().path_and_query().map_or("/", |both| both.as_str())
+        ),
+    };
+    Ok(answer(proxy, address, user, url, request).await)
+}
+
+/// Speaks TLS as the host that was asked for, and answers what comes inside.
+async fn secure(
+    proxy: Proxy,
+    address: SocketAddr,
+    user: Option<String>,
+    authority: &HostPort,
+    upgraded: hyper::upgrade::Upgraded,
+) {
+    let config = match proxy.authority.host(authority.host()) {
+        Ok(config) => config,
+        Err(error) => {
+            return tracing::debug!(error = %grange_base::Chain(&error), "a host cannot be spoken for");
+        }
+    };
+    let accepting = TlsAcceptor::from(config).accept(TokioIo::new(upgraded));
+    let stream = match tokio::time::timeout(HEAD_WAIT, accepting).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            return tracing::debug!(%error, host = authority.host(), "the browser does not trust the proxy");
+        }
+        Err(_) => return,
+    };
+    let host = match authority.port_u16() {
+        Some(443) | None => authority.host().to_owned(),
+        Some(port) => format!("{}:{port}", authority.host()),
+    };
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (proxy, user) = (proxy.clone(), user.clone());
+        let path = request.uri().path_and_query().map_or("/", |both| both.as_str());
+        let url = format!("https://{host}{path}");
+        async move { Ok::<_, Infallible>(answer(proxy, address, user, url, request).await) }
+    });
+    let served = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WAIT)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = served.await {
+        tracing::debug!(%error, "a connection inside the proxy broke off");
+    }
+}
+
+async fn answer(
+    proxy: Proxy,
+    address: SocketAddr,
+    user: Option<String>,
+    url: String,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let Ok(body) = Limited::new(body, cdx::BODY_BYTES_MAX).collect().await else {
+        return page::message(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "Requests with more than a megabyte cannot be looked up.",
+            &url,
+        );
+    };
+    // Who the reader is for access rules is never taken from what the reader says.
+    let who = Who { address: Some(address.ip()), user: None, now: now(&proxy.options) };
+    let reader = user.unwrap_or_else(|| address.ip().to_string());
+    let ask = Ask { method: parts.method, url, headers: parts.headers, body: body.to_bytes(), reader, who };
+    chain::resolve(&proxy, &ask).await
+}
+
+/// The user name of `Proxy-Authorization: Basic`; it keeps readers apart, and is no proof of anything.
+fn user(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::PROXY_AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, packed) = value.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let plain = String::from_utf8(BASE64.decode(packed.trim().as_bytes()).ok()?).ok()?;
+    let (user, _) = plain.split_once(':').unwrap_or((&plain, ""));
+    // Long enough for every name, short enough that nobody fills the memory with them.
+    Some(user.chars().take(200).collect())
+}

@@ -1,0 +1,220 @@
+use std::net::SocketAddr;
+
+use grange_base::Trigger;
+use reqwest::{Certificate, Client};
+
+use super::*;
+use crate::collection::Collection;
+use crate::tests::{Bed, http, revisit};
+
+const HTML: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nStrict-Transport-Security: max-age=9\r\nX-Site: yes";
+
+struct Running {
+    bed: Bed,
+    proxy: Proxy,
+    address: SocketAddr,
+    stop: Trigger,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.pull();
+    }
+}
+
+async fn running() -> Running {
+    let bed = Bed::new();
+    bed.add_gz(
+        "7-metadata-1.warc.gz",
+        &[crate::tests::record(
+            "metadata",
+            "metadata://grange/crawl/reports/seeds.txt",
+            "2020-01-01T00:00:00Z",
+            "Content-Type: text/plain\r\n",
+            b"seeds of job 7",
+        )],
+    );
+    bed.add_gz(
+        "a.warc.gz",
+        &[
+            http("http://e.org/", "2020-01-01T00:00:00Z", HTML, b"<a href='/x'>first</a>"),
+            http("http://e.org/", "2021-01-01T00:00:00Z", HTML, b"second"),
+            http("https://s.org/", "2020-01-01T00:00:05Z", HTML, b"secure"),
+            http(
+                "http://s.org/",
+                "2020-01-01T00:00:00Z",
+                "HTTP/1.1 301 Moved\r\nLocation: https://s.org/",
+                b"",
+            ),
+            http(
+                "http://e.org/film",
+                "2020-01-01T00:00:00Z",
+                "HTTP/1.1 200 OK\r\nContent-Type: video/mp4",
+                b"0123456789",
+            ),
+            revisit("http://gone.org/", "2020-01-01T00:00:00Z", HTML, b"never stored", ""),
+        ],
+    );
+    let collections = Collections::default();
+    let source = &bed.collection;
+    collections.add(Collection::new("local", source.index.clone(), source.holdings.clone()));
+    let proxy = Proxy::open(collections, Options::default(), &bed.folder.path().join("secrets")).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = Trigger::new();
+    tokio::spawn(serve(listener, proxy.clone(), stop.listener()));
+    Running { bed, proxy, address, stop }
+}
+
+impl Running {
+    fn client(&self, user: &str) -> Client {
+        let through = if user.is_empty() {
+            format!("http://{}", self.address)
+        } else {
+            format!("http://{user}:x@{}", self.address)
+        };
+        let trusted = Certificate::from_pem(self.proxy.authority().certificate_pem().as_bytes()).unwrap();
+        Client::builder()
+            .proxy(reqwest::Proxy::all(through).unwrap())
+            .tls_certs_only([trusted])
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .unwrap()
+    }
+}
+
+async fn get(client: &Client, url: &str) -> (u16, String) {
+    let response = client.get(url).send().await.unwrap();
+    (response.status().as_u16(), response.text().await.unwrap())
+}
+
+#[tokio::test]
+async fn pages_come_from_the_archive_only_and_as_they_were() {
+    let running = running().await;
+    let client = running.client("");
+    for (url, status, text) in [
+        ("http://e.org/", 200, "second"),
+        ("https://s.org/", 200, "secure"),
+        // The latest is the page behind the redirect, and a redirect to it would only lead back.
+        ("http://s.org/", 200, "secure"),
+        ("http://nowhere.example/", 404, "never asks the live web"),
+        ("https://nowhere.example/", 404, "never asks the live web"),
+        ("http://gone.org/", 503, "no record with that content"),
+    ] {
+        let (got, body) = get(&client, url).await;
+        assert_eq!(got, status, "{url}: {body}");
+        assert!(body.contains(text), "{url}: {body}");
+    }
+    let response = client
+        .get("http://e.org/")
+        .header("accept-datetime", "Wed, 01 Jan 2020 10:00:00 GMT")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.headers()["memento-datetime"], "Wed, 01 Jan 2020 00:00:00 GMT");
+    assert_eq!(response.headers()["x-site"], "yes");
+    assert!(!response.headers().contains_key("strict-transport-security"));
+    assert_eq!(response.text().await.unwrap(), "<a href='/x'>first</a>");
+    let part = client.get("http://e.org/film").header("range", "bytes=2-3").send().await.unwrap();
+    assert_eq!((part.status().as_u16(), part.text().await.unwrap().as_str()), (206, "23"));
+}
+
+#[tokio::test]
+async fn every_reader_chooses_and_records_alone() {
+    let running = running().await;
+    let (anna, bert) = (running.client("anna"), running.client("bert"));
+    assert_eq!(get(&anna, "http://viewerproxy.invalid/startRecordingURIs").await.0, 303);
+    assert_eq!(get(&anna, "http://viewerproxy.invalid/changeDate?date=20200102").await.0, 303);
+    assert_eq!(get(&anna, "http://e.org/").await.1, "<a href='/x'>first</a>");
+    assert_eq!(get(&bert, "http://e.org/").await.1, "second");
+    for client in [&anna, &bert] {
+        assert_eq!(get(client, "http://missing.example/a?b=c").await.0, 404);
+    }
+    assert_eq!(
+        get(&anna, "http://viewerproxy.invalid/getRecordedURIs").await.1,
+        "http://missing.example/a?b=c\n"
+    );
+    assert_eq!(get(&bert, "http://viewerproxy.invalid/getRecordedURIs").await.1, "");
+    let status = get(&anna, "http://viewerproxy.invalid/getStatus?locale=en").await.1;
+    assert!(status.contains("Missing URIs collected: 1"), "{status}");
+    assert_eq!(get(&anna, "http://viewerproxy.invalid/clearRecordedURIs").await.0, 303);
+    assert_eq!(get(&anna, "http://viewerproxy.invalid/stopRecordingURIs").await.0, 303);
+    assert_eq!(get(&anna, "http://missing.example/").await.0, 404);
+    assert_eq!(get(&anna, "http://viewerproxy.invalid/getRecordedURIs").await.1, "");
+    // Jobs that made none of the files: nothing is there.
+    let to =
+        "http://netarchivesuite.viewerproxy.invalid/changeIndex?jobID=99&label=x&returnURL=http://e.org/";
+    let response = anna.get(to).send().await.unwrap();
+    assert_eq!(
+        (response.status().as_u16(), response.headers()["location"].to_str().unwrap()),
+        (303, "http://e.org/")
+    );
+    assert_eq!(get(&anna, "http://e.org/").await.0, 404);
+    assert_eq!(get(&anna, "http://viewerproxy.invalid/changeIndex?collection=nope").await.0, 400);
+    assert_eq!(get(&anna, "http://viewerproxy.invalid/changeIndex?collection=local").await.0, 303);
+    assert_eq!(get(&anna, "http://e.org/").await.0, 200);
+    assert_eq!(get(&running.client("local@2020"), "http://e.org/").await.1, "<a href='/x'>first</a>");
+}
+
+#[tokio::test]
+async fn archived_pages_cannot_give_commands() {
+    let running = running().await;
+    let client = running.client("anna");
+    let command = "http://viewerproxy.invalid/startRecordingURIs";
+    for (name, value, status) in [
+        ("referer", "http://e.org/", 403),
+        ("origin", "http://e.org", 403),
+        ("referer", "http://viewerproxy.invalid/", 303),
+    ] {
+        let got = client.get(command).header(name, value).send().await.unwrap().status().as_u16();
+        assert_eq!(got, status, "{name}: {value}");
+    }
+}
+
+#[tokio::test]
+async fn files_records_and_metadata_are_handed_out() {
+    let running = running().await;
+    let client = running.client("");
+    let stored = std::fs::read(running.bed.folder.path().join("a.warc.gz")).unwrap();
+    let file = client.get("http://viewerproxy.invalid/getFile?arcFile=a.warc.gz").send().await.unwrap();
+    assert_eq!(file.bytes().await.unwrap(), stored);
+    let offset = running.bed.captures("http://e.org/")[1].offset.unwrap();
+    for (command, status, text) in [
+        (format!("getRecord?arcFile=a.warc.gz&arcOffset={offset}"), 200, "second"),
+        ("getRecord?arcFile=a.warc.gz&arcOffset=99999".to_owned(), 404, "no such record"),
+        ("getRecord?arcFile=a.warc.gz".to_owned(), 400, "needs"),
+        ("getFile?arcFile=../../etc/passwd".to_owned(), 404, "no file"),
+        ("getMetadata?jobID=7".to_owned(), 200, "seeds of job 7"),
+        ("getMetadata?jobID=8".to_owned(), 404, "no metadata"),
+        ("doSomethingElse".to_owned(), 404, "no such command"),
+        (String::new(), 200, "Who answers"),
+        ("ca.pem".to_owned(), 200, "BEGIN CERTIFICATE"),
+    ] {
+        let (got, body) = get(&client, &format!("http://viewerproxy.invalid/{command}")).await;
+        assert_eq!(got, status, "{command}: {body}");
+        assert!(body.contains(text), "{command}: {body}");
+    }
+    // Where rules hold, whole files would go round them.
+    let collection = running.proxy.collections.get("local").unwrap();
+    collection.set_rules(vec![grange_index::access::Rule {
+        surt_prefix: "org,e)/".into(),
+        exact: false,
+        collection: None,
+        mime: None,
+        captured_from: None,
+        captured_to: None,
+        decision: grange_index::access::Decision::Block { message: "Blocked.".into() },
+    }]);
+    for (command, status) in [
+        ("getFile?arcFile=a.warc.gz".to_owned(), 403),
+        (format!("getRecord?arcFile=a.warc.gz&arcOffset={offset}"), 451),
+    ] {
+        assert_eq!(
+            get(&client, &format!("http://viewerproxy.invalid/{command}")).await.0,
+            status,
+            "{command}"
+        );
+    }
+    assert_eq!(get(&client, "http://e.org/").await.0, 451);
+}

@@ -1,0 +1,125 @@
+// Looks at the pages of site.mjs with Chromium and writes down what is there.
+//
+//   node browse.mjs live PORT FOLDER              the pages as they are served; screenshots and contents into FOLDER
+//   node browse.mjs replay http://HOST/COLL FOLDER   the same pages from the archive, compared with FOLDER
+//
+// Ends with 1 and a list when something differs or a request left loopback.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+import { pages } from './site.mjs';
+
+const [mode, where, folder] = process.argv.slice(2);
+const LIVE = mode === 'live';
+// The frame of the replayed page is as large as the live page's window.
+const VIEW = { width: 800, height: 600 };
+const LONGEST_MS = 60_000;
+
+const executablePath = process.env.GRANGE_TEST_CHROMIUM ?? '/usr/bin/chromium';
+const rules = LIVE ? `MAP *.test 127.0.0.1:${where}` : 'MAP * ~NOTFOUND, EXCLUDE 127.0.0.1';
+const browser = await chromium.launch({
+  executablePath,
+  args: ['--no-sandbox', `--host-resolver-rules=${rules}`, '--font-render-hinting=none', '--disable-gpu'],
+});
+const faults = [];
+
+for (const { url, same, partial } of pages) {
+  const name = new URL(url).pathname.replaceAll('/', '_');
+  const context = await browser.newContext({ viewport: { ...VIEW, height: VIEW.height + (LIVE ? 0 : 200) }, deviceScaleFactor: 1 });
+  const page = await context.newPage();
+  const asked = [];
+  const parts = [];
+  const logged = [];
+  context.on('request', (request) => asked.push(request.url()));
+  context.on('response', (response) => response.status() === 206 && parts.push(response.url()));
+  page.on('console', (message) => logged.push(message.text()));
+  page.on('pageerror', (error) => logged.push(String(error)));
+  try {
+    const found = await look(page, url);
+    if (LIVE) {
+      writeFileSync(join(folder, `${name}.json`), JSON.stringify(found.contents));
+      writeFileSync(join(folder, `${name}.png`), found.picture);
+    } else {
+      if (same) compare(name, found);
+      // What Chromium was told to look up, it could not: a request to another host would have failed, but even
+      // asking is a leak. Those that the policy stops are never sent.
+      const home = new URL(where).origin;
+      for (const outside of asked.filter((one) => /^(https?|wss?):/.test(one) && !one.startsWith(`${home}/`))) {
+        faults.push(`${name}: asked for ${outside}`);
+      }
+      if (partial && !parts.some((one) => one.endsWith(partial))) faults.push(`${name}: ${partial} was not asked for in parts`);
+      writeFileSync(join(folder, `${name}.replayed.png`), found.picture);
+    }
+  } catch (error) {
+    faults.push(`${name}: ${error}`);
+  }
+  if (faults.length > 0 && logged.length > 0) faults.push(`${name}: console: ${logged.slice(0, 10).join(' | ')}`);
+  await context.close();
+}
+await browser.close();
+for (const fault of faults) console.log(fault);
+process.exit(faults.length > 0 ? 1 : 0);
+
+async function look(page, url) {
+  let frame = page.mainFrame();
+  let clip;
+  if (LIVE) {
+    await page.goto(url);
+  } else {
+    await page.goto(`${where}/${url}`);
+    const holder = page.locator('iframe[name=grange_replay]');
+    await holder.evaluate((element, view) => {
+      Object.assign(element.style, { width: `${view.width}px`, height: `${view.height}px`, border: '0', flex: 'none' });
+    }, VIEW);
+    frame = await (await holder.elementHandle()).contentFrame();
+    const box = await holder.boundingBox();
+    clip = { x: box.x, y: box.y, ...VIEW };
+  }
+  await frame.waitForSelector('html[data-done=yes]', { state: 'attached', timeout: LONGEST_MS });
+  const contents = await frame.evaluate(contentsOf);
+  return { contents, picture: await page.screenshot({ clip }) };
+}
+
+/** Runs in the page: its text and its elements, without what replay must add or change. */
+function contentsOf() {
+  const plain = (value) => value.replace(/(http:\/\/127\.0\.0\.1:\d+)?\/[a-z]+\/\d{14}[a-z]*_\//g, '').replaceAll('http://site.test', '');
+  const get = (element, name) => {
+    // The attribute as it is in the document, beneath wombat.
+    const own = element.attributes.getNamedItem(name);
+    return own ? own.value : null;
+  };
+  const tree = (element) => {
+    const attributes = {};
+    for (const { name } of [...element.attributes]) {
+      if (name === '__wb_orig_src' || name.startsWith('on')) continue;
+      const value = name === 'src' && get(element, '__wb_orig_src') !== null ? get(element, '__wb_orig_src') : get(element, name);
+      if (name === 'srcdoc' || value.startsWith('javascript:')) continue;
+      attributes[name.replace(/^_/, '')] = plain(value);
+    }
+    const children = [];
+    if (element.tagName !== 'SCRIPT') {
+      for (const child of element.childNodes) {
+        if (child.nodeType === Node.ELEMENT_NODE) children.push(tree(child));
+        else if (child.nodeType === Node.TEXT_NODE && child.data.trim()) children.push(plain(child.data.trim()));
+      }
+    }
+    return [element.tagName, attributes, children];
+  };
+  return { out: document.getElementById('out').textContent, title: document.title, tree: tree(document.documentElement) };
+}
+
+function compare(name, found) {
+  const live = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
+  for (const part of ['title', 'out', 'tree']) {
+    const [one, other] = [live[part], found.contents[part]].map((value) => JSON.stringify(value));
+    if (one === other) continue;
+    let at = 0;
+    while (one[at] === other[at]) at++;
+    const around = (text) => text.slice(Math.max(0, at - 60), at + 160);
+    faults.push(`${name}: ${part} differs:\n  live     …${around(one)}\n  replayed …${around(other)}`);
+  }
+  if (!readFileSync(join(folder, `${name}.png`)).equals(found.picture)) {
+    faults.push(`${name}: the pictures differ (${name}.png, ${name}.replayed.png in ${folder})`);
+  }
+}
