@@ -197,8 +197,9 @@ impl Node {
             };
             wakers.extend(role::harvester::start(&mut parts, tools).await?);
         }
+        // One handle to each index for all roles of this process: what the indexer commits, replay sees at once.
+        let shelf = role::indexer::shelf(&settings, data.path(), chosen.contains(&NodeRole::Indexer));
         if chosen.contains(&NodeRole::Indexer) {
-            let shelf = role::indexer::shelf(&settings, data.path(), true);
             role::indexer::start(&mut parts, &settings, &db, shelf, archive.clone(), &clock, id.to_string())
                 .await?;
         }

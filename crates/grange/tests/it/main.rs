@@ -5,6 +5,7 @@ mod archive_bed;
 mod archive_faults;
 mod archive_kill;
 mod cluster;
+mod collections;
 mod crawl;
 mod demo;
 mod formats;
