@@ -12,6 +12,7 @@ pub(crate) mod harvest;
 mod nodes;
 mod papers;
 mod settings;
+pub(crate) mod swap;
 pub(crate) mod testkit;
 mod up;
 mod users;
@@ -50,6 +51,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Traps(command) => harvest::traps::run(common, command).await,
         Command::Warc(command) => warc::run(common, command),
         Command::Cdx(command) => cdx::run(common, command),
+        Command::Swap(command) => swap::run(common, command).await,
         Command::Testkit(command) => testkit::run(common, command).await,
         Command::Settings(command) => settings::run(common, &command),
         Command::Completions { shell } => Ok(papers::completions(shell)),
