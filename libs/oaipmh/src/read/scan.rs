@@ -150,7 +150,8 @@ impl Scanner {
     pub(super) fn conclude(&mut self) {
         let end = self.input.base + self.input.text.len() as u64;
         if !self.root_seen && self.mode != Mode::Done {
-            let kind = if self.input.text.trim().is_empty() { Kind::Empty } else { Kind::NotOaiPmh };
+            let nothing = self.mode == Mode::Before && self.input.text.trim().is_empty();
+            let kind = if nothing { Kind::Empty } else { Kind::NotOaiPmh };
             self.page.problems.add(0, kind);
         } else if !self.page.complete && self.mode != Mode::Done {
             let identifier = self.item.header.identifier.as_str();
@@ -871,6 +872,7 @@ impl Scanner {
 
     fn end_tag(&mut self, name: Range<usize>, end: usize) {
         let start = self.at;
+        let behind = name.end..end - 1;
         let name = &self.input.text[name];
         let is = |open: &Open| self.names[open.name.clone()] == *name;
         if self.beyond > 0 {
@@ -882,6 +884,7 @@ impl Scanner {
             self.beyond = 0;
         }
         if self.stack.last().is_some_and(is) {
+            self.tidy_end_tag(behind);
             self.pop(end, end);
             return;
         }
@@ -910,7 +913,16 @@ impl Scanner {
         while self.stack.len() > found + 1 {
             self.pop(start, start);
         }
+        self.tidy_end_tag(behind);
         self.pop(end, end);
+    }
+
+    /// Nothing but blanks may stand behind the name of an end tag.
+    fn tidy_end_tag(&mut self, behind: Range<usize>) {
+        if self.capture.is_some() && !self.input.text[behind.clone()].trim().is_empty() {
+            self.problem(behind.start, Kind::BadAttribute);
+            self.repair(behind.start, behind.len(), "");
+        }
     }
 
     /// Closes the innermost element; a captured one ends at `cut`.
@@ -997,7 +1009,7 @@ fn find_document(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let prolog = memchr::memmem::find(bytes, b"<?xml");
     let until = prolog.unwrap_or(bytes.len());
-    let root = memchr::memmem::find(&bytes[..until], b"OAI-PMH").and_then(|at| {
+    let root = memchr::memmem::find_iter(&bytes[..until], b"OAI-PMH").find_map(|at| {
         let bracket = memchr::memrchr(b'<', &bytes[..at])?;
         let prefix = &text[bracket + 1..at];
         (prefix.is_empty() || prefix.strip_suffix(':').is_some_and(|prefix| names::split(prefix).is_some()))
