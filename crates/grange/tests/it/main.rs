@@ -12,6 +12,7 @@ mod generated;
 mod harness;
 mod harvests;
 mod health;
+mod oai;
 mod peers;
 mod people;
 mod restart;
