@@ -179,6 +179,15 @@ fn filters_and_rules_are_checked_before_anything_is_asked() {
     assert_eq!(grange.run(&tested).ok().json()[0]["wanted"], true);
     let strict = harvest(&grange, &id, &["--validation", "very-strict"]);
     assert_eq!(counts(&strict), [16, 0, 11 + 3, 0], "{strict}");
+    // The answers as they came are WARC files like any other.
+    grange.run(&["oai", "set", &id, "--keep-responses", "true"]).ok();
+    harvest(&grange, &id, &[]);
+    let kept = std::fs::read_dir(grange.data().join("oai/1/+responses")).unwrap();
+    let kept: Vec<_> = kept.map(|entry| entry.unwrap().path()).collect();
+    let [warc] = &kept[..] else { panic!("one file: {kept:?}") };
+    let listed = grange.run(&["warc", "ls", warc.to_str().unwrap()]).ok().stdout;
+    assert_eq!(listed.matches("response").count(), 3, "{listed}");
+    grange.run(&["warc", "check", warc.to_str().unwrap()]).ok();
     grange.run(&["oai", "rm", &id]).ok();
     assert!(grange.run(&["oai", "repos", "--json"]).ok().json().as_array().unwrap().is_empty());
     assert!(record.exists(), "files stay");
