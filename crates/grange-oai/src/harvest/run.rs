@@ -235,15 +235,17 @@ impl<'l> Harvest<'l> {
             if let Some(broken) = broken {
                 failures += 1;
                 let goes_on = page.next_token().is_some();
-                if !last_try || !goes_on {
-                    self.set_aside(batch).await?;
-                    if last_try {
-                        return Err(Break::Failed(format!("{broken}, {failures} times")));
-                    }
+                if !last_try {
+                    // What was taken in and not kept comes again with the page.
                     tracing::info!(broken, failures, "asking for the page again");
                     self.fetcher.wait_after(failures - 1).await?;
-                    kept_some = true;
                     continue;
+                }
+                if !goes_on {
+                    let work = self.compare(batch, None).await?;
+                    self.position.counts += work.counts;
+                    self.keep(work, self.position.list).await?;
+                    return Err(Break::Failed(format!("{broken}, {failures} times")));
                 }
                 self.position.doubtful = true;
                 self.warn(Some(format!("a page could not be read to its end: {broken}")));
@@ -373,17 +375,6 @@ impl<'l> Harvest<'l> {
         let lists = (self.position.first_list, self.position.list);
         let response = response.unwrap_or_else(|| self.clock.now());
         Ok(batch.compare(known, rules, &mut self.places, lists, response))
-    }
-
-    /// A batch of a page that broke off: its records count, its page does not.
-    async fn set_aside(&mut self, batch: Batch) -> Result<(), Break> {
-        if batch.delivered == 0 {
-            return Ok(());
-        }
-        let mut work = self.compare(batch, None).await?;
-        // They come again with the page, and are told then.
-        work.counts = grange_model::oai::Counts::default();
-        self.keep(work, self.position.list).await
     }
 
     /// Files first, synced; then the rows that say so, with the position.

@@ -15,6 +15,7 @@ mod harvest_bed;
 mod harvest_run;
 mod harvests;
 mod health;
+mod oai;
 mod peers;
 mod people;
 mod replay_browser;
