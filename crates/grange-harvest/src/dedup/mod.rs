@@ -18,7 +18,10 @@ pub struct Prepared {
 
 impl std::fmt::Debug for Prepared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Prepared").field("jobs", &self.jobs).field("missing", &self.missing).finish()
+        f.debug_struct("Prepared")
+            .field("jobs", &self.jobs)
+            .field("missing", &self.missing)
+            .finish_non_exhaustive()
     }
 }
 
@@ -26,7 +29,7 @@ impl std::fmt::Debug for Prepared {
 #[derive(Debug, thiserror::Error)]
 pub enum DedupError {
     #[error("cannot read what earlier jobs stored")]
-    Archive(#[from] grange_archive::Error),
+    Archive(#[from] Box<grange_archive::Error>),
     #[error("cannot use the folder of duplicate indexes {0}")]
     Io(std::path::PathBuf, #[source] std::io::Error),
 }
