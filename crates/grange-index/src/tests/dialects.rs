@@ -233,7 +233,7 @@ fn what_cannot_be_answered_is_refused_before_anything_is_written() {
         (as_ia, "url=example.com&collapse=timestamp:x"),
         (as_ia, "url=example.com&matchType=near"),
         (as_pywb, "url=example.com&output=xml"),
-        (as_pywb, "url=example.com&sort=closest"),
+        (as_outback, "url=example.com&sort=closest"),
         (as_outback, "url=*.example.com&from=2015"),
         (as_outback, "url=*.example.com&sort=reverse"),
         (as_outback, "url=example.com&closest=2015&from=2014"),
