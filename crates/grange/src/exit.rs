@@ -50,7 +50,8 @@ fn code_of(error: &anyhow::Error) -> Exit {
             return Exit::Usage;
         }
         let swap = cause.downcast_ref::<grange_swap::Error>().map(|error| Some(error.status()));
-        let api = || cause.downcast_ref::<ApiError>().map(|error| error.status().map(|status| status.as_u16()));
+        let api =
+            || cause.downcast_ref::<ApiError>().map(|error| error.status().map(|status| status.as_u16()));
         if let Some(status) = swap.or_else(api) {
             return match status {
                 Some(404) => Exit::NotFound,
