@@ -48,7 +48,8 @@ async fn main() -> Result<(), Failed> {
                 held.push(TcpStream::connect(word(1)?).await?);
             }
             println!("{} connections", held.len());
-            let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
+            let end = || std::io::Read::read_to_end(&mut std::io::stdin(), &mut Vec::new());
+            tokio::task::spawn_blocking(end).await??;
         }
         _ => return Err("say create, put or idle".into()),
     }

@@ -297,7 +297,7 @@ mod tests {
             candidate(6, "c", 99, 2),
         ];
         let assigned = |slices, mixed| {
-            assign(&all, slices, mixed).map(|ids| ids.iter().map(|id| id.as_u128()).collect::<Vec<_>>())
+            assign(&all, slices, mixed).map(|ids| ids.iter().map(Uuid::as_u128).collect::<Vec<_>>())
         };
         assert_eq!(assigned(1, false).unwrap(), [2]);
         assert_eq!(assigned(4, false).unwrap(), [2, 5, 3, 4]);

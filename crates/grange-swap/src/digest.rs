@@ -1,6 +1,6 @@
 //! Checksums of stored bytes: SHA-512 for every file, others only when a sender names them.
 
-use std::fmt::{self, Display};
+use std::fmt::{self, Display, Write as _};
 
 use data_encoding::{BASE64, HEXLOWER};
 use md5::Md5;
@@ -175,11 +175,11 @@ impl Sums {
     pub fn header_lines(&self) -> String {
         let mut lines = format!("Repr-Digest: sha-512=:{}:", self.sha512.base64());
         if let Some(sha256) = &self.sha256 {
-            lines += &format!(", sha-256=:{}:", BASE64.encode(sha256));
+            let _ = write!(lines, ", sha-256=:{}:", BASE64.encode(sha256));
         }
         lines += "\r\n";
         if let Some(md5) = &self.md5 {
-            lines += &format!("Content-MD5: {}\r\n", BASE64.encode(md5));
+            let _ = write!(lines, "Content-MD5: {}\r\n", BASE64.encode(md5));
         }
         lines
     }

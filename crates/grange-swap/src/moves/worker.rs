@@ -75,11 +75,11 @@ async fn step(node: &Arc<Node>) -> bool {
                 }
             }
         }
-        if let Some(done) = finished(node, known) {
-            if let Err(error) = change::install(node, &done).await {
-                tracing::warn!(namespace = %done.namespace, error = %Chain(&error), "cannot end the move");
-                troubled = true;
-            }
+        if let Some(done) = finished(node, known)
+            && let Err(error) = change::install(node, &done).await
+        {
+            tracing::warn!(namespace = %done.namespace, error = %Chain(&error), "cannot end the move");
+            troubled = true;
         }
     }
     troubled

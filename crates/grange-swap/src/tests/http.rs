@@ -166,7 +166,7 @@ async fn bad_names_and_links_are_refused() {
     assert_eq!(bed.once(Method::PUT, 0, &long, Some(b"x")).await.status(), 400);
     assert_eq!(bed.once(Method::PUT, 0, "put/c/etc/x", Some(b"x")).await.status(), 409);
     assert_eq!(bed.once(Method::POST, 0, "put/c/x", Some(b"x")).await.status(), 405);
-    assert!(raw(&bed, &[b"GET / HTTP/1.1\r\nx: ", &[b'y'; 20_000]]).contains(" 431 "));
+    assert!(raw(&bed, &[b"GET / HTTP/1.1\r\nx: ", &vec![b'y'; 20_000]]).contains(" 431 "));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -148,7 +148,7 @@ pub(crate) struct ServeArgs {
     /// Ask everybody for the key, also this user's own programs on this machine
     #[arg(long)]
     no_local_trust: bool,
-    /// How much a running move may read per second; 0 for no limit
+    /// How much a running move may read per second; 0B for no limit
     #[arg(long, value_name = "SIZE", default_value = "64 MiB")]
     move_rate: Size,
     /// Space to leave free on each partition

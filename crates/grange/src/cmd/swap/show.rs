@@ -1,5 +1,7 @@
 //! What there is and how it stands.
 
+use std::fmt::Write as _;
+
 use grange_base::Size;
 use grange_swap::Layout;
 use grange_swap::admin::{Client, CollectionStatus};
@@ -31,7 +33,7 @@ fn row(collection: &CollectionStatus) -> [String; 6] {
         Layout::Gone => "gone".to_owned(),
     };
     if away > 0 {
-        state += &format!(", {away} slices away");
+        let _ = write!(state, ", {away} slices away");
     }
     [
         record.namespace.to_string(),
