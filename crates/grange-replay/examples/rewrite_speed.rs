@@ -13,8 +13,13 @@ fn main() {
         Some(path) => std::fs::read(path).expect("the page can be read"),
         None => made_up_page(),
     };
-    let place =
-        Place::new("http://localhost:8081", "/c/", "20200102030405", Modifier::Main, "https://example.org/a/");
+    let place = Place::new(
+        "http://localhost:8081",
+        "/c/",
+        "20200102030405",
+        Modifier::Main,
+        "https://example.org/a/",
+    );
     let (mut bytes, mut pages, mut written) = (0, 0_u64, 0);
     let mut out = Vec::new();
     let started = Instant::now();

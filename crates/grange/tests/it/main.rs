@@ -16,6 +16,7 @@ mod harvests;
 mod health;
 mod peers;
 mod people;
+mod replay;
 mod restart;
 mod sessions;
 mod settings;
