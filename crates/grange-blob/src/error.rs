@@ -15,7 +15,7 @@ pub enum Error {
     // Opening.
     #[error(
         "\"{given}\" names no place for files: {reason}; write memory:, file:FOLDER[,FOLDER…], \
-         s3://BUCKET/PREFIX?endpoint=URL or peer://HOST:PORT/STORE"
+         s3://BUCKET/PREFIX?endpoint=URL, swap://HOST:PORT/COLLECTION or peer://HOST:PORT/STORE"
     )]
     Url { given: String, reason: String },
     #[error("cannot read the key from {}: make the file readable for this user", path.display())]

@@ -1,4 +1,5 @@
-//! Keeps bytes by name: in memory, on this machine's disks, on a peer node, or in an S3 bucket.
+//! Keeps bytes by name: in memory, on this machine's disks, on a peer node, in an S3 bucket, or in a SWAP
+//! collection.
 //!
 //! What holds here:
 //!
@@ -26,6 +27,7 @@ mod memory;
 mod open;
 #[cfg(feature = "s3")]
 mod s3;
+mod swap;
 
 #[cfg(test)]
 mod conformance;
@@ -39,3 +41,4 @@ pub use peer::{Peer, PeerAuth, SignedRequest};
 #[cfg(feature = "s3")]
 pub use s3::{S3, S3Settings};
 pub use settings::Settings;
+pub use swap::Swap;

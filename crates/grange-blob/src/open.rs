@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::memory::Memory;
 use crate::peer::{Peer, PeerAuth};
 use crate::settings::Settings;
+use crate::swap::Swap;
 
 /// What a store needs of its surroundings.
 #[derive(Clone, Debug)]
@@ -29,6 +30,7 @@ enum Address {
     Disk(Vec<PathBuf>),
     Peer { address: String, mount: String },
     S3(Bucket),
+    Swap { address: String, namespace: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +91,16 @@ impl Address {
                 let region = region.unwrap_or_else(|| "us-east-1".to_owned());
                 Ok(Self::S3(Bucket { name, prefix, endpoint, region }))
             }
+            "swap" => {
+                let rest = rest.strip_prefix("//").ok_or_else(|| bad("the host is missing"))?;
+                let (address, namespace) =
+                    rest.split_once('/').ok_or_else(|| bad("the collection is missing"))?;
+                let odd = |name: &str| name.is_empty() || name == "." || name == "..";
+                if !address.contains(':') || namespace.split('/').any(odd) {
+                    return Err(bad("it needs HOST:PORT and a collection such as library/warcs"));
+                }
+                Ok(Self::Swap { address: address.to_owned(), namespace: namespace.to_owned() })
+            }
             _ => Err(bad("this scheme is not known")),
         }
     }
@@ -116,6 +128,15 @@ pub async fn open(settings: &Settings, context: &Context) -> Result<Arc<dyn Blob
             Arc::new(Peer::new(&address, &mount, auth, clock)?)
         }
         Address::S3(bucket) => open_bucket(settings, bucket, context).await?,
+        Address::Swap { address, namespace } => {
+            let key = settings.secret_key_file.as_ref().map(|path| {
+                let path = context.data_folder.join(path);
+                std::fs::read_to_string(&path).map_err(|source| Error::Secret { path, source })
+            });
+            let key = key.transpose()?;
+            let (key, checksums) = (key.as_deref().map(str::trim), settings.checksums.clone());
+            Arc::new(Swap::new(&address, &namespace, key, checksums, settings.read_only)?)
+        }
     })
 }
 
@@ -185,6 +206,10 @@ mod tests {
                 "peer://host:7979/one",
                 Address::Peer { address: "host:7979".to_owned(), mount: "/peer/v1/blob/one".to_owned() },
             ),
+            (
+                "swap://host:8080/library/warcs",
+                Address::Swap { address: "host:8080".to_owned(), namespace: "library/warcs".to_owned() },
+            ),
             ("s3://bucket", bucket("", None, "us-east-1")),
             ("s3://bucket/a/b/?endpoint=http://h:1&region=eu", bucket("a/b", Some("http://h:1"), "eu")),
         ] {
@@ -200,6 +225,9 @@ mod tests {
             "peer://host:1",
             "peer://host:1/../x",
             "s3:bucket",
+            "swap://host/x",
+            "swap://host:1",
+            "swap://host:1/a/../b",
             "s3://key:secret@bucket/",
             "s3://bucket/?secret=x",
             "ftp://x",

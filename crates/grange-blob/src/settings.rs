@@ -14,8 +14,9 @@ use crate::disk::{DiskSettings, Placement};
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The place: `file:FOLDER` or `file:FOLDER,FOLDER,…` on this machine's disks (a relative path is below the data
-    /// folder), `s3://BUCKET/PREFIX?endpoint=URL&region=NAME` in a bucket, `peer://HOST:PORT/STORE` on another node, or
-    /// `memory:` for trying things out.
+    /// folder), `s3://BUCKET/PREFIX?endpoint=URL&region=NAME` in a bucket, `swap://HOST:PORT/COLLECTION` in a
+    /// collection of a SWAP network (any of its servers will do), `peer://HOST:PORT/STORE` on another node, or `memory:`
+    /// for trying things out.
     pub url: String,
 
     /// The checksums computed while a file comes in. The strongest decides; the others are kept for people and
@@ -39,7 +40,7 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access_key_file: Option<PathBuf>,
 
-    /// File with the secret key of the bucket. White space around it is ignored.
+    /// File with the secret key of the bucket, or with the key of the SWAP network. White space around it is ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_key_file: Option<PathBuf>,
 }

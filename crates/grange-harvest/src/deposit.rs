@@ -42,7 +42,7 @@ impl Depositor<'_> {
                         proven.push(file.path);
                     }
                     Err(reason) => {
-                        tracing::warn!(file = name, reason, "not stored yet; tried again at the end")
+                        tracing::warn!(file = name, reason, "not stored yet; tried again at the end");
                     }
                 }
             }

@@ -124,7 +124,7 @@ impl Harvester {
     /// Tells people when space runs out, and when there is some again.
     async fn mind_the_disk(&self, room: bool, free: Option<u64>) {
         let Parts { settings, name, folder, announcer, .. } = &self.0.parts;
-        if self.0.full.swap(!room, Ordering::Relaxed) == !room {
+        if self.0.full.swap(!room, Ordering::Relaxed) != room {
             return;
         }
         if room {
@@ -137,9 +137,9 @@ impl Harvester {
             folder.display(),
             settings.min_space_left
         );
-        match announcer {
-            Some(announcer) => announcer.report_error(name, &word).await,
-            None => tracing::error!("{word}"),
+        tracing::error!("{word}");
+        if let Some(announcer) = announcer {
+            announcer.report_error(name, &word).await;
         }
     }
 
@@ -191,17 +191,14 @@ impl Harvester {
             (info.job.id == claim.job && !folder.is_reported()).then_some((folder, info))
         });
         let harvester = self.clone();
-        match old {
-            Some((folder, info)) => {
-                self.spawn(folder.root().to_owned(), async move {
-                    let claim = harvester.adopt(&folder, info, claim).await?;
-                    harvester.bring_home(folder, Some(claim)).await
-                });
-            }
-            None => {
-                let place = self.0.parts.folder.join(format!("{}_", claim.job));
-                self.spawn(place, async move { harvester.new_job(claim).await });
-            }
+        if let Some((folder, info)) = old {
+            self.spawn(folder.root().to_owned(), async move {
+                let claim = harvester.adopt(&folder, info, claim).await?;
+                harvester.bring_home(folder, Some(claim)).await
+            });
+        } else {
+            let place = self.0.parts.folder.join(format!("{}_", claim.job));
+            self.spawn(place, async move { harvester.new_job(claim).await });
         }
         Ok(())
     }

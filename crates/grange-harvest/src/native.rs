@@ -228,7 +228,7 @@ impl Alerts {
 }
 
 fn lines(path: &Path) -> u64 {
-    fs::read(path).map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count() as u64)
+    fs::read(path).map_or(0, |text| text.split(|byte| *byte == b'\n').count().saturating_sub(1) as u64)
 }
 
 /// Refuses templates that the native crawler cannot read; templates of other engines are theirs to judge.

@@ -109,9 +109,12 @@ impl Rule {
     /// Whether the rule says anything about a capture.
     pub fn applies(&self, asked: &Asked<'_>) -> bool {
         let prefix = self.surt_prefix.as_bytes();
+        // The key first: of thousands of rules nearly all end here, for every capture that is shown.
+        if !(if self.exact { asked.surt == prefix } else { asked.surt.starts_with(prefix) }) {
+            return false;
+        }
         let (from, to) = self.times();
-        (if self.exact { asked.surt == prefix } else { asked.surt.starts_with(prefix) })
-            && self.collection.as_deref().is_none_or(|collection| collection == asked.collection)
+        self.collection.as_deref().is_none_or(|collection| collection == asked.collection)
             && self.mime.as_deref().is_none_or(|mime| mime_matches(mime, asked.mime))
             && from <= asked.time
             && asked.time <= to

@@ -42,6 +42,8 @@ pub(crate) struct Inner {
     writer: Mutex<Option<Writer>>,
     /// Held while segments are merged: one merge at a time.
     pub(crate) merging: Mutex<()>,
+    /// What a reader has last seen of the folder.
+    seen: Mutex<Option<(Manifest, u64)>>,
 }
 
 #[derive(Debug)]
@@ -130,6 +132,7 @@ impl Index {
             snapshot: RwLock::new(Arc::new(snapshot)),
             writer: Mutex::new(writer),
             merging: Mutex::new(()),
+            seen: Mutex::new(None),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -144,8 +147,15 @@ impl Index {
         if self.inner.lock().is_some() {
             return Ok(());
         }
+        // Segments never change: with the same manifest and a log of the same size there is nothing new.
+        let now = state_of(&self.inner.folder);
+        let mut seen = self.inner.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.is_some() && *seen == now {
+            return Ok(());
+        }
         let snapshot = read_snapshot(&self.inner.folder, &self.inner.cache)?;
         self.inner.publish(snapshot);
+        *seen = now;
         Ok(())
     }
 
@@ -194,6 +204,24 @@ impl Index {
     pub fn remove_job(&self, job: &str) -> Result<u64> {
         let change = |change| Removal { file: None, job: Some(job.to_owned()), change };
         self.inner.write(|inner, writer| inner.remove(writer, change))
+    }
+
+    /// Puts the index as it is now into an empty folder, to be kept, copied or opened elsewhere: links to the same bytes
+    /// where the disk allows it, else copies. Commits wait meanwhile; merging does not take anything from it later.
+    pub fn checkpoint(&self, folder: impl AsRef<Path>) -> Result<()> {
+        let folder = folder.as_ref();
+        fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+        self.inner.write(|inner, writer| {
+            inner.flush(writer)?;
+            let segments = writer.manifest.segments.iter().map(|entry| &entry.name);
+            for name in segments.chain([&writer.manifest.log]) {
+                let (from, to) = (inner.folder.join(name), folder.join(name));
+                fs::hard_link(&from, &to)
+                    .or_else(|_| fs::copy(&from, &to).map(drop))
+                    .map_err(Error::io("write", &to))?;
+            }
+            writer.manifest.save(folder)
+        })
     }
 
     /// Writes the head out as a segment.
@@ -356,6 +384,13 @@ fn make_snapshot(
 fn open_segments(folder: &Path, manifest: &Manifest, cache: &Arc<Cache>) -> Result<Vec<Arc<Segment>>> {
     let open = |entry: &SegmentEntry| Segment::open(&folder.join(&entry.name), cache.clone()).map(Arc::new);
     manifest.segments.iter().map(open).collect()
+}
+
+/// What tells one state of a folder from another, read before anything it names.
+fn state_of(folder: &Path) -> Option<(Manifest, u64)> {
+    let manifest = Manifest::read(folder).ok()??;
+    let log = fs::metadata(folder.join(&manifest.log)).ok()?.len();
+    Some((manifest, log))
 }
 
 fn read_snapshot(folder: &Path, cache: &Arc<Cache>) -> Result<Snapshot> {

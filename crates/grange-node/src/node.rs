@@ -214,7 +214,7 @@ impl Node {
             };
             wakers.extend(role::harvester::start(&mut parts, tools).await?);
         }
-        // Whoever feeds the indexes here also shows them: one process opens an index once.
+        // One handle to each index for all roles of this process: what the indexer commits, replay sees at once.
         let shelf = role::indexer::shelf(&settings, data.path(), chosen.contains(&NodeRole::Indexer));
         if chosen.contains(&NodeRole::Indexer) {
             role::indexer::start(

@@ -149,11 +149,7 @@ impl Fetcher {
                     continue;
                 }
             };
-            let first = match self.stop.or(response.chunk()).await.ok_or(FetchError::Stopped)? {
-                Ok(first) => first.map(|bytes| bytes.to_vec()).unwrap_or_default(),
-                // Decided below as an empty answer.
-                Err(_) => Vec::new(),
-            };
+            let first = self.stop.or(first_bytes(&mut response)).await.ok_or(FetchError::Stopped)?;
             let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
             let packed = text(CONTENT_ENCODING)
                 .is_some_and(|coding| !coding.trim().is_empty() && coding.trim() != "identity");
@@ -318,6 +314,18 @@ impl Answer {
         let items: Vec<_> = std::iter::from_fn(|| self.reader.next_item()).collect();
         Ok((!ended || !items.is_empty()).then_some(items))
     }
+}
+
+/// Enough of a body to know what it is. One that breaks off at once is decided on as an empty one.
+async fn first_bytes(response: &mut reqwest::Response) -> Vec<u8> {
+    let mut first = Vec::new();
+    while first.trim_ascii().len() < BodyKind::SNIFF_BYTES && first.len() < READ_BYTES {
+        match response.chunk().await {
+            Ok(Some(bytes)) => first.extend_from_slice(&bytes),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    first
 }
 
 fn headers(contact: &str) -> reqwest::header::HeaderMap {

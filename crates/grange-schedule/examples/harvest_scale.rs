@@ -16,8 +16,8 @@ use grange_base::worker::Step;
 use grange_db::{Db, JobReport, NewHarvest};
 use grange_model::Actor;
 use grange_model::harvest::{
-    ChannelName, CrawlState, DomainName, DomainReport, HarvestKind, Limits, Name, Progress, Schedule,
-    StopReason,
+    ChannelName, CrawlState, DomainName, DomainReport, HarvestKind, HarvesterState, Limits, Name, Progress,
+    Schedule, StopReason,
 };
 use grange_schedule::{Scheduler, Settings};
 
@@ -125,24 +125,57 @@ async fn main() -> anyhow::Result<()> {
         memory_mb()
     );
 
-    for n in 0..plan.harvests {
-        let name = format!("h{n}");
-        db.harvests().create(harvest(&name, HarvestKind::Selective)?, &system).await?;
-        db.harvests().set_active(&name.parse()?, true, None, &system).await?;
-    }
+    let start = Instant::now();
+    harvests(&db, &plan).await?;
+    println!("{} harvests put into service in {:.1} s", plan.harvests, start.elapsed().as_secs_f64());
     let start = Instant::now();
     let due = db.due_harvests().await?;
     println!("{due} harvests are due: counted in {:.1} ms", start.elapsed().as_secs_f64() * 1000.0);
     let start = Instant::now();
-    db.planner().claim(HarvestKind::Selective, "bench", Duration::from_secs(60), None).await?;
+    let first = db.planner().claim(HarvestKind::Selective, "bench", Duration::ZERO, None).await?;
     println!("the first of them taken in {:.1} ms", start.elapsed().as_secs_f64() * 1000.0);
+    ensure!(first.is_some(), "no harvest is due");
+    let scheduler = Scheduler::new(db.clone(), Clock::system(), Settings::default(), "bench", None);
+    let start = Instant::now();
+    for _ in 0..plan.harvesters.min(plan.harvests) {
+        scheduler.plan_step(HarvestKind::Selective).await?;
+    }
+    let each = start.elapsed().as_secs_f64() * 1000.0 / plan.harvesters as f64;
+    println!("{} of them planned, {each:.1} ms each", plan.harvesters);
 
-    claims(&db, &plan, &lane).await?;
+    claims(&db, &plan, &["focused".parse()?]).await?;
     db.close().await;
     Ok(())
 }
 
-/// Harvesters report progress every second each; meanwhile jobs are taken and given back.
+/// Puts harvests into service, all due at once; the first have a domain, so that there are jobs for the harvesters.
+async fn harvests(db: &Db, plan: &Plan) -> anyhow::Result<()> {
+    // Side by side, as many curators would: one after another each would wait for its own commit.
+    const HANDS: usize = 64;
+    let mut hands = tokio::task::JoinSet::new();
+    for hand in 0..HANDS {
+        let (db, harvests, jobs) = (db.clone(), plan.harvests, plan.harvesters);
+        hands.spawn(async move {
+            let system = Actor::system();
+            for n in (hand..harvests).step_by(HANDS) {
+                let name: Name = format!("h{n}").parse()?;
+                db.harvests().create(harvest(name.as_str(), HarvestKind::Selective)?, &system).await?;
+                if n < jobs + 2 * HANDS {
+                    let domain = format!("site-{n:07}.dk").parse()?;
+                    db.harvests().add_domains(&name, vec![(domain, None)], true, &system).await?;
+                }
+                db.harvests().set_active(&name, true, None, &system).await?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(done) = hands.join_next().await {
+        done??;
+    }
+    Ok(())
+}
+
+/// Harvesters report themselves and their progress every second; meanwhile jobs are taken and given back.
 async fn claims(db: &Db, plan: &Plan, lane: &[ChannelName]) -> anyhow::Result<()> {
     let lease = Duration::from_secs(600);
     let mut running = Vec::new();
@@ -159,7 +192,10 @@ async fn claims(db: &Db, plan: &Plan, lane: &[ChannelName]) -> anyhow::Result<()
         let (db, claim) = (db.clone(), running[n % running.len()].clone());
         tokio::spawn(async move {
             tokio::time::sleep(Duration::from_millis(n as u64 * 2)).await;
+            let harvester = format!("h{n}");
             while Instant::now() < end {
+                let lane = ["focused".parse()?];
+                db.channels().serve(&harvester, "bench", &lane, HarvesterState::Busy, None).await?;
                 let progress = Progress {
                     at: jiff::Timestamp::now(),
                     state: CrawlState::Active,
@@ -182,7 +218,7 @@ async fn claims(db: &Db, plan: &Plan, lane: &[ChannelName]) -> anyhow::Result<()
                 db.jobs().report_progress(&claim, progress, lease, Duration::from_secs(300)).await?;
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            Ok::<_, grange_db::Error>(())
+            anyhow::Ok(())
         })
     });
     let reporting: Vec<_> = reporting.collect();

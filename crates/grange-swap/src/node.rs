@@ -280,10 +280,15 @@ impl Node {
         newer
     }
 
-    pub(crate) fn met(&self, base: &Arc<str>, address: &str, link: Link) {
+    /// Takes a connection into use; false when there is one already, by another address of the same server.
+    pub(crate) fn met(&self, base: &Arc<str>, address: &str, link: Link) -> bool {
         let mut state = self.state();
         state.unseen.retain(|other| other != address);
+        if state.links.contains_key(base) {
+            return false;
+        }
         state.links.insert(Arc::clone(base), link);
+        true
     }
 
     pub(crate) fn lost(&self, base: &Arc<str>) {

@@ -66,6 +66,9 @@ Files on disk (no server needed):
   warc         List, check, extract, recompress and convert WARC and ARC files
   cdx          Make, sort, merge and search CDX and CDXJ indexes
 
+Storage over machines:
+  swap         Plain files spread over machines by one rule: run a server, manage collections
+
 Try it out:
   testkit      A synthetic web to crawl, and what a right crawl captures of it
 
@@ -211,6 +214,9 @@ pub(crate) enum Command {
     /// Make, sort, merge and search CDX and CDXJ indexes
     #[command(subcommand)]
     Cdx(crate::cmd::cdx::CdxCommand),
+    /// Plain files spread over machines by one rule: run a server, manage collections
+    #[command(subcommand)]
+    Swap(crate::cmd::swap::SwapCommand),
     /// A synthetic web to crawl, and what a right crawl captures of it
     #[command(subcommand)]
     Testkit(crate::cmd::testkit::TestkitCommand),

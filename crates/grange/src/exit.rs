@@ -49,8 +49,11 @@ fn code_of(error: &anyhow::Error) -> Exit {
         if cause.is::<Problems>() || cause.is::<UsageError>() {
             return Exit::Usage;
         }
-        if let Some(error) = cause.downcast_ref::<ApiError>() {
-            return match error.status().map(|status| status.as_u16()) {
+        let swap = cause.downcast_ref::<grange_swap::Error>().map(|error| Some(error.status()));
+        let api =
+            || cause.downcast_ref::<ApiError>().map(|error| error.status().map(|status| status.as_u16()));
+        if let Some(status) = swap.or_else(api) {
+            return match status {
                 Some(404) => Exit::NotFound,
                 Some(401 | 403 | 409) => Exit::Refused,
                 Some(400 | 422) => Exit::Usage,

@@ -95,7 +95,6 @@ kinds! {
     MissingMetadata "missing-metadata" Damage "A record that is not deleted has no metadata.";
     MisspeltElement "misspelt-element" Advice "An element's name is written in other letters than the protocol's.";
     MissingField "missing-field" Advice "A field that the protocol demands is missing.";
-    TooManyItems "too-many-items" Damage "The answer holds more than the limit; the rest was left out.";
 }
 
 /// One thing that is wrong, and where.

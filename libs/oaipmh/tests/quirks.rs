@@ -99,7 +99,8 @@ fn every_quirk_gives_what_is_expected_of_it_however_it_is_cut() {
         got.insert(name, describe(&whole));
     }
     if std::env::var_os("QUIRKS_WRITE").is_some() {
-        let text: String = got.iter().map(|(name, page)| format!("== {name}\n{page}\n")).collect();
+        let text: Vec<_> = got.iter().map(|(name, page)| format!("== {name}\n{page}\n")).collect();
+        let text = text.concat();
         std::fs::write(&expected_path, text.trim_end_matches('\n').to_owned() + "\n").unwrap();
         return;
     }

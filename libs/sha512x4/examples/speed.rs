@@ -12,7 +12,7 @@ const ROUNDS: usize = 256;
 
 fn main() {
     let texts: [Vec<u8>; 4] = std::array::from_fn(|lane| vec![lane as u8; BYTES]);
-    let mebibytes = (4 * ROUNDS * BYTES >> 20) as f64;
+    let mebibytes = ((4 * ROUNDS * BYTES) >> 20) as f64;
     let start = Instant::now();
     let mut streams: [Stream; 4] = Default::default();
     for _ in 0..ROUNDS {

@@ -100,6 +100,8 @@ fn block(before: [__m256i; 8], mut words: [__m256i; 16]) -> [__m256i; 8] {
     std::array::from_fn(|word| _mm256_add_epi64(before[word], state[word]))
 }
 
+// The letters of the standard.
+#[allow(clippy::many_single_char_names)]
 #[inline]
 #[target_feature(enable = "avx2")]
 fn round([a, b, c, d, e, f, g, h]: [__m256i; 8], key: __m256i) -> [__m256i; 8] {

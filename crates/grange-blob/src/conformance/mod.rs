@@ -19,6 +19,7 @@ mod listing;
 mod peer_node;
 mod peer_wire;
 mod refusals;
+mod swap_network;
 
 /// A store of its own for one case.
 struct Bench {
@@ -60,6 +61,20 @@ impl Bench {
             url: format!("s3://{}/{}?endpoint={}", lent.bucket, lent.prefix, lent.endpoint),
             access_key_file: secret("access.key", &lent.access_key),
             secret_key_file: secret("secret.key", &lent.secret_key),
+            ..crate::Settings::default()
+        };
+        let context =
+            crate::Context { data_folder: folder.path().to_owned(), clock: Clock::system(), auth: None };
+        Some(Self { blob: crate::open(&settings, &context).await.unwrap(), _node: None, folder })
+    }
+
+    /// Two servers, so that some names are redirected.
+    async fn swap() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let address = swap_network::start(folder.path()).await;
+        let settings = crate::Settings {
+            url: format!("swap://{address}/library/warcs"),
+            secret_key_file: Some("swap.key".into()),
             ..crate::Settings::default()
         };
         let context =
@@ -140,6 +155,7 @@ macro_rules! on_every_backend {
         on_every_backend! { @ memory $($file { $($case)* })* }
         on_every_backend! { @ disk $($file { $($case)* })* }
         on_every_backend! { @ peer $($file { $($case)* })* }
+        on_every_backend! { @ swap $($file { $($case)* })* }
         #[cfg(feature = "s3")]
         on_every_backend! { @ s3 $($file { $($case)* })* }
     };

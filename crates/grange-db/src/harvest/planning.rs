@@ -183,7 +183,9 @@ impl Planner<'_> {
     }
 
     /// Drafts a job of the run that is being planned.
-    pub async fn draft(&self, due: &Due, job: NewJob) -> Result<(), Error> {
+    pub async fn draft(&self, due: &Due, mut job: NewJob) -> Result<(), Error> {
+        // By number, so that rows and indexes are walked from front to back and not all over.
+        job.configurations.sort_unstable();
         let mut configurations = job.configurations.chunks(BATCH).map(<[_]>::to_vec);
         let first = configurations.next().unwrap_or_default();
         let NewJob { template, limits, expected_objects, configurations: all } = &job;

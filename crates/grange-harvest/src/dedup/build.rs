@@ -1,7 +1,7 @@
 //! Makes an index file out of entries in any order, in bounded memory.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Seek as _, SeekFrom, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +11,9 @@ use super::entry::{ENTRY_BYTES, Entry, FILES_MAX, KEY_BYTES};
 use super::join::{LOOSE_BYTES, Loose, join};
 use super::layout::{BLOCK_BYTES, HEADER_BYTES, Header, names};
 use super::partition::Partitions;
+
+/// How the names of files begin that are not whole yet. Those of crashes are taken away with old indexes.
+pub(super) const ASIDE: &str = "papers-";
 
 /// Gathers entries, from many threads if need be.
 #[derive(Debug)]
@@ -88,8 +91,7 @@ impl Builder {
         }
         let files = self.files.into_inner().unwrap_or_else(PoisonError::into_inner).names;
         let names = names(&files)?;
-        let mut aside = path.as_os_str().to_owned();
-        aside.push(".tmp");
+        let folder = path.parent().unwrap_or(Path::new("."));
         let mut header = Header {
             bits: Header::bits_for(taken),
             entries: 0,
@@ -99,9 +101,11 @@ impl Builder {
             directory_crc: 0,
             checksums_crc: 0,
         };
-        let mut file = File::create(&aside)?;
+        // A name of its own: whoever makes the same index at the same time does not write into this one.
+        let mut aside = tempfile::Builder::new().prefix(ASIDE).tempfile_in(folder)?;
+        let file = aside.as_file_mut();
         file.seek(SeekFrom::Start(header.entries_at() as u64))?;
-        let mut out = Entries::new(BufWriter::with_capacity(1 << 20, &mut file), header.bits);
+        let mut out = Entries::new(BufWriter::with_capacity(1 << 20, &mut *file), header.bits);
         for rows in self.entries.sorted() {
             let rows = rows?;
             for row in rows.chunk_by(|a, b| a[..KEY_BYTES] == b[..KEY_BYTES]) {
@@ -123,10 +127,8 @@ impl Builder {
         file.seek(SeekFrom::Start(0))?;
         file.write_all(&header.to_bytes())?;
         file.sync_all()?;
-        fs::rename(&aside, path)?;
-        if let Some(folder) = path.parent() {
-            File::open(folder)?.sync_all()?;
-        }
+        aside.persist(path).map_err(|error| error.error)?;
+        File::open(folder)?.sync_all()?;
         Ok(Built { entries, unplaced, size: header.file_len() as u64 })
     }
 }

@@ -8,10 +8,14 @@ use std::time::{Duration, SystemTime};
 use grange_model::harvest::JobId;
 use md5::{Digest as _, Md5};
 
+use super::build::ASIDE;
+
 /// How many numbers of jobs stand in a name; of larger sets the first ones, and a digest of all.
 const NAMED_MAX: usize = 4;
 const SUFFIX: &str = "-cache";
 const LOCK_SUFFIX: &str = ".working";
+/// What was begun so long ago belongs to a process that died.
+const ABANDONED: Duration = Duration::from_secs(3 * 24 * 3600);
 
 /// The name of the index of a set of jobs, as NetarchiveSuite names it.
 pub fn set_name(jobs: &[JobId]) -> String {
@@ -93,7 +97,12 @@ impl Cache {
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
             // Somebody else may trim at the same time.
             let Ok(metadata) = entry.metadata() else { continue };
-            if metadata.is_file() && name.ends_with(SUFFIX) {
+            if name.starts_with(ASIDE)
+                && now.duration_since(metadata.modified()?).is_ok_and(|age| age > ABANDONED)
+            {
+                // What cannot be removed now is tried again next time.
+                let _ = if metadata.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            } else if metadata.is_file() && name.ends_with(SUFFIX) {
                 indexes.push((metadata.modified()?, metadata.len(), path));
             }
         }

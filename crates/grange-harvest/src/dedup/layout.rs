@@ -39,12 +39,8 @@ impl Header {
         (entries / BUCKET_ENTRIES).checked_ilog2().unwrap_or(0).min(BITS_MAX)
     }
 
-    pub(super) fn names_at(&self) -> usize {
-        HEADER_BYTES
-    }
-
     pub(super) fn directory_at(&self) -> usize {
-        self.names_at() + self.names_len as usize
+        HEADER_BYTES + self.names_len as usize
     }
 
     pub(super) fn directory_len(&self) -> usize {
@@ -110,7 +106,7 @@ impl Header {
             checksums_crc: u32_at(header, 48),
         };
         // The numbers are under a checksum, but sums of them must not overflow whatever they are.
-        let sane = read.bits <= BITS_MAX && read.names_len < 1 << 40 && read.entries <= u64::from(u32::MAX);
+        let sane = read.bits <= BITS_MAX && read.names_len < 1 << 40 && u32::try_from(read.entries).is_ok();
         if !sane || read.file_len() != len {
             return Err(format!("it is {len} bytes long, which is not what its header says"));
         }
@@ -138,6 +134,8 @@ pub(super) fn names(files: &[String]) -> io::Result<Vec<u8>> {
             .ok_or_else(|| io::Error::other("the names of the files are too long"))?;
         bytes.extend_from_slice(&end.to_le_bytes());
     }
-    files.iter().for_each(|name| bytes.extend_from_slice(name.as_bytes()));
+    for name in files {
+        bytes.extend_from_slice(name.as_bytes());
+    }
     Ok(bytes)
 }

@@ -13,7 +13,7 @@ use grange_model::harvest::JobId;
 use tokio::task::JoinSet;
 use warc::Digest;
 
-use super::build::Builder;
+use super::build::{ASIDE, Builder};
 use super::cache::{Cache, Limits, Working};
 use super::index::{Index, IndexError};
 use super::source::{Fed, feed};
@@ -29,7 +29,10 @@ pub struct Prepared {
 
 impl std::fmt::Debug for Prepared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Prepared").field("jobs", &self.jobs).field("missing", &self.missing).finish()
+        f.debug_struct("Prepared")
+            .field("jobs", &self.jobs)
+            .field("missing", &self.missing)
+            .finish_non_exhaustive()
     }
 }
 
@@ -37,12 +40,21 @@ impl std::fmt::Debug for Prepared {
 #[derive(Debug, thiserror::Error)]
 pub enum DedupError {
     #[error("cannot read what earlier jobs stored")]
-    Archive(#[from] grange_archive::Error),
+    Archive(#[source] Box<grange_archive::Error>),
     #[error("cannot use the folder of duplicate indexes {}", .0.display())]
     Io(PathBuf, #[source] io::Error),
     #[error(transparent)]
     Index(#[from] IndexError),
 }
+
+impl From<grange_archive::Error> for DedupError {
+    fn from(error: grange_archive::Error) -> DedupError {
+        DedupError::Archive(Box::new(error))
+    }
+}
+
+/// How often an index is made for one crawl. One that is damaged as soon as it is made lies on a failing disk.
+const MADE_MAX: u32 = 3;
 
 /// Metadata files read side by side. Each is unpacked and parsed by one thread.
 const READERS: usize = 2;
@@ -59,7 +71,7 @@ pub async fn oracle_for(
     let mut wanted = jobs.to_vec();
     wanted.sort_unstable();
     wanted.dedup();
-    let mut missing = Vec::new();
+    let (mut missing, mut made) = (Vec::new(), 0);
     let index = loop {
         if wanted.is_empty() {
             return Ok(Prepared { oracle: Arc::new(NoOracle), jobs: wanted, missing });
@@ -71,6 +83,11 @@ pub async fn oracle_for(
         let absent: Vec<_> =
             papers.iter().filter(|(_, files)| files.is_empty()).map(|(job, _)| *job).collect();
         if absent.is_empty() {
+            made += 1;
+            if made > MADE_MAX + missing.len() as u32 {
+                let error = io::Error::other("an index that was just made cannot be read; check the disk");
+                return Err(io(error));
+            }
             let lost = make(archive, &folder, &wanted, papers).await?;
             if let Some(job) = lost {
                 wanted.retain(|one| *one != job);
@@ -91,7 +108,7 @@ pub async fn oracle_for(
     folder.touch(index.path());
     match folder.trim(Limits::default(), index.path(), SystemTime::now()) {
         Ok(gone) if !gone.is_empty() => {
-            tracing::info!(indexes = gone.len(), "took unused indexes of duplicates away")
+            tracing::info!(indexes = gone.len(), "took unused indexes of duplicates away");
         }
         Err(error) => tracing::warn!(%error, "cannot trim the folder of duplicate indexes"),
         Ok(_) => {}
@@ -149,7 +166,7 @@ async fn make(
         // Somebody else made it while we waited.
         return Ok(None);
     }
-    let scratch = tempfile::Builder::new().prefix("papers-").tempdir_in(folder.folder()).map_err(io)?;
+    let scratch = tempfile::Builder::new().prefix(ASIDE).tempdir_in(folder.folder()).map_err(io)?;
     let builder = Arc::new(Builder::new(scratch.path()));
     let mut readers: JoinSet<(JobId, io::Result<Fed>)> = JoinSet::new();
     let mut fed = Fed::default();

@@ -36,7 +36,9 @@ fn built(folder: &Path, entries: &[Entry], files: &[&str]) -> PathBuf {
     for name in files {
         builder.file(name).unwrap();
     }
-    entries.iter().for_each(|entry| builder.push(*entry).unwrap());
+    for entry in entries {
+        builder.push(*entry).unwrap();
+    }
     let path = folder.join("index");
     builder.finish(&path).unwrap();
     path
@@ -130,12 +132,18 @@ fn the_cache_lets_go_of_the_old_and_the_too_much() {
         let file = std::fs::File::options().append(true).open(&path).unwrap();
         file.set_modified(now - day * age).unwrap();
     }
+    // What a process left that died, and what one writes now.
+    for (name, age) in [("papers-old", 4), ("papers-new", 1)] {
+        let file = std::fs::File::create(folder.path().join(name)).unwrap();
+        file.set_modified(now - day * age).unwrap();
+    }
     let _working = cache.lock(&[JobId(6)]).unwrap();
     let limits = Limits { size: 900, age: day * 60 };
     let gone = cache.trim(limits, &cache.path(&[JobId(5)]), now).unwrap();
     // 1 is old; 2 was used longest ago of those that are too much; 5 is wanted and 6 is being made.
     assert_eq!(gone, [cache.path(&[JobId(1)]), cache.path(&[JobId(2)])]);
     assert!([3, 4, 5, 6].iter().all(|job| cache.path(&[JobId(*job)]).exists()));
+    assert!(!folder.path().join("papers-old").exists() && folder.path().join("papers-new").exists());
     cache.touch(&cache.path(&[JobId(5)]));
     assert_eq!(cache.trim(limits, Path::new(""), now).unwrap(), Vec::<PathBuf>::new());
 }

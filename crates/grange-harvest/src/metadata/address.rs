@@ -24,12 +24,10 @@ impl Class {
 
     /// The class of a file by its name.
     pub fn of(name: &str) -> Class {
-        if name.ends_with("-report.txt") {
-            Class::Reports
-        } else if name.ends_with(".log") || name.ends_with(".out") {
-            Class::Logs
-        } else {
-            Class::Setup
+        match name.rsplit_once('.') {
+            Some((stem, "txt")) if stem.ends_with("-report") => Class::Reports,
+            Some((_, "log" | "out")) => Class::Logs,
+            _ => Class::Setup,
         }
     }
 }

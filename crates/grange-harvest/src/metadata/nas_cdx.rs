@@ -2,6 +2,7 @@
 //! date, type, length, file, offset, MD5 of the payload. Made as soon as a file is closed, so that the file itself can
 //! go to the archive, and from this machine, before the crawl ends.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufWriter, Write};
 use std::path::Path;
@@ -85,7 +86,8 @@ fn column(value: Option<&[u8]>) -> String {
         if c.is_whitespace() || c.is_control() {
             let mut utf8 = [0; 4];
             for byte in c.encode_utf8(&mut utf8).bytes() {
-                out.push_str(&format!("%{byte:02X}"));
+                // Writing to a String cannot fail.
+                let _ = write!(out, "%{byte:02X}");
             }
         } else {
             out.push(c);

@@ -69,7 +69,7 @@ pub(super) fn of(folder: &JobFolder, papers: &JobPapers, addresses: Addresses<'_
     }
     // Logs of closed chunks (crawl.log.cp00001-…) sort by their numbers, and the open one comes last.
     let mut logs = listed(&folder.logs())?;
-    logs.sort_by_key(|path| (name_of(path).ends_with(".log"), name_of(path)));
+    logs.sort_by_key(|path| (has_suffix(path, "log"), name_of(path)));
     for path in logs {
         if let Some(log) = log_name(&name_of(&path)) {
             files.entry((Class::Logs, log.to_owned())).or_default().push(path);
@@ -119,7 +119,7 @@ const ARCHIVE_FILES: &str = "archivefiles-report.txt";
 /// Which WARC files the crawl made: from the manifests of its chunks, for the files may have gone by now.
 fn archive_files(manifests: &Path) -> io::Result<String> {
     let mut text = String::from("[ARCHIVEFILE] [Closed] [Size]\n");
-    for path in listed(manifests)?.iter().filter(|path| name_of(path).ends_with(".json")) {
+    for path in listed(manifests)?.iter().filter(|path| has_suffix(path, "json")) {
         for file in Manifest::load(path)?.files {
             let closed = file.last.map_or_else(|| "-".to_owned(), |last| last.to_string());
             let _ = writeln!(text, "{} {closed} {}", file.name, file.size);
@@ -145,12 +145,16 @@ pub(super) fn listed(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in entries {
         let entry = entry?;
-        if entry.file_type()?.is_file() && !name_of(&entry.path()).ends_with(".tmp") {
+        if entry.file_type()?.is_file() && !has_suffix(&entry.path(), "tmp") {
             paths.push(entry.path());
         }
     }
     paths.sort();
     Ok(paths)
+}
+
+fn has_suffix(path: &Path, suffix: &str) -> bool {
+    path.extension().is_some_and(|found| found == suffix)
 }
 
 pub(super) fn name_of(path: &Path) -> String {

@@ -145,7 +145,8 @@ impl Ask {
 
 /// What the answer to these parameters is.
 pub fn content_type(params: &Params) -> &'static str {
-    if params.get("output") == Some("json") && !params.counts_pages() { JSON } else { TEXT }
+    let lines = params.counts_pages() || params.is_set("showPagedIndex");
+    if params.get("output") == Some("json") && !lines { JSON } else { TEXT }
 }
 
 /// Answers a request to the CDX server.
@@ -156,6 +157,9 @@ pub fn answer(
     out: &mut dyn Write,
 ) -> Result<Answer, Failure> {
     let mut ask = Ask::read(params)?;
+    if params.is_set("showPagedIndex") {
+        return super::paged::answer(&ask.query, snapshot, BLOCK_ROWS, false, visible, out);
+    }
     if let Some(blocks) = ask.page_count {
         return count_pages(snapshot, &ask, blocks, visible, out);
     }

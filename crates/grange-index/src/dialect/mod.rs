@@ -7,6 +7,7 @@
 mod ia;
 mod line;
 mod outback;
+mod paged;
 mod params;
 mod post;
 mod pywb;

@@ -38,6 +38,14 @@ impl Params {
         Self { pairs: query.split('&').filter(|part| !part.is_empty()).map(pair).collect(), rows_most: None }
     }
 
+    /// The same with another value for a name.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.pairs.retain(|(key, _)| key != name);
+        self.pairs.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// The first value of a name that is not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.pairs.iter().find(|(key, value)| key == name && !value.is_empty());

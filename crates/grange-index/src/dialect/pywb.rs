@@ -94,6 +94,13 @@ impl Ask {
 pub fn content_type(params: &Params) -> &'static str {
     match params.get("output") {
         _ if params.counts_pages() => JSON,
+        output if params.is_set("showPagedIndex") => {
+            if output == Some("json") {
+                NDJSON
+            } else {
+                TEXT
+            }
+        }
         Some("json") => NDJSON,
         Some("text") => TEXT,
         Some("link") => LINK,
@@ -110,6 +117,16 @@ pub fn answer(
     out: &mut dyn Write,
 ) -> Result<Answer, Failure> {
     let ask = Ask::read(params)?;
+    if params.is_set("showPagedIndex") {
+        return super::paged::answer(
+            &ask.query,
+            snapshot,
+            BLOCK_ROWS,
+            ask.output == Output::Json,
+            visible,
+            out,
+        );
+    }
     if ask.count_pages {
         return count_pages(snapshot, &ask, visible, out);
     }

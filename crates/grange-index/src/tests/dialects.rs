@@ -100,6 +100,7 @@ fn the_internet_archives_dialect() {
             ("url=*.example.com&showNumPages=true", &["1"]),
             ("url=*.example.com&page=0&fl=length", &["100", "50", "60", "61", "70", "80", "90"]),
             ("url=*.example.com&page=1&fl=length", &[]),
+            ("url=*.example.com&showPagedIndex=true", &["com,example)/ 20140102030405\trows\t0\t7\t1"]),
             // JSON with a row of names.
             (
                 "url=example.com&from=2015&fl=timestamp,digest&output=json",
@@ -232,7 +233,7 @@ fn what_cannot_be_answered_is_refused_before_anything_is_written() {
         (as_ia, "url=example.com&collapse=timestamp:x"),
         (as_ia, "url=example.com&matchType=near"),
         (as_pywb, "url=example.com&output=xml"),
-        (as_pywb, "url=example.com&sort=closest"),
+        (as_outback, "url=example.com&sort=closest"),
         (as_outback, "url=*.example.com&from=2015"),
         (as_outback, "url=*.example.com&sort=reverse"),
         (as_outback, "url=example.com&closest=2015&from=2014"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grange_app::OpenArchive;
@@ -11,7 +11,7 @@ use grange_base::worker::{Hint, Step};
 use grange_base::{Chain, Clock, Worker};
 use grange_db::Db;
 pub use grange_index::{JobIndexKind, JobIndexReport};
-use grange_replay::collect::{FeedError, Feeder, Shelf};
+use grange_replay::collect::{FeedError, Feeder, Shelf, mirror};
 
 use crate::data::{Access, DataFolder};
 use crate::node::StartError;
@@ -77,6 +77,53 @@ impl Here {
     pub async fn step(&self, collection: &str) -> Result<bool, FeedError> {
         Ok(self.feeder.step_of(Some(collection)).await? == Step::More)
     }
+}
+
+/// A store outside the archive, by its URL, for copies of indexes.
+async fn store(
+    data: &Path,
+    url: &str,
+    keys: Option<(PathBuf, PathBuf)>,
+) -> Result<Arc<dyn grange_blob::Blob>, grange_blob::Error> {
+    let (access_key_file, secret_key_file) = keys.unzip();
+    let settings = grange_blob::Settings {
+        url: url.to_owned(),
+        checksums: vec![grange_model::Algorithm::Sha256],
+        access_key_file,
+        secret_key_file,
+        ..grange_blob::Settings::default()
+    };
+    let context = grange_blob::Context { data_folder: data.to_owned(), clock: Clock::system(), auth: None };
+    grange_blob::open(&settings, &context).await
+}
+
+/// Copies the index of a collection into a store. Needs the index for itself: no node may feed it meanwhile.
+pub async fn publish_index(
+    settings: &Settings,
+    data: &Path,
+    collection: &str,
+    url: &str,
+    keys: Option<(PathBuf, PathBuf)>,
+) -> anyhow::Result<u64> {
+    let blob = store(data, url, keys).await?;
+    let index = shelf(settings, data, true).index(collection)?;
+    let index =
+        index.ok_or_else(|| anyhow::anyhow!("there is no index of the collection {collection} here"))?;
+    let aside = tempfile::tempdir_in(data.join("index"))?;
+    let files = aside.path().join("checkpoint");
+    Ok(mirror::publish(&index, collection, &*blob, &files, &Clock::system()).await?)
+}
+
+/// Brings the newest copy of an index from a store into a folder, and gives where it lies.
+pub async fn fetch_index(
+    data: &Path,
+    collection: &str,
+    url: &str,
+    keys: Option<(PathBuf, PathBuf)>,
+    folder: &Path,
+) -> anyhow::Result<PathBuf> {
+    let blob = store(data, url, keys).await?;
+    Ok(mirror::fetch(collection, &*blob, folder).await?)
 }
 
 /// Writes what the index of a collection knows of some jobs. Only looks, also while somebody writes.

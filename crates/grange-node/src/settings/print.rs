@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::known::{Key, Known};
+use super::known::{Key, Known, Section};
 use super::load::Loaded;
 use super::source::Origin;
 
@@ -75,6 +75,18 @@ pub fn explain<T: Serialize>(loaded: &Loaded<T>, key: &Key, path: &str) -> Strin
         name = split(path).1,
         environment = environment_name(path),
     )
+}
+
+/// What a section is for, and the first sentence about each of its keys.
+pub fn explain_section(known: &Known, section: &Section) -> String {
+    let mut text = format!("[{}]\n\n{}\n\n", section.path, indent(&section.doc));
+    let below: Vec<_> = known.keys.iter().filter(|key| split(&key.path).0 == section.path).collect();
+    let wide = below.iter().map(|key| key.path.len()).max().unwrap_or(0);
+    for key in below {
+        let first = key.doc.split_inclusive(". ").next().unwrap_or_default().replace('\n', " ");
+        let _ = writeln!(text, "  {:wide$}  {}", key.path, first.trim());
+    }
+    text
 }
 
 /// The example file: every key, commented out, with its default and what it is for.

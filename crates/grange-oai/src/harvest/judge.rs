@@ -156,3 +156,72 @@ fn document(metadata: &str) -> Vec<u8> {
     content.push(b'\n');
     content
 }
+
+#[cfg(test)]
+mod tests {
+    use oaipmh::{Limits, PageReader};
+
+    use super::*;
+
+    /// The first record of a page with this in its metadata.
+    fn record(metadata: &str) -> Record {
+        let page = format!(
+            "<OAI-PMH xmlns='http://www.openarchives.org/OAI/2.0/'><ListRecords><record><header><identifier>oai:x:1\
+             </identifier><datestamp>2026-01-01</datestamp></header>{metadata}</record></ListRecords></OAI-PMH>"
+        );
+        PageReader::read(page.as_bytes(), Limits::default()).into_records().items.remove(0)
+    }
+
+    fn verdict(validation: Validation, filter: Option<&str>, metadata: &str) -> Verdict {
+        let spec =
+            HarvestSpec { validation, filter: filter.map(str::to_owned), ..HarvestSpec::all("oai_dc") };
+        Judge::new(&spec, None, None).unwrap().judge(&record(metadata))
+    }
+
+    const DC: &str = "<metadata><oai_dc:dc xmlns:oai_dc='http://www.openarchives.org/OAI/2.0/oai_dc/' \
+                      xmlns:dc='http://purl.org/dc/elements/1.1/'><dc:title>A</dc:title></oai_dc:dc></metadata>";
+
+    #[test]
+    fn each_level_judges_as_it_says() {
+        use Validation::{Loose, Strict, VeryStrict};
+        let broken = "<metadata><a>x & y</a></metadata>";
+        let foreign = DC.replace("dc:title", "dc:tittle");
+        for (level, metadata, expected) in [
+            (Loose, DC, "store"),
+            (Strict, DC, "store"),
+            (VeryStrict, DC, "store"),
+            (Loose, broken, "store"),
+            (Strict, broken, "fatal"),
+            (Loose, "", "bad"),
+            (Strict, "", "fatal"),
+            (Strict, foreign.as_str(), "store"),
+            (VeryStrict, foreign.as_str(), "fatal"),
+            (VeryStrict, "<metadata><a xmlns='urn:a'/></metadata>", "fatal"),
+        ] {
+            let got = match verdict(level, None, metadata) {
+                Verdict::Store(content, _) => {
+                    assert!(content.starts_with(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<"));
+                    crate::validate::well_formed(std::str::from_utf8(&content).unwrap()).unwrap();
+                    "store"
+                }
+                Verdict::Unwanted => "unwanted",
+                Verdict::Bad(_) => "bad",
+                Verdict::Fatal(_) => "fatal",
+            };
+            assert_eq!(got, expected, "{level} {metadata}");
+        }
+    }
+
+    #[test]
+    fn rules_that_cannot_work_are_refused_before_the_first_request() {
+        let spec =
+            HarvestSpec { filter: Some("<filters><filter/></filters>".to_owned()), ..HarvestSpec::all("x") };
+        assert!(
+            Judge::new(&spec, None, None).unwrap_err().to_string().starts_with("the filter cannot be used")
+        );
+        let spec = HarvestSpec { validation: Validation::VeryStrict, ..HarvestSpec::all("x") };
+        assert!(Judge::new(&spec, Some("urn:unknown"), None).is_err());
+        let wanted = "<filters><filter xpath='//*' regexp='B'/></filters>";
+        assert_eq!(verdict(Validation::Loose, Some(wanted), DC), Verdict::Unwanted);
+    }
+}

@@ -3,6 +3,7 @@
 mod batch;
 mod judge;
 pub mod ledger;
+mod limits;
 pub mod position;
 mod run;
 mod window;

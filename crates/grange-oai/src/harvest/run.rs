@@ -13,6 +13,7 @@ use oaipmh::{ErrorCode, Item, Kind, Page, Record, Request, TokenStyle};
 use super::batch::{Batch, Rules, WARNINGS_MAX, Work};
 use super::judge::Judge;
 use super::ledger::{Ledger, LedgerError};
+use super::limits;
 use super::position::{Asked, Next, Position, Seen, Tokens};
 use crate::fetch::{Answer, FetchError, Fetcher};
 use crate::responses::Responses;
@@ -90,9 +91,6 @@ impl From<LedgerError> for Break {
 /// large pages are.
 const BATCH_RECORDS: usize = 2_000;
 const BATCH_BYTES: usize = 8 << 20;
-/// A whole harvest in which more than this share of all records vanished is not believed.
-const VANISHED_MAX: f64 = 0.2;
-
 impl<'l> Harvest<'l> {
     /// Runs a harvest to its end. `stop` ends it after the current page or wait.
     pub async fn run(
@@ -235,15 +233,17 @@ impl<'l> Harvest<'l> {
             if let Some(broken) = broken {
                 failures += 1;
                 let goes_on = page.next_token().is_some();
-                if !last_try || !goes_on {
-                    self.set_aside(batch).await?;
-                    if last_try {
-                        return Err(Break::Failed(format!("{broken}, {failures} times")));
-                    }
+                if !last_try {
+                    // What was taken in and not kept comes again with the page.
                     tracing::info!(broken, failures, "asking for the page again");
                     self.fetcher.wait_after(failures - 1).await?;
-                    kept_some = true;
                     continue;
+                }
+                if !goes_on {
+                    let work = self.compare(batch, None).await?;
+                    self.position.counts += work.counts;
+                    self.keep(work, self.position.list).await?;
+                    return Err(Break::Failed(format!("{broken}, {failures} times")));
                 }
                 self.position.doubtful = true;
                 self.warn(Some(format!("a page could not be read to its end: {broken}")));
@@ -375,17 +375,6 @@ impl<'l> Harvest<'l> {
         Ok(batch.compare(known, rules, &mut self.places, lists, response))
     }
 
-    /// A batch of a page that broke off: its records count, its page does not.
-    async fn set_aside(&mut self, batch: Batch) -> Result<(), Break> {
-        if batch.delivered == 0 {
-            return Ok(());
-        }
-        let mut work = self.compare(batch, None).await?;
-        // They come again with the page, and are told then.
-        work.counts = grange_model::oai::Counts::default();
-        self.keep(work, self.position.list).await
-    }
-
     /// Files first, synced; then the rows that say so, with the position.
     async fn keep(&mut self, work: Work, list: i64) -> Result<(), Break> {
         let Work { rows, same, changes, .. } = work;
@@ -429,10 +418,8 @@ impl<'l> Harvest<'l> {
         let active = self.ledger.active().await?;
         let seen = self.position.counts;
         let seen = seen.new + seen.changed + seen.unchanged + seen.stale;
-        if active > 0 && (active.saturating_sub(seen)) as f64 > active as f64 * VANISHED_MAX {
-            self.warn(Some(format!(
-                "{seen} of {active} records came: too few to believe that the others are gone"
-            )));
+        if let Some(told) = limits::unbelievable(active, seen) {
+            self.warn(Some(told));
             return self.keep(Work::default(), self.position.list).await;
         }
         loop {
@@ -457,22 +444,10 @@ impl<'l> Harvest<'l> {
     }
 
     fn within_limits(&self) -> Result<(), Break> {
-        let (settings, position) = (&self.settings, &self.position);
-        let reached = |what: String| Err(Break::Failed(format!("the harvest was ended: {what}")));
-        if position.bytes > settings.harvest_bytes_max.0 {
-            return reached(format!("more than {} were received", settings.harvest_bytes_max));
-        }
-        if position.pages >= settings.pages_max {
-            return reached(format!("{} pages were taken", position.pages));
-        }
-        if position.counts.delivered() >= settings.records_max {
-            return reached(format!("{} records were taken", position.counts.delivered()));
-        }
         let lasted = self.clock.now().duration_since(self.began);
-        if Duration::try_from(lasted).is_ok_and(|lasted| lasted > settings.harvest_time_max.0) {
-            return reached(format!("it lasted longer than {}", settings.harvest_time_max));
-        }
-        Ok(())
+        let lasted = Duration::try_from(lasted).unwrap_or_default();
+        limits::reached(&self.settings, &self.position, lasted)
+            .map_or(Ok(()), |told| Err(Break::Failed(told)))
     }
 }
 

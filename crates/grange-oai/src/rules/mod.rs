@@ -52,3 +52,6 @@ pub enum RuleError {
         reason: String,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use futures_util::stream;
 use grange_base::Chain;
 use grange_index::dialect::{Answer, Failure, Params};
-use grange_index::{CaptureView, Error, Snapshot};
+use grange_index::{CaptureView, Error, Snapshot, Stamp};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -21,6 +21,7 @@ use super::Served;
 use super::asker::Asker;
 use super::dialect::Dialect;
 use crate::collection::Collection;
+use crate::wayback::fuzzy;
 
 /// Rows read for an answer in place. Some two milliseconds: nobody else on the thread notices.
 const SHORT_ROWS_MAX: u64 = 2_000;
@@ -55,6 +56,23 @@ impl Request {
         Ok(answer)
     }
 
+    /// The same question about a URL that differs only in what does not matter, such as an argument against caches. pywb asks
+    /// it unless told not to.
+    fn alike(&self, params: &Params) -> Option<Params> {
+        let exact = matches!(params.get("matchType"), None | Some("exact"));
+        let off = matches!(params.get("allowFuzzy"), Some("0" | "false" | "no"));
+        let url = params.get("url").filter(|url| !url.starts_with("*.") && !url.ends_with('*'))?;
+        if off || !exact || !matches!(self.dialect, Dialect::Pywb { .. }) {
+            return None;
+        }
+        let time = params.get("closest").and_then(Stamp::earliest).unwrap_or(Stamp::MAX);
+        let rules = self.collection.rules();
+        let sees = |view: &CaptureView<'_>| self.asker.sees(&self.collection.name, &rules, view);
+        let found = fuzzy::candidates(&self.snapshot, url, time, sees).ok()?;
+        let alike = found.into_iter().next()?.url?;
+        Some(params.clone().with("url", &alike))
+    }
+
     fn failed(&self, failure: &Failure) -> Response {
         match failure {
             Failure::Request(bad) => self.dialect.refuse(StatusCode::BAD_REQUEST, &bad.to_string()),
@@ -82,7 +100,17 @@ pub(super) async fn answer(
     let mut short = Short(Vec::new());
     params.rows_most = Some(SHORT_ROWS_MAX);
     match request.run(&params, &mut short) {
-        Ok(_) => return whole(short.0, content_type, takes_gzip),
+        Ok(answer) => {
+            if answer.captures == 0
+                && let Some(alike) = request.alike(&params)
+            {
+                let mut second = Short(Vec::new());
+                if request.run(&alike, &mut second).is_ok_and(|answer| answer.captures > 0) {
+                    short = second;
+                }
+            }
+            return whole(short.0, content_type, takes_gzip);
+        }
         Err(Failure::Send(_) | Failure::Index(Error::Unfinished { .. })) => {}
         Err(failure) => return request.failed(&failure),
     }

@@ -127,6 +127,16 @@ async fn each_dialect_answers_on_its_route() {
 }
 
 #[tokio::test]
+async fn pywb_is_told_of_what_differs_only_in_arguments_that_do_not_matter() {
+    let bed = Bed::new();
+    bed.load("news", &line("com,example)/x?a=1", 20_200_101_000_001, "http://example.com/x?a=1"));
+    let asked = "/news/cdx?url=http://example.com/x%3Fa%3D1%26_%3D1600000000000";
+    assert_eq!(bed.get(asked).await.text().lines().count(), 1);
+    assert_eq!(bed.get(&format!("{asked}&allowFuzzy=0")).await.text(), "");
+    assert_eq!(bed.get("/news/cdx?url=http://example.com/other").await.text(), "");
+}
+
+#[tokio::test]
 async fn refusals_are_in_the_words_of_the_dialect() {
     let bed = Bed::new();
     for (path, status, body) in [

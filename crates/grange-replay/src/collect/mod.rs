@@ -11,6 +11,7 @@
 //! already has changes nothing. So after a crash the same file is read again and its mark made, with no capture twice.
 
 mod feeder;
+pub mod mirror;
 mod reading;
 mod rules;
 mod settings;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use grange_base::Chain;
 use grange_base::worker::Step;
-use grange_db::{AccessRow, CollectedFile, CollectedState, Db};
+use grange_db::{AccessRow, CollectedFile, Db};
 use grange_model::collection::FileKind as Kind;
 
 use super::read_rules;
@@ -125,6 +125,7 @@ impl Watcher {
             let files = Arc::new(ForeignFiles {
                 local: LocalFiles::default(),
                 folders: RwLock::default(),
+                away: RwLock::default(),
                 archive: Arc::clone(&self.archive),
             });
             self.foreign.insert(name.to_owned(), Foreign { files: Arc::clone(&files), after: 0 });
@@ -137,27 +138,17 @@ impl Watcher {
         Ok(())
     }
 
-    /// Makes files known that were registered since. Those that are not indexed yet are looked at again.
+    /// Makes files known that were registered since, indexed or not yet.
     async fn register(&mut self, name: &str) -> Result<(), WatchError> {
         let Some(foreign) = self.foreign.get_mut(name) else { return Ok(()) };
-        let mut waiting = false;
-        let mut after = foreign.after;
         loop {
-            let rows = self.db.collections().files(name, None, after, PAGE).await?;
+            let rows = self.db.collections().files(name, None, foreign.after, PAGE).await?;
             let Some(last) = rows.last() else { return Ok(()) };
-            after = last.id;
-            let full = rows.len() == PAGE as usize;
-            waiting |= rows.iter().any(|row| row.state == CollectedState::Waiting);
+            foreign.after = last.id;
             let files = Arc::clone(&foreign.files);
             let added = tokio::task::spawn_blocking(move || rows.iter().for_each(|row| files.add(row)));
             if let Err(error) = added.await {
                 std::panic::resume_unwind(error.into_panic());
-            }
-            if !waiting {
-                foreign.after = after;
-            }
-            if !full {
-                return Ok(());
             }
         }
     }
@@ -180,6 +171,8 @@ async fn refresh(collection: &Collection) {
 struct ForeignFiles {
     local: LocalFiles,
     folders: RwLock<Vec<PathBuf>>,
+    /// Registered and not there when they were looked for: a disk may be mounted later.
+    away: RwLock<HashMap<String, PathBuf>>,
     archive: Arc<dyn Holdings>,
 }
 
@@ -187,11 +180,13 @@ impl ForeignFiles {
     fn add(&self, row: &CollectedFile) {
         let Some(path) = &row.path else { return };
         match Kind::of(path) {
-            Kind::Records => {
-                if let Ok(section) = Section::whole(path) {
-                    self.local.add(&row.name, section);
+            Kind::Records => match Section::whole(path) {
+                Ok(section) => self.local.add(&row.name, section),
+                Err(_) => {
+                    let mut away = self.away.write().unwrap_or_else(PoisonError::into_inner);
+                    away.insert(row.name.clone(), path.into());
                 }
-            }
+            },
             Kind::Wacz => {
                 for member in wacz::members(Path::new(path)).into_iter().flatten() {
                     if let Some(section) = member.section {
@@ -214,8 +209,12 @@ impl ForeignFiles {
         }
     }
 
-    /// A file that only an index line names. The name comes from outside: it may not lead out of the folders.
+    /// A file that was away, or that only an index line names: such a name comes from outside and may not lead out of the
+    /// folders.
     fn find(&self, name: &str) -> Option<Section> {
+        if let Some(path) = self.away.read().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return Section::whole(path).ok();
+        }
         let relative = Path::new(name);
         if !relative.components().all(|part| matches!(part, Component::Normal(_)))
             || Kind::of(name) != Kind::Records

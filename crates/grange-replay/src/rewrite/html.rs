@@ -3,14 +3,15 @@
 //! Only tags that hold something to change are written anew; every other byte passes as it was captured. Texts of
 //! scripts and styles are collected up to their end, because they can only be judged as a whole.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use encoding_rs::Encoding;
 use lol_html::errors::RewritingError;
-use lol_html::html_content::{ContentType, Element, TextChunk};
-use lol_html::send::{HtmlRewriter, Settings};
-use lol_html::{AsciiCompatibleEncoding, MemorySettings, OutputSink};
+use lol_html::html_content::{ContentType, TextChunk};
+use lol_html::send::{Element, ElementContentHandlers, HtmlRewriter, Settings};
+use lol_html::{AsciiCompatibleEncoding, MemorySettings, OutputSink, Selector};
 
 use super::assets::{STATIC_PREFIX, has_wombat};
 use super::attributes::{Around, Change, change};
@@ -27,7 +28,10 @@ const PARSER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Pages within pages within pages (`srcdoc`); deeper ones are not looked into.
 const PAGES_DEEP_MAX: u8 = 3;
 
-type Tag<'r, 't> = Element<'r, 't, lol_html::send::SendHandlerTypes>;
+/// Read once: reading them costs as much as a small page.
+static EVERYTHING: LazyLock<Selector> = LazyLock::new(|| "*".parse().expect("a selector"));
+static SCRIPTS_AND_STYLES: LazyLock<Selector> =
+    LazyLock::new(|| "script, style".parse().expect("a selector"));
 
 pub(super) struct Html {
     /// `None` after an error: the parser must not be used again.
@@ -77,14 +81,20 @@ fn settings(page: Page, encoding: &'static Encoding, certain: bool) -> Settings<
     let page = Arc::new(Mutex::new(page));
     let texts = page.clone();
     Settings::new_send()
-        .append_element_content_handler(lol_html::element!("*", move |element| {
-            page.lock().unwrap_or_else(PoisonError::into_inner).element(element);
-            Ok(())
-        }))
-        .append_element_content_handler(lol_html::text!("script, style", move |chunk| {
-            texts.lock().unwrap_or_else(PoisonError::into_inner).text(chunk);
-            Ok(())
-        }))
+        .append_element_content_handler((
+            Cow::Borrowed(&*EVERYTHING),
+            ElementContentHandlers::default().element(move |element: &mut Element<'_, '_>| {
+                page.lock().unwrap_or_else(PoisonError::into_inner).element(element);
+                Ok(())
+            }),
+        ))
+        .append_element_content_handler((
+            Cow::Borrowed(&*SCRIPTS_AND_STYLES),
+            ElementContentHandlers::default().text(move |chunk: &mut TextChunk<'_>| {
+                texts.lock().unwrap_or_else(PoisonError::into_inner).text(chunk);
+                Ok(())
+            }),
+        ))
         .with_encoding(AsciiCompatibleEncoding::new(encoding).unwrap_or_else(AsciiCompatibleEncoding::utf_8))
         .with_adjust_charset_on_meta_tag(!certain)
         .with_strict(false)
@@ -156,7 +166,7 @@ impl Page {
         }
     }
 
-    fn element(&mut self, element: &mut Tag<'_, '_>) {
+    fn element(&mut self, element: &mut Element<'_, '_>) {
         let tag = element.tag_name();
         if self.insert.is_some() && tag != "html" {
             let insert = self.insert.take().unwrap_or_default();
@@ -175,7 +185,7 @@ impl Page {
         }
     }
 
-    fn attributes(&mut self, tag: &str, element: &mut Tag<'_, '_>) {
+    fn attributes(&mut self, tag: &str, element: &mut Element<'_, '_>) {
         let lower = |name: &str| element.get_attribute(name).unwrap_or_default().trim().to_ascii_lowercase();
         let around = Around {
             tag,
@@ -249,7 +259,7 @@ impl Page {
         String::from_utf8(out).ok()
     }
 
-    fn holding_of(&self, tag: &str, element: &Tag<'_, '_>) -> Option<Holding> {
+    fn holding_of(&self, tag: &str, element: &Element<'_, '_>) -> Option<Holding> {
         // Inside SVG both are ordinary markup, with entities and sections of their own.
         if element.namespace_uri() != "http://www.w3.org/1999/xhtml" {
             return None;
@@ -345,7 +355,7 @@ fn may_change(name: &str) -> bool {
 }
 
 /// A name that cannot be written in the page's charset cannot be changed, nor does any browser act on it.
-fn set(element: &mut Tag<'_, '_>, name: &str, value: &str) {
+fn set(element: &mut Element<'_, '_>, name: &str, value: &str) {
     // Quotes are the parser's concern.
     let _ = element.set_attribute(name, &value.replace('&', "&amp;"));
 }

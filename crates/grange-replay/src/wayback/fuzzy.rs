@@ -58,7 +58,7 @@ fn meaningful(query: &str) -> Vec<&str> {
 }
 
 /// Captures that answer as well as the one asked for, the likeliest first and among those the closest in time.
-pub(super) fn candidates(
+pub(crate) fn candidates(
     snapshot: &Snapshot,
     url: &str,
     time: Stamp,

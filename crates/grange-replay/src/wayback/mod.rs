@@ -16,7 +16,7 @@
 mod address;
 mod answer;
 mod find;
-mod fuzzy;
+pub(crate) mod fuzzy;
 mod part;
 mod replay;
 mod rescue;

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
+use bytes::BufMut as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -129,12 +130,9 @@ impl Body {
     }
 
     async fn read_stream(&self, stream: &TcpStream, into: &mut Vec<u8>, want: usize) -> io::Result<()> {
-        let had = into.len();
+        into.reserve(want);
         loop {
-            into.resize(had + want, 0);
-            let result = stream.try_read(&mut into[had..]);
-            into.truncate(had + *result.as_ref().unwrap_or(&0));
-            match result {
+            match stream.try_read_buf(&mut (&mut *into).limit(want)) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(_) => break,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {

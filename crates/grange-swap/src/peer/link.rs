@@ -26,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
+/// A question, and where its answer goes.
+type Asked = (Call, oneshot::Sender<Answer>);
 type Waiting = Arc<Mutex<HashMap<u64, oneshot::Sender<Answer>>>>;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,7 +40,7 @@ pub(crate) struct Numbered<T> {
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     base: Arc<str>,
-    calls: mpsc::Sender<(Call, oneshot::Sender<Answer>)>,
+    calls: mpsc::Sender<Asked>,
 }
 
 impl Link {
@@ -75,12 +77,18 @@ pub(crate) async fn keep(node: Arc<Node>, address: String, shutdown: Shutdown) {
             Some(Ok(Some(proven))) => {
                 pause = FIRST_PAUSE;
                 let base: Arc<str> = proven.base.as_str().into();
-                tracing::info!(peer = %base, "connected");
-                let ended = shutdown.or(talk(&node, &address, &base, proven)).await;
-                node.lost(&base);
-                match ended {
-                    None => return,
-                    Some(error) => tracing::warn!(peer = %base, %error, "lost the connection"),
+                let (calls, asked) = mpsc::channel(256);
+                let link = Link { base: Arc::clone(&base), calls };
+                if node.met(&base, &address, link.clone()) {
+                    tracing::info!(peer = %base, "connected");
+                    let ended = shutdown.or(talk(&node, &link, asked, proven)).await;
+                    node.lost(&base);
+                    match ended {
+                        None => return,
+                        Some(error) => tracing::warn!(peer = %base, %error, "lost the connection"),
+                    }
+                } else {
+                    pause = LONGEST_PAUSE;
                 }
             }
             Some(Err(error)) if error.kind() == ErrorKind::PermissionDenied => {
@@ -126,12 +134,15 @@ async fn dial(node: &Node, address: &str) -> io::Result<Option<Proven<TcpStream>
 }
 
 /// Carries questions and watches the peer until the connection breaks; says why it did.
-async fn talk(node: &Arc<Node>, address: &str, base: &Arc<str>, proven: Proven<TcpStream>) -> Error {
+async fn talk(
+    node: &Arc<Node>,
+    link: &Link,
+    mut asked: mpsc::Receiver<Asked>,
+    proven: Proven<TcpStream>,
+) -> Error {
+    let base = &link.base;
     let Proven { stream, mut inbound, mut outbound, .. } = proven;
     let (mut reader, mut writer) = tokio::io::split(stream);
-    let (calls, mut asked) = mpsc::channel::<(Call, oneshot::Sender<Answer>)>(256);
-    let link = Link { base: Arc::clone(base), calls };
-    node.met(base, address, link.clone());
     let waiting = Waiting::default();
     let lock = |waiting: &Waiting, id, sender| {
         waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, sender);
@@ -153,7 +164,7 @@ async fn talk(node: &Arc<Node>, address: &str, base: &Arc<str>, proven: Proven<T
             let _ = sender.map(|sender| sender.send(body));
         }
     };
-    let watch = watch(node, base, &link);
+    let watch = watch(node, base, link);
     let lost = |source: io::Error| Error::Unreachable { place: base.to_string(), source: source.into() };
     tokio::select! {
         result = write => lost(result.err().unwrap_or_else(|| ErrorKind::BrokenPipe.into())),

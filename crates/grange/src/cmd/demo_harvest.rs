@@ -87,8 +87,12 @@ pub(super) async fn tell(story: &mut Story, client: &Client, folder: &Path) -> a
     ensure!(ours.iter().all(proven), "every file must be on every replica: {ours:?}");
     ensure!(names.iter().any(|name| name.contains("-metadata-")), "the crawl must be documented: {names:?}");
     story.told("stored and proven", format!("{} files on 2 bitarchives and a checksum replica", names.len()));
-    let left = std::fs::read_dir(folder.join("harvest"))?.count();
-    ensure!(left == 0, "local copies must go once all replicas are proven; {left} folders are left");
+    // The job is reported first, then its folder goes.
+    let began = Instant::now();
+    while std::fs::read_dir(folder.join("harvest"))?.count() > 0 {
+        ensure!(began.elapsed() < LONGEST, "local copies must go once all replicas are proven");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     let file = names.iter().find(|name| !name.contains("-metadata-")).context("a WARC file is stored")?;
     let summary = json!({
         "job": id, "harvest": name, "objects": sum("objects"), "bytes": sum("bytes"), "files": names,

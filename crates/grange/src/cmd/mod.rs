@@ -16,6 +16,7 @@ pub(crate) mod oai;
 mod papers;
 pub(crate) mod replay;
 mod settings;
+pub(crate) mod swap;
 pub(crate) mod testkit;
 mod up;
 mod users;
@@ -59,6 +60,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Oai(command) => oai::run(common, *command).await,
         Command::Warc(command) => warc::run(common, command),
         Command::Cdx(command) => cdx::run(common, command).await,
+        Command::Swap(command) => swap::run(common, command).await,
         Command::Testkit(command) => testkit::run(common, command).await,
         Command::Settings(command) => settings::run(common, &command),
         Command::Completions { shell } => Ok(papers::completions(shell)),

@@ -30,6 +30,10 @@ pub(super) fn run(common: &Common, command: &SettingsCommand) -> anyhow::Result<
         }
         SettingsCommand::Explain { path } => {
             let loaded = context::load(common)?;
+            if let Some(section) = known.sections.iter().find(|section| section.path == *path) {
+                write!(out, "{}", print::explain_section(&known, section))?;
+                return Ok(Exit::Ok);
+            }
             let Some(key) = known.key(path) else {
                 let meant = known.nearest(path).map(|near| format!("; did you mean \"{near}\"?"));
                 let text = format!("there is no setting \"{path}\"{}", meant.unwrap_or_default());

@@ -61,5 +61,7 @@ fn explain_knows_every_key_and_helps_with_typos() {
     let grange = Grange::new();
     let text = grange.run(&["settings", "explain", "db.url"]).ok().stdout;
     assert!(text.contains("sqlite:") && text.contains("GRANGE_DB__URL"), "{text}");
+    let section = grange.run(&["settings", "explain", "db"]).ok().stdout;
+    assert!(section.starts_with("[db]") && section.contains("db.url"), "{section}");
     grange.run(&["settings", "explain", "db.ulr"]).fails(2, &["did you mean \"db.url\"?"]);
 }

@@ -1,14 +1,13 @@
-"""Asks pywb's index server and Grange's the same questions about the same WARC files and compares the answers.
+"""Asks pywb's index server and Grange's the same questions about the same index and compares the answers.
 
-usage: pywb_cdx.py GRANGE_URL COLLECTION FILE...
+usage: pywb_cdx.py index INDEX.cdxj FILE...                pywb's own index of WARC files
+       pywb_cdx.py compare INDEX.cdxj GRANGE_URL COLLECTION
 
-pywb makes its own index of the files. Fields that tell of pywb's own set-up (source, source-coll, access) are left out.
-Exit code 1 if any answer differs.
+Fields that tell of pywb's own set-up (source, source-coll, access) are left out. Exit code 1 if any answer differs.
 """
 
 import json
 import os
-import shutil
 import sys
 import tempfile
 import urllib.error
@@ -88,41 +87,38 @@ def questions(urls):
     yield {"url": "http://example.com/", "output": "no-such"}
 
 
-def main():
-    grange, collection, files = sys.argv[1], sys.argv[2], sys.argv[3:]
-    folder = tempfile.mkdtemp()
-    try:
-        path = os.path.join(folder, "index.cdxj")
-        index(files, path)
-        with open(path, encoding="utf-8", errors="surrogateescape") as lines:
-            urls = sorted({json.loads(line.split(" ", 2)[2])["url"] for line in lines})
-        config = {"enable_auto_colls": False, "collections": {"local": {"index": path}}}
-        pywb = Client(WarcServer(config_file=None, custom_config=config))
-        asked = different = 0
-        for question in questions(urls):
-            asked += 1
-            output = question.get("output", "cdxj")
-            query = urllib.parse.urlencode({"allowFuzzy": "0", **question}, doseq=True)
-            theirs = pywb.get("/local/index?" + query)
-            status, body = theirs.status_code, theirs.get_data()
-            try:
-                with urllib.request.urlopen(f"{grange}/{collection}/cdx?{query}") as answer:
-                    own_status, own = answer.status, answer.read()
-            except urllib.error.HTTPError as error:
-                own_status, own = error.code, error.read()
-            if status == own_status == 200:
-                same = lines_of(body, output) == lines_of(own, output)
-            else:
-                same = status == own_status
-            if not same:
-                different += 1
-                if different <= 20:
-                    print(f"DIFFERENT {query}\n  pywb   {status} {body[:600]!r}\n  grange {own_status} {own[:600]!r}")
-        print(f"{asked} questions, {different} different answers")
-        return 1 if different else 0
-    finally:
-        shutil.rmtree(folder)
+def compare(path, grange, collection):
+    with open(path, encoding="utf-8", errors="surrogateescape") as lines:
+        urls = sorted({json.loads(line.split(" ", 2)[2])["url"] for line in lines})
+    paths = {"index_paths": path, "archive_paths": os.path.dirname(path)}
+    config = {"enable_auto_colls": False, "collections": {"local": paths}}
+    pywb = Client(WarcServer(config_file=None, custom_config=config))
+    asked = different = 0
+    for question in questions(urls):
+        asked += 1
+        output = question.get("output", "cdxj")
+        query = urllib.parse.urlencode({"allowFuzzy": "0", **question}, doseq=True)
+        theirs = pywb.get("/local/index?" + query)
+        status, body = theirs.status_code, theirs.get_data()
+        try:
+            with urllib.request.urlopen(f"{grange}/{collection}/cdx?{query}") as answer:
+                own_status, own = answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            own_status, own = error.code, error.read()
+        if status == own_status == 200:
+            same = lines_of(body, output) == lines_of(own, output)
+        else:
+            same = status == own_status
+        if not same:
+            different += 1
+            if different <= 20:
+                print(f"DIFFERENT {query}\n  pywb   {status} {body[:600]!r}\n  grange {own_status} {own[:600]!r}")
+    print(f"{asked} questions, {different} different answers")
+    return 1 if different else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1] == "index":
+        index(sys.argv[3:], sys.argv[2])
+    else:
+        sys.exit(compare(*sys.argv[2:]))

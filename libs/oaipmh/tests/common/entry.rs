@@ -3,12 +3,12 @@
 use oaipmh::{Item, Limits, Page, PageReader};
 
 /// Small, so that limits are met by small inputs.
-pub fn limits() -> Limits {
+pub(crate) fn limits() -> Limits {
     Limits { record_bytes_max: 4096, depth_max: 24 }
 }
 
 /// Reads a body in pieces of these lengths, again and again.
-pub fn read_in_pieces(body: &[u8], lengths: &[usize]) -> Page<Item> {
+pub(crate) fn read_in_pieces(body: &[u8], lengths: &[usize]) -> Page<Item> {
     let mut reader = PageReader::new(limits());
     let (mut items, mut rest) = (Vec::new(), body);
     let mut lengths = lengths.iter().cycle();
@@ -31,7 +31,7 @@ pub fn read_in_pieces(body: &[u8], lengths: &[usize]) -> Page<Item> {
 }
 
 /// Whatever the bytes: no panic, the same however they are cut, and sound XML comes out.
-pub fn answer(body: &[u8]) {
+pub(crate) fn answer(body: &[u8]) {
     let whole = PageReader::read(body, limits());
     for lengths in [&[1][..], &[7, 1, 64], &[1000]] {
         assert_eq!(read_in_pieces(body, lengths), whole, "in pieces of {lengths:?}");

@@ -34,6 +34,27 @@ pub(crate) enum IndexCommand {
         #[command(flatten)]
         of: Of,
     },
+    /// Copy the index of a collection into a store, for replay nodes elsewhere (file:FOLDER or s3://BUCKET/…)
+    ///
+    /// Only segments that are not there yet are sent. No node may run on the data folder meanwhile.
+    Publish {
+        #[arg(value_name = "URL")]
+        to: String,
+        #[command(flatten)]
+        of: Of,
+        #[command(flatten)]
+        keys: Keys,
+    },
+    /// Bring the newest copy of an index from a store into a folder, to be served with `grange cdx serve`
+    Fetch {
+        #[arg(value_name = "URL")]
+        from: String,
+        folder: PathBuf,
+        #[command(flatten)]
+        of: Of,
+        #[command(flatten)]
+        keys: Keys,
+    },
     /// Write what is known of some jobs: CDX lines, or what a crawl needs to find duplicates
     Jobs {
         #[arg(required = true, value_name = "ID")]
@@ -53,6 +74,17 @@ pub(crate) struct Of {
     /// The collection
     #[arg(long, value_name = "NAME", default_value = "archive")]
     collection: String,
+}
+
+/// The keys of a bucket.
+#[derive(Args, Debug)]
+pub(crate) struct Keys {
+    /// The file with the access key of the bucket
+    #[arg(long, value_name = "FILE", requires = "secret_key_file")]
+    access_key_file: Option<PathBuf>,
+    /// The file with its secret key
+    #[arg(long, value_name = "FILE", requires = "access_key_file")]
+    secret_key_file: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -83,6 +115,23 @@ pub(crate) async fn run(common: &Common, command: IndexCommand) -> anyhow::Resul
         IndexCommand::Status(of) => status(common, &of.collection).await,
         IndexCommand::Rollback { which, of } => mark(common, &of.collection, which, true).await,
         IndexCommand::Again { which, of } => mark(common, &of.collection, which, false).await,
+        IndexCommand::Publish { to, of, keys } => {
+            let settings = context::load(common)?.settings;
+            let keys = keys.access_key_file.zip(keys.secret_key_file);
+            let sent = indexer::publish_index(&settings, &common.data, &of.collection, &to, keys).await?;
+            told(
+                common,
+                &json!({ "files": sent }),
+                &format!("Copied the index of {}: {sent} new files.", of.collection),
+            )?;
+            Ok(Exit::Ok)
+        }
+        IndexCommand::Fetch { from, folder, of, keys } => {
+            let keys = keys.access_key_file.zip(keys.secret_key_file);
+            let path = indexer::fetch_index(&common.data, &of.collection, &from, keys, &folder).await?;
+            told(common, &json!({ "folder": path }), &path.display().to_string())?;
+            Ok(Exit::Ok)
+        }
         IndexCommand::Jobs { ids, kind, of, output } => jobs(common, &of.collection, &ids, kind, output),
     }
 }

@@ -8,7 +8,7 @@ use grange_api::client::segment;
 use grange_api::wire::harvests::{Active, EventSeeds, HarvestEdit, Members, NewHarvest};
 use grange_base::Size;
 use grange_model::harvest::domain::default_template;
-use grange_model::harvest::{ChannelName, HarvestKind, Limits, Name};
+use grange_model::harvest::{ChannelName, DomainName, HarvestKind, Limits, Name};
 use serde_json::{Value, json};
 
 use super::{LimitArgs, list, read_file, shown, text, told};
@@ -270,6 +270,10 @@ async fn create(common: &Common, command: CreateCommand) -> anyhow::Result<Exit>
             (Vec::new(), if activate { Start::BySchedule } else { Start::Later })
         }
     };
+    // Before anything is made: a harvest without its domains is not what was asked for.
+    for domain in &domains {
+        domain.split('/').next().unwrap_or_default().parse::<DomainName>()?;
+    }
     let name = new.name.to_string();
     let at = |below: &str| format!("/harvests/{}{below}", segment(&name));
     let mut answer: Value = client.post("/harvests", &new).await?;

@@ -117,6 +117,12 @@ impl Grange {
         ended(self.command(args))
     }
 
+    /// Starts a command on this data folder, for a test that ends it.
+    pub(crate) fn spawn(&self, args: &[&str]) -> std::process::Child {
+        let mut command = self.command(args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
     /// Starts a node on this data folder and waits until it is ready.
     pub(crate) fn up(&self) -> RunningNode {
         RunningNode::start(self.command(&["up"]), &self.data())
