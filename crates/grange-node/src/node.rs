@@ -48,6 +48,12 @@ pub enum StartError {
     App(#[from] grange_app::Error),
     #[error(transparent)]
     Api(#[from] grange_api::ApiError),
+    #[error(transparent)]
+    Collections(#[from] grange_replay::collect::WatchError),
+    #[error(transparent)]
+    Authority(#[from] grange_replay::proxy::AuthorityError),
+    #[error("replay.user_header: \"{0}\" is no name of a header")]
+    UserHeader(String),
     #[error("cannot speak HTTP to other nodes")]
     Http(#[source] reqwest::Error),
 }
@@ -85,6 +91,12 @@ impl Node {
             None
         };
 
+        let replay_ports = if chosen.contains(&NodeRole::Replay) {
+            Some(role::replay::Ports::take(&settings).await?)
+        } else {
+            None
+        };
+
         let db = open::db(&settings, data.path(), clock.clone()).await?;
         let end = Trigger::new();
         let bus = open::bus(&settings, data.path(), &clock, &end.listener()).await?;
@@ -117,6 +129,11 @@ impl Node {
         if let Some(listener) = &web_listener {
             addresses
                 .insert("admin".to_owned(), format!("http://{}", address_of(listener, settings.web.listen)));
+        }
+        if let Some(ports) = &replay_ports {
+            let (wayback, proxy) = ports.addresses(&settings);
+            addresses.insert("replay".to_owned(), format!("http://{wayback}"));
+            addresses.insert("proxy".to_owned(), format!("http://{proxy}"));
         }
         let host = host_name();
         let new = NewNode {
@@ -200,7 +217,19 @@ impl Node {
         // One handle to each index for all roles of this process: what the indexer commits, replay sees at once.
         let shelf = role::indexer::shelf(&settings, data.path(), chosen.contains(&NodeRole::Indexer));
         if chosen.contains(&NodeRole::Indexer) {
-            role::indexer::start(&mut parts, &settings, &db, shelf, archive.clone(), &clock, id.to_string())
+            role::indexer::start(
+                &mut parts,
+                &settings,
+                &db,
+                shelf.clone(),
+                archive.clone(),
+                &clock,
+                id.to_string(),
+            )
+            .await?;
+        }
+        if let Some(ports) = replay_ports {
+            role::replay::start(&mut parts, &settings, data.path(), &db, &shelf, &archive, &clock, ports)
                 .await?;
         }
         if let Some(listener) = web_listener {

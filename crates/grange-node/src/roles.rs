@@ -27,6 +27,7 @@ pub const AVAILABLE: &[NodeRole] = &[
     NodeRole::Scheduler,
     NodeRole::Harvester,
     NodeRole::Indexer,
+    NodeRole::Replay,
     NodeRole::Oai,
     NodeRole::Admin,
 ];

@@ -2,3 +2,4 @@
 
 pub mod harvester;
 pub mod indexer;
+pub mod replay;

@@ -42,6 +42,8 @@ pub struct Settings {
     pub harvest: grange_harvest::Settings,
     /// The indexes of collections: what they may take, and who may change them.
     pub index: grange_replay::collect::IndexSettings,
+    /// Replay of archived pages, on ports of its own so that they never share an origin with the admin pages.
+    pub replay: grange_replay::Settings,
     /// Harvesting metadata over OAI-PMH, and serving what was harvested.
     pub oai: grange_harvest::oai::Settings,
 }

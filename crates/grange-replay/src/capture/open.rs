@@ -1,9 +1,11 @@
 //! Finding a record where the index says it is, and choosing how to read it.
 
+use std::cell::RefCell;
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use libdeflater::Decompressor;
 use warc::{Level, Reader, Record};
 
 use super::body::Body;
@@ -55,7 +57,7 @@ fn at_once(bytes: Bytes, place: &Place, undo: impl Fn(&About) -> Undo) -> io::Re
     if zstd {
         return Ok(None);
     }
-    let mut reader = Reader::seekable(Cursor::new(bytes))?;
+    let mut reader = Reader::seekable(Cursor::new(unpacked(bytes)))?;
     let Some(mut record) = reader.next()? else { return Ok(None) };
     if !matches(&record, place) {
         return Ok(None);
@@ -74,6 +76,25 @@ fn at_once(bytes: Bytes, place: &Place, undo: impl Fn(&About) -> Undo) -> io::Re
         return Ok(None);
     }
     Ok(Some((about, Body::Whole(body.into()))))
+}
+
+thread_local! {
+    static UNPACKER: RefCell<Decompressor> = RefCell::new(Decompressor::new());
+}
+
+/// A gzip member unpacked in one step into as much memory as its end asks for. Anything else, also a member that lies about
+/// its length, stays as it is: the reader takes it apart piece by piece.
+fn unpacked(bytes: Bytes) -> Bytes {
+    let Some((_, end)) = bytes.split_last_chunk::<4>().filter(|_| bytes.starts_with(&[0x1f, 0x8b, 8])) else {
+        return bytes;
+    };
+    let len = u32::from_le_bytes(*end) as usize;
+    if len > BODY_BYTES_SMALL {
+        return bytes;
+    }
+    let mut plain = vec![0; len];
+    let done = UNPACKER.with_borrow_mut(|unpacker| unpacker.gzip_decompress(&bytes, &mut plain));
+    if done == Ok(len) { plain.into() } else { bytes }
 }
 
 /// Whether a record is the one that the index speaks of.

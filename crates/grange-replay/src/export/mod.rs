@@ -14,12 +14,15 @@ use grange_index::Stamp;
 use grange_index::dialect::Params;
 use grange_index::query::{Keys, Query};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use urlkey::{Dialect, MatchType, search_range};
 
 use crate::lines::Pieces;
 use crate::pages;
 use crate::wayback::{View, repaired};
+
+/// Exports written at a time: each reads and packs as fast as its reader takes it.
+static WRITERS: Semaphore = Semaphore::const_new(8);
 
 /// What is exported, in words and as a question.
 #[derive(Debug)]
@@ -82,12 +85,20 @@ pub(crate) fn answer(view: View, format: &str, query: &str) -> Response {
         Ok(selection) => selection,
         Err(reason) => return pages::problem(StatusCode::BAD_REQUEST, "This cannot be exported", &reason),
     };
+    let Ok(permit) = WRITERS.try_acquire() else {
+        return pages::problem(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Too many exports at once",
+            "Try again in a while.",
+        );
+    };
     let (content_type, end) =
         if wacz { ("application/wacz", "wacz") } else { ("application/warc", "warc.gz") };
     let name = format!("attachment; filename=\"{}-export.{end}\"", view.collection.name);
     let (send, receive) = mpsc::channel(4);
     let runtime = Handle::current();
     tokio::task::spawn_blocking(move || {
+        let _permit = permit;
         let mut out = Out::new(send);
         let done = if wacz {
             zip::wacz(&view, &selection, &runtime, &mut out)

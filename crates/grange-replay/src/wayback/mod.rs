@@ -87,6 +87,10 @@ impl Site {
             Some((_, below)) => CDX_PATHS.contains(&below),
             None => true,
         };
+        // A person who leaves out the last slash; programs that ask here have a question.
+        if request.method() == Method::GET && uri.query().is_none() && self.collections.get(path).is_some() {
+            return redirect(StatusCode::FOUND, &format!("/{path}/"));
+        }
         if uri.path() == "/cdx/ia" || (is_cdx && self.collections.get(uri_name(&uri)).is_some()) {
             return match self.cdx.clone().oneshot(request).await {
                 Ok(response) => response,
@@ -162,8 +166,16 @@ pub(crate) fn origin(headers: &HeaderMap) -> String {
     format!("{scheme}://{host}")
 }
 
+/// Leads to an address; what no header may hold is percent-encoded, as browsers would do.
 pub(crate) fn redirect(status: StatusCode, to: &str) -> Response {
-    match HeaderValue::from_str(to) {
+    let plain: String = to
+        .bytes()
+        .map(|byte| match byte {
+            0x21..=0x7e => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
+        })
+        .collect();
+    match HeaderValue::from_str(&plain) {
         Ok(to) => (status, [(header::LOCATION, to)]).into_response(),
         Err(_) => pages::problem(
             StatusCode::BAD_REQUEST,

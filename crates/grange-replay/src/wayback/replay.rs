@@ -138,7 +138,7 @@ async fn attempt(
             None => frame(view, asked_for, capture, url, &exact),
         }));
     }
-    if document && is_get && (asked_for.time != exact || asked_for.url != url) {
+    if document && is_get && is_elsewhere(asked_for, url, &exact) {
         return Ok(Some(to_exact(asked_for, capture, url, &exact)));
     }
     let around = if document { view.around(&capture.surt, capture.time)? } else { Around::default() };
@@ -160,6 +160,13 @@ fn leads_back(location: &str, url: &str, asked: &str) -> bool {
     key == urlkey::key(url) || key == urlkey::key(asked)
 }
 
+/// Whether a document has an address of its own that is not the one asked for. A URL that browsers would spell differently on
+/// their next request is none that they could ever be led to.
+fn is_elsewhere(asked_for: &answer::Request, url: &str, exact: &str) -> bool {
+    let kept = || !url.contains('#') && url::Url::parse(url).is_ok_and(|parsed| parsed.as_str() == url);
+    asked_for.time != exact || (asked_for.url != url && kept())
+}
+
 /// Documents are shown under their own time and URL, so that what they link to is found from there.
 fn to_exact(asked_for: &answer::Request, capture: &Capture, url: &str, exact: &str) -> Response {
     let to = format!("{}{exact}{}/{url}", asked_for.prefix, asked_for.modifier);
@@ -173,7 +180,7 @@ fn to_exact(asked_for: &answer::Request, capture: &Capture, url: &str, exact: &s
 }
 
 fn frame(view: &View, asked_for: &answer::Request, capture: &Capture, url: &str, exact: &str) -> Response {
-    if asked_for.time != exact || asked_for.url != url {
+    if is_elsewhere(asked_for, url, exact) {
         return to_exact(asked_for, capture, url, exact);
     }
     pages::frame(view, asked_for, capture, url, exact)

@@ -43,6 +43,8 @@ fn bed() -> Bed {
             http("http://secret.org/", &at(6, "00:00:00"), HTML, b"<p>secret</p>"),
             revisit("http://gone.org/", &at(7, "00:00:00"), HTML, b"never stored", ""),
             http("http://odd.org/", &at(8, "00:00:00"), "HTTP/1.1 999 Odd\r\nContent-Type: text/plain", b"odd"),
+            http("http://odd.org/a b", &at(8, "00:00:01"), "HTTP/1.1 200 OK\r\nContent-Type: text/plain", b"spaced"),
+            http("http://odd.org/c#d", &at(8, "00:00:02"), "HTTP/1.1 200 OK\r\nContent-Type: text/plain", b"with a fragment"),
         ],
     );
     bed
@@ -102,6 +104,10 @@ async fn captures_are_found_by_time_and_shown_under_their_own() {
         ("/local/20200108000000mp_/http://odd.org/", 200, "odd"),
         ("/local/20200104000000mp_/http://e.org/packed", 200, "<p>packed</p>"),
         ("/local/2020mp_/", 400, "cannot be read"),
+        ("/local", 302, "/local/"),
+        // Browsers spell these two otherwise when they follow; they are shown where they are asked for.
+        ("/local/20200108000001mp_/http://odd.org/a%20b", 200, "spaced"),
+        ("/local/20200108000002mp_/http://odd.org/c", 200, "with a fragment"),
         ("/other/2020mp_/http://e.org/", 404, "No collection"),
         ("/", 302, "/local/"),
         ("/local/", 200, "http://e.org/"),

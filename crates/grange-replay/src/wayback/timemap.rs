@@ -5,13 +5,15 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use grange_index::query::{Keys, Next, Query};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use super::find::View;
 use crate::lines::Lines;
 use crate::memento::{Links, MapFormat};
 use crate::pages;
 
+/// TimeMaps written at a time: each takes a thread for as long as its reader needs.
+static WRITERS: Semaphore = Semaphore::const_new(64);
 /// Sent at a time.
 const PIECE_BYTES: usize = 32 << 10;
 
@@ -21,9 +23,17 @@ pub(super) fn answer(view: View, origin: &str, format: MapFormat, url: String) -
     if !any {
         return pages::missing(&view, "", &url);
     }
+    let Ok(permit) = WRITERS.try_acquire() else {
+        return pages::problem(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Too many ask at once",
+            "Try again in a moment.",
+        );
+    };
     let prefix = format!("{origin}/{}/", view.collection.name);
     let (send, receive) = mpsc::channel::<Bytes>(4);
     tokio::task::spawn_blocking(move || {
+        let _permit = permit;
         let links = Links { prefix: &prefix, url: &url };
         let mut out = Vec::with_capacity(PIECE_BYTES + 1024);
         links.map_head(format, &mut out);

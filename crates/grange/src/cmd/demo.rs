@@ -29,6 +29,7 @@ pub(super) async fn run(common: &Common, once: bool) -> anyhow::Result<Exit> {
         // Whoever runs the story in a script may have a node running beside it.
         let free = SocketAddr::from(([127, 0, 0, 1], 0));
         (settings.node.listen, settings.web.listen) = (free, free);
+        (settings.replay.listen, settings.replay.proxy_listen) = (free, free);
     }
 
     if settings.harvest.contact_url.is_empty() {

@@ -31,6 +31,12 @@ fn greet(node: &Node) {
     if let Some(address) = record.addresses.get("admin") {
         println!("  admin   {address}");
     }
+    if let Some(address) = record.addresses.get("replay") {
+        println!("  replay  {address}");
+    }
+    if let Some(address) = record.addresses.get("proxy") {
+        println!("  proxy   {address}  (archived pages only; its page: http://viewerproxy.invalid/)");
+    }
     if let Some(address) = record.addresses.get("node") {
         println!("  node    http://{address}  (health, metrics, peers)");
     }

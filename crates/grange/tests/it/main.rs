@@ -18,6 +18,7 @@ mod health;
 mod oai;
 mod peers;
 mod people;
+mod replay;
 mod replay_browser;
 mod restart;
 mod sessions;

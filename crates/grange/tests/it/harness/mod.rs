@@ -72,7 +72,12 @@ impl Grange {
 
     /// With settings beyond the free ports that every test gets.
     pub(crate) fn with(set: &[&str]) -> Self {
-        let free = ["web.listen=127.0.0.1:0", "node.listen=127.0.0.1:0"];
+        let free = [
+            "web.listen=127.0.0.1:0",
+            "node.listen=127.0.0.1:0",
+            "replay.listen=127.0.0.1:0",
+            "replay.proxy_listen=127.0.0.1:0",
+        ];
         let set = free.iter().chain(set).map(|set| (*set).to_owned()).collect();
         Self { folder: tempfile::tempdir().unwrap(), set }
     }

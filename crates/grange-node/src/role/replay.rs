@@ -1,0 +1,85 @@
+//! Replay: Wayback mode, Memento and the CDX APIs on one port, proxy mode on another.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use grange_app::OpenArchive;
+use grange_archive::ArchiveClient;
+use grange_base::worker::Hint;
+use grange_base::{Clock, Worker};
+use grange_db::Db;
+use grange_replay::cdx::Options;
+use grange_replay::collect::{Shelf, open_all};
+use grange_replay::holdings::{ArchiveFiles, Holdings};
+use grange_replay::proxy::{self, Proxy};
+use tokio::net::TcpListener;
+use tokio::sync::Mutex;
+
+use crate::node::StartError;
+use crate::serve::{ListenError, listen};
+use crate::settings::Settings;
+use crate::supervise::Parts;
+
+/// The two ports, taken before anything else starts.
+#[derive(Debug)]
+pub struct Ports {
+    wayback: TcpListener,
+    proxy: TcpListener,
+}
+
+impl Ports {
+    pub async fn take(settings: &Settings) -> Result<Self, ListenError> {
+        Ok(Self {
+            wayback: listen(settings.replay.listen, "replay.listen").await?,
+            proxy: listen(settings.replay.proxy_listen, "replay.proxy_listen").await?,
+        })
+    }
+
+    /// Where Wayback mode and proxy mode answer.
+    pub fn addresses(&self, settings: &Settings) -> (SocketAddr, SocketAddr) {
+        (
+            self.wayback.local_addr().unwrap_or(settings.replay.listen),
+            self.proxy.local_addr().unwrap_or(settings.replay.proxy_listen),
+        )
+    }
+}
+
+/// Starts the role.
+#[allow(clippy::too_many_arguments)] // Each is a handle that is opened elsewhere.
+pub async fn start(
+    parts: &mut Parts,
+    settings: &Settings,
+    data: &Path,
+    db: &Db,
+    shelf: &Shelf,
+    archive: &OpenArchive,
+    clock: &Clock,
+    ports: Ports,
+) -> Result<(), StartError> {
+    let client: Arc<dyn ArchiveClient> = Arc::new(archive.get().await?.clone());
+    let holdings: Arc<dyn Holdings> = Arc::new(ArchiveFiles::new(client));
+    let (collections, watcher) = open_all(db, shelf, holdings).await?;
+    let user_header = match settings.replay.user_header.as_str() {
+        "" => None,
+        name => Some(http::HeaderName::try_from(name).map_err(|_| StartError::UserHeader(name.to_owned()))?),
+    };
+    let options = Options { writing: settings.index.accept_posts, user_header, clock: clock.clone() };
+    let proxy = Proxy::open(collections.clone(), options.clone(), &data.join("secrets"))?;
+
+    let (interval, clock) = (settings.index.look_every.0, clock.clone());
+    let watcher = Arc::new(Mutex::new(watcher));
+    parts.start("collections", move |shutdown| async move {
+        let worker = Worker { name: "collections".to_owned(), interval, clock, shutdown, hint: Hint::new() };
+        let step = || {
+            let watcher = Arc::clone(&watcher);
+            async move { watcher.lock().await.step().await }
+        };
+        worker.run(step).await
+    });
+    let routes = grange_replay::routes(collections, options);
+    let Ports { wayback, proxy: proxy_port } = ports;
+    parts.start("replay", |shutdown| grange_replay::serve(wayback, routes, shutdown));
+    parts.start("proxy", |shutdown| proxy::serve(proxy_port, proxy, shutdown));
+    Ok(())
+}
