@@ -34,7 +34,7 @@ pub(super) async fn run(common: &Common, once: bool) -> anyhow::Result<Exit> {
 
     if settings.harvest.contact_url.is_empty() {
         // Only a web of the demo's own gets to see it.
-        settings.harvest.contact_url = "https://grange.invalid/demo".to_owned();
+        "https://grange.invalid/demo".clone_into(&mut settings.harvest.contact_url);
     }
 
     let mut story = Story::begin(common.json);
