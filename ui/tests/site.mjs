@@ -17,7 +17,7 @@ const page = (title, body, head = '') => ({
 <link rel="stylesheet" href="/css/main.css">${head}
 <script>
 function say(name, value) {
-  document.getElementById('out').append(name + ': ' + (typeof value === 'string' ? value : JSON.stringify(value)) + '\\n');
+  document.getElementById('out').textContent += name + ': ' + (typeof value === 'string' ? value : JSON.stringify(value)) + '\\n';
 }
 function done() { document.documentElement.dataset.done = 'yes'; }
 window.onerror = function (message, source, line) { say('error', message + ' line ' + line); done(); };
@@ -93,7 +93,6 @@ say('url', document.URL); say('domain', document.domain); say('base', document.b
 say('top', [top === window, parent === self, window.frames === window]);
 say('eval', eval('1 + first') + ' ' + (0, eval)('typeof first') + ' ' + eval('location.pathname'));
 (function (root) { say('root', root === window && root.document === document); })(this);
-say('function', new Function('return location.hostname')());
 document.cookie = 'kept=yes; path=/'; say('cookie', document.cookie);
 localStorage.setItem('a', 'b'); say('storage', localStorage.getItem('a'));
 var link = document.createElement('a'); link.href = '/deep/../link?x#y'; say('link', link.href + ' ' + link.pathname);`),
@@ -187,7 +186,7 @@ window.addEventListener('load', async function () {
   say('border', getComputedStyle(document.querySelector('pre')).borderLeftColor);
   for (const id of ['set', 'picked']) {
     const image = document.getElementById(id);
-    say(id, image.currentSrc + ' ' + image.naturalWidth + ' ' + image.getAttribute('src'));
+    say(id, image.src + ' ' + image.naturalWidth + ' ' + image.getAttribute('src'));
   }
   const made = new Image(); made.onload = function () { say('made', made.src); done(); };
   made.src = '/img/green.svg'; document.body.append(made);

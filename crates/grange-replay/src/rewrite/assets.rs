@@ -39,6 +39,7 @@ const WORKER: &str = "\
 const asked = new URL(import.meta.url).searchParams;
 const prefix = self.origin + asked.get('prefix');
 new WBWombat({ prefix, prefixMod: prefix + asked.get('time') + 'wkrf_/', originalURL: asked.get('url') });
+self._WB_wombat_location = new URL(asked.get('url'));
 ";
 
 /// The file `name` under [`STATIC_PREFIX`].

@@ -89,7 +89,8 @@ pub(super) fn worker(place: &Place, is_module: bool) -> String {
     format!(
         "(function(){{var o=self.origin&&self.origin!==\"null\"?self.origin:{origin};\
          self.importScripts(o+\"{STATIC_PREFIX}wombatWorkers.js\");\
-         new WBWombat({{prefix:o+{prefix},prefixMod:o+{start},originalURL:{url}}})}})();\n"
+         new WBWombat({{prefix:o+{prefix},prefixMod:o+{start},originalURL:{url}}});\
+         self._WB_wombat_location=new URL({url})}})();\n"
     )
 }
 

@@ -265,7 +265,8 @@ impl Word<'_, '_, '_> {
             return;
         }
         let is_key = self.lexer.peek() == Some(b':') && matches!(self.last_text, "{" | ",");
-        if is_key {
+        let is_member = self.lexer.among_members() && matches!(self.last_text, "{" | "}" | ";" | "static");
+        if is_key || is_member {
             return;
         }
         if let Some(name) = REPLACED.iter().find(|name| **name == word) {

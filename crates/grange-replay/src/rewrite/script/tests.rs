@@ -52,6 +52,10 @@ fn ways_out_of_the_page_are_changed() {
         ("location='/a'", format!("location={check}'/a'")),
         ("a && (location = b)", format!("a && (location ={check} b)")),
         ("location == x", "location == x".to_owned()),
+        (
+            "class A { static location = self; top = 1; }",
+            ";A = class A { static location = self; top = 1; };".to_owned(),
+        ),
         ("location => x", "location => x".to_owned()),
         ("window.location = x", "window.location = x".to_owned()),
         ("location.href = x", "location.href = x".to_owned()),

@@ -109,6 +109,11 @@ impl<'a> Lexer<'a> {
         self.functions
     }
 
+    /// Among the members of a class, not inside one of them.
+    pub(super) fn among_members(&self) -> bool {
+        matches!(self.open.last(), Some(Open::Brace(Brace::Class)))
+    }
+
     pub(super) fn in_class_body(&self) -> bool {
         self.open.contains(&Open::Brace(Brace::Class))
     }
