@@ -35,8 +35,8 @@ pub(crate) struct SpecArgs {
     #[arg(long, default_value = "oai_dc")]
     pub prefix: String,
     /// Only this set and those below it
-    #[arg(long)]
-    pub set: Option<String>,
+    #[arg(long, value_name = "SET")]
+    pub set_spec: Option<String>,
     /// Only records dated since then: a day or a time in UTC
     #[arg(long, value_name = "DATE")]
     pub from: Option<String>,
@@ -65,7 +65,7 @@ impl SpecArgs {
         let read = |path: &Option<PathBuf>| path.as_deref().map(read_file).transpose();
         Ok(HarvestSpec {
             prefix: self.prefix.clone(),
-            set: self.set.clone(),
+            set: self.set_spec.clone(),
             from: self.from.as_deref().map(|text| date(text, "T00:00:00Z")).transpose()?,
             until: self.until.as_deref().map(|text| date(text, "T23:59:59Z")).transpose()?,
             incremental: self.incremental,

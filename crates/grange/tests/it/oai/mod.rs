@@ -93,9 +93,9 @@ fn real_providers_are_harvested_in_full_and_then_by_what_changed() {
         assert_eq!(folder.join("prov.example/coll0/6.xml").exists(), !tells);
         let changed = std::fs::read_to_string(folder.join("prov.example/coll2/5.xml")).unwrap();
         assert!(changed.contains("Another"));
-        let sets = harvest(&grange, "1", &["--set", "coll1"]);
+        let sets = harvest(&grange, "1", &["--set-spec", "coll1"]);
         assert!(sets["records"].as_u64().unwrap() < 40, "{kind}: {sets}");
-        let by_id = harvest(&grange, "1", &["--method", "list-identifiers", "--set", "coll2"]);
+        let by_id = harvest(&grange, "1", &["--method", "list-identifiers", "--set-spec", "coll2"]);
         assert_eq!(by_id["new"], 0, "{kind}: {by_id}");
         let history = grange.run(&["oai", "history", "--json"]).ok().json();
         assert_eq!(history.as_array().unwrap().len(), 5, "{kind}: {history}");
