@@ -24,4 +24,6 @@ mod restart;
 mod sessions;
 mod settings;
 mod start;
+mod swap;
+mod swap_bed;
 mod testkit;
