@@ -63,8 +63,8 @@ pub use harvest::{
     Reported, RunPlan, Schedules, SnapshotRow, Templates, Traps,
 };
 pub use indexing::{
-    AccessRow, AccessRules, CollectedFile, CollectedState, Collection, CollectionCounts, Collections, Enrolled,
-    FileClaim, Indexed, NewCollected, Which,
+    AccessRow, AccessRules, CollectedFile, CollectedState, Collection, CollectionCounts, Collections,
+    Enrolled, FileClaim, Indexed, NewCollected, Which,
 };
 pub use logbook::{Checkpoint, Leaf, Logbook};
 pub use nodes::{NewNode, Nodes};

@@ -49,9 +49,9 @@ mod pulse;
 pub mod report;
 mod settings;
 pub mod statistics;
-pub mod watchdog;
 #[cfg(test)]
 pub(crate) mod test_bed;
+pub mod watchdog;
 
 pub use engine::Engine;
 pub use folder::{HarvestInfo, JobFolder};

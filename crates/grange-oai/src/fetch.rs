@@ -276,13 +276,12 @@ impl Answer {
         let mut taken = 0;
         let mut ended = false;
         while taken < READ_BYTES {
-            let chunk = match self.first.take() {
-                Some(first) => Some(first),
-                None => {
-                    let chunk = self.response.chunk().await;
-                    let chunk = chunk.map_err(|error| BodyError::Broken(Chain(&error).to_string()))?;
-                    chunk.map(|bytes| bytes.to_vec())
-                }
+            let chunk = if let Some(first) = self.first.take() {
+                Some(first)
+            } else {
+                let chunk = self.response.chunk().await;
+                let chunk = chunk.map_err(|error| BodyError::Broken(Chain(&error).to_string()))?;
+                chunk.map(|bytes| bytes.to_vec())
             };
             let Some(chunk) = chunk else {
                 ended = true;

@@ -88,20 +88,19 @@ impl Responses {
         {
             full.close()?;
         }
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => {
-                let path = self.folder.join(format!("{}-{:05}.warc.gz", self.name, self.serial));
-                self.serial += 1;
-                let software = format!("grange/{}", env!("CARGO_PKG_VERSION"));
-                let options = FileOptions {
-                    compression: Compression::default(),
-                    sync: SyncPolicy::OnClose,
-                    info: vec![("software".to_owned(), software)],
-                    id: None,
-                };
-                self.file.insert(WarcFile::create(path, &options, date)?)
-            }
+        let file = if let Some(file) = &mut self.file {
+            file
+        } else {
+            let path = self.folder.join(format!("{}-{:05}.warc.gz", self.name, self.serial));
+            self.serial += 1;
+            let software = format!("grange/{}", env!("CARGO_PKG_VERSION"));
+            let options = FileOptions {
+                compression: Compression::default(),
+                sync: SyncPolicy::OnClose,
+                info: vec![("software".to_owned(), software)],
+                id: None,
+            };
+            self.file.insert(WarcFile::create(path, &options, date)?)
         };
         let mut record = NewRecord::response(&kept.url, date, &kept.head, &[]).stream(
             &kept.head,

@@ -23,7 +23,7 @@ fn main() {
     let (mut bytes, mut pages, mut written) = (0, 0_u64, 0);
     let mut out = Vec::new();
     let started = on_processor();
-    while on_processor() - started < RUN {
+    while on_processor().checked_sub(started).unwrap() < RUN {
         let mut html = transform(Kind::Html, &place, Some("utf-8"), &Options::default());
         out.clear();
         for piece in page.chunks(64 * 1024) {
@@ -34,7 +34,7 @@ fn main() {
         written += out.len();
         pages += 1;
     }
-    let seconds = (on_processor() - started).as_secs_f64();
+    let seconds = on_processor().checked_sub(started).unwrap().as_secs_f64();
     println!(
         "{} bytes a page, {pages} pages in {seconds:.1} s on the processor: {:.0} MB/s read, {:.0} MB/s written, {:.1} us a page",
         page.len(),

@@ -222,7 +222,10 @@ mod tests {
     fn the_original_of_a_duplicate_is_read_back() {
         let original = |file, offset, timestamp| Some(Original { file, offset, timestamp });
         for (column, expected) in [
-            ("2t,duplicate:\"a.warc.gz,12,20030102030405678\",x", original("a.warc.gz", 12, "20030102030405678")),
+            (
+                "2t,duplicate:\"a.warc.gz,12,20030102030405678\",x",
+                original("a.warc.gz", 12, "20030102030405678"),
+            ),
             ("duplicate:\"a.arc,12\"", original("a.arc", 12, "")),
             ("duplicate:\"a.arc,x,2003\"", None),
             ("duplicate:digest", None),

@@ -89,7 +89,12 @@ impl Files {
             roll_at: settings.roll_at.0.max(1),
             names: [template(&settings.prefix)?, template(&viral)?],
             // The committer forces bytes to the disk itself, before it syncs the frontier.
-            options: FileOptions { compression: settings.packing(), sync: SyncPolicy::OnClose, info, id: None },
+            options: FileOptions {
+                compression: settings.packing(),
+                sync: SyncPolicy::OnClose,
+                info,
+                id: None,
+            },
             serial,
             open: Vec::new(),
         })

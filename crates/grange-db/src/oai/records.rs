@@ -105,8 +105,7 @@ impl OaiRecords<'_> {
         self.0
             .read("count the records", input, |tx, (repository, prefix, set)| {
                 Box::pin(async move {
-                    let query =
-                        tx.sql(&ACTIVE).bind(repository.0).bind(prefix.as_str()).bind(set.as_str());
+                    let query = tx.sql(&ACTIVE).bind(repository.0).bind(prefix.as_str()).bind(set.as_str());
                     Ok(tx.row(query).await?.map_or(Ok(0), |row| row.int("count"))? as u64)
                 })
             })

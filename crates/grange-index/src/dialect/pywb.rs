@@ -149,22 +149,21 @@ pub fn answer(
         }
         told += 1;
         line.clear();
-        match ask.output {
-            Output::Link => link(view, prefix, told == 1, &mut line),
-            _ => {
-                let object = object(snapshot, view, &ask)?;
-                match ask.output {
-                    Output::Json => line.push_str(&python_json(&chosen(object, &ask))),
-                    Output::Text => text_line(&object, &ask, &mut line),
-                    _ => {
-                        line.push_str(&view.surt());
-                        line.push(' ');
-                        Field::Timestamp.write(view, &mut line);
-                        line.push(' ');
-                        let inner =
-                            object.into_iter().filter(|(name, _)| name != "urlkey" && name != "timestamp");
-                        line.push_str(&python_json(&chosen(inner.collect(), &ask)));
-                    }
+        if ask.output == Output::Link {
+            link(view, prefix, told == 1, &mut line);
+        } else {
+            let object = object(snapshot, view, &ask)?;
+            match ask.output {
+                Output::Json => line.push_str(&python_json(&chosen(object, &ask))),
+                Output::Text => text_line(&object, &ask, &mut line),
+                _ => {
+                    line.push_str(&view.surt());
+                    line.push(' ');
+                    Field::Timestamp.write(view, &mut line);
+                    line.push(' ');
+                    let inner =
+                        object.into_iter().filter(|(name, _)| name != "urlkey" && name != "timestamp");
+                    line.push_str(&python_json(&chosen(inner.collect(), &ask)));
                 }
             }
         }

@@ -84,19 +84,16 @@ impl Batch {
         }
         let header = record.header;
         let judged = Judged { identifier: header.identifier, datestamp, sets: header.sets, content };
-        match self.at.get(&judged.identifier) {
+        if let Some(index) = self.at.get(&judged.identifier) {
             // The same again on one page: the later one counts, unless it is older.
-            Some(index) => {
-                self.counts.unchanged += 1;
-                let before = &mut self.records[*index];
-                if judged.datestamp >= before.datestamp {
-                    *before = judged;
-                }
+            self.counts.unchanged += 1;
+            let before = &mut self.records[*index];
+            if judged.datestamp >= before.datestamp {
+                *before = judged;
             }
-            None => {
-                self.at.insert(judged.identifier.clone(), self.records.len());
-                self.records.push(judged);
-            }
+        } else {
+            self.at.insert(judged.identifier.clone(), self.records.len());
+            self.records.push(judged);
         }
         Ok(())
     }

@@ -201,7 +201,7 @@ mod tests {
             let got = match verdict(level, None, metadata) {
                 Verdict::Store(content, _) => {
                     assert!(content.starts_with(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<"));
-                    crate::validate::well_formed(std::str::from_utf8(&content).unwrap()).unwrap();
+                    validate::well_formed(std::str::from_utf8(&content).unwrap()).unwrap();
                     "store"
                 }
                 Verdict::Unwanted => "unwanted",

@@ -143,12 +143,11 @@ impl<'l> Harvest<'l> {
         let kept = order.position.as_deref().and_then(|text| serde_json::from_str::<Position>(text).ok());
         let kept = kept.filter(|kept| kept.asked == asked);
         let resumed = kept.is_some();
-        let position = match kept {
-            Some(kept) => kept,
-            None => {
-                let list = ledger.begin_list().await?;
-                Position::start(asked, order.repository.said.earliest, list, began)
-            }
+        let position = if let Some(kept) = kept {
+            kept
+        } else {
+            let list = ledger.begin_list().await?;
+            Position::start(asked, order.repository.said.earliest, list, began)
         };
         let places = Places::new(rules.files_per_folder);
         Ok(Self {
@@ -316,9 +315,10 @@ impl<'l> Harvest<'l> {
             Item::Header(header) if header.deleted || self.position.asked.method == Method::ListRecords => {
                 Record { header, ..Record::default() }
             }
-            Item::Header(header) => match self.get_record(&header.identifier).await? {
-                Some(record) => record,
-                None => {
+            Item::Header(header) => {
+                if let Some(record) = self.get_record(&header.identifier).await? {
+                    record
+                } else {
                     batch.delivered += 1;
                     batch.counts.bad += 1;
                     batch
@@ -326,7 +326,7 @@ impl<'l> Harvest<'l> {
                         .push(format!("record {}: it is listed and cannot be had", header.identifier));
                     return Ok(());
                 }
-            },
+            }
             _ => return Ok(()),
         };
         // The page was cut here: it comes again, or its end is told as a whole.

@@ -176,7 +176,7 @@ mod tests {
             folder.apply(&[write("a/7.xml", "seven")]).unwrap();
             assert_eq!(fs::read_to_string(dir.path().join("a/7.xml")).unwrap(), "seven");
             let gone = Change::Delete { name: "a/1.xml".to_owned() };
-            folder.apply(&[gone.clone()]).unwrap();
+            folder.apply(std::slice::from_ref(&gone)).unwrap();
             folder.apply(&[gone]).unwrap();
             assert_eq!(dir.path().join("a/1.xml").exists(), there, "{policy}");
             assert!(kept.is_none_or(|kept| dir.path().join(kept).exists()));

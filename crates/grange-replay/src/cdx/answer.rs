@@ -86,7 +86,7 @@ impl Request {
 
 /// Answers a request. What fits is answered in place: that is what lookups are, and a thread for each would cost more than
 /// the lookup. What does not fit begins anew in a thread and is sent as it is found.
-pub(super) async fn answer(
+pub(super) fn answer(
     served: &Served,
     dialect: Dialect,
     collection: Arc<Collection>,

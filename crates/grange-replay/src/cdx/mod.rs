@@ -82,10 +82,10 @@ pub fn routes(collections: Collections, options: Options) -> Router {
 }
 
 impl Served {
-    async fn answer(&self, dialect: Dialect, name: &str, query: Option<String>, asker: Asker) -> Response {
+    fn answer(&self, dialect: Dialect, name: &str, query: Option<String>, asker: Asker) -> Response {
         let Some(collection) = self.collections.get(name) else { return self.unknown(dialect, name) };
         let params = Params::parse(query.as_deref().unwrap_or_default());
-        answer::answer(self, dialect, collection, params, asker).await
+        answer::answer(self, dialect, collection, params, asker)
     }
 
     fn unknown(&self, dialect: Dialect, name: &str) -> Response {
@@ -109,7 +109,7 @@ async fn ia_of_one(State(served): State<Served>, RawQuery(query): RawQuery, aske
             return Dialect::Ia.refuse(StatusCode::BAD_REQUEST, message);
         }
     };
-    served.answer(Dialect::Ia, &name, query, asker).await
+    served.answer(Dialect::Ia, &name, query, asker)
 }
 
 async fn ia(
@@ -118,7 +118,7 @@ async fn ia(
     RawQuery(query): RawQuery,
     asker: Asker,
 ) -> Response {
-    served.answer(Dialect::Ia, &name, query, asker).await
+    served.answer(Dialect::Ia, &name, query, asker)
 }
 
 async fn pywb(
@@ -132,7 +132,7 @@ async fn pywb(
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let scheme = uri.scheme_str().unwrap_or("http");
     let prefix = host.map_or_else(|| format!("/{name}/"), |host| format!("{scheme}://{host}/{name}/"));
-    served.answer(Dialect::Pywb { prefix }, &name, query, asker).await
+    served.answer(Dialect::Pywb { prefix }, &name, query, asker)
 }
 
 async fn outback(
@@ -143,7 +143,7 @@ async fn outback(
 ) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default());
     let dialect = if params.get("q").is_some() { Dialect::Xml } else { Dialect::Outback };
-    served.answer(dialect, &name, query, asker).await
+    served.answer(dialect, &name, query, asker)
 }
 
 fn text(status: StatusCode, text: String) -> Response {

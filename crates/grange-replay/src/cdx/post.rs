@@ -3,6 +3,7 @@
 //! Off unless told otherwise, and never for a browser: an archived page may hold any script, and a script may post to any
 //! port that its browser reaches.
 
+use std::fmt::Write as _;
 use std::io::{self, BufReader, Read};
 use std::time::Duration;
 
@@ -92,7 +93,7 @@ async fn change(
             let done = if delete { "Deleted" } else { "Added" };
             let mut message = format!("{done} {} records\n", posted.captures);
             if posted.bad_count > 0 {
-                message.push_str(&format!("Skipped {} bad lines\n", posted.bad_count));
+                let _ = writeln!(message, "Skipped {} bad lines", posted.bad_count);
             }
             text(StatusCode::OK, message)
         }

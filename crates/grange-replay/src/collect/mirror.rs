@@ -150,8 +150,7 @@ async fn newest_state(name: &str, blob: &dyn Blob) -> Result<FileName, MirrorErr
         newest = page
             .into_iter()
             .map(|listed| listed.name)
-            .filter(|name| name.as_str().starts_with(&start) && name.as_str().ends_with(".state"))
-            .next_back()
+            .rfind(|name| name.as_str().starts_with(&start) && name.as_str().strip_suffix(".state").is_some())
             .or(newest);
         if past {
             break;
@@ -197,8 +196,12 @@ mod tests {
         // Another index whose name begins the same is another.
         assert!(matches!(fetch("new", &blob, &there).await, Err(MirrorError::Nothing { .. })));
         let names = blob.list(None, 100).await.unwrap();
-        let segment =
-            names.iter().find(|listed| listed.name.as_str().ends_with(".seg")).unwrap().name.clone();
+        let segment = names
+            .iter()
+            .find(|listed| listed.name.as_str().strip_suffix(".seg").is_some())
+            .unwrap()
+            .name
+            .clone();
         blob.damage(&segment, |bytes| bytes[10] ^= 1);
         let elsewhere = dir.path().join("elsewhere");
         assert!(fetch("news", &blob, &elsewhere).await.is_err());

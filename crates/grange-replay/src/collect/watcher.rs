@@ -180,13 +180,14 @@ impl ForeignFiles {
     fn add(&self, row: &CollectedFile) {
         let Some(path) = &row.path else { return };
         match Kind::of(path) {
-            Kind::Records => match Section::whole(path) {
-                Ok(section) => self.local.add(&row.name, section),
-                Err(_) => {
+            Kind::Records => {
+                if let Ok(section) = Section::whole(path) {
+                    self.local.add(&row.name, section);
+                } else {
                     let mut away = self.away.write().unwrap_or_else(PoisonError::into_inner);
                     away.insert(row.name.clone(), path.into());
                 }
-            },
+            }
             Kind::Wacz => {
                 for member in wacz::members(Path::new(path)).into_iter().flatten() {
                     if let Some(section) = member.section {

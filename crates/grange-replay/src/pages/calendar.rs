@@ -29,7 +29,7 @@ struct Calendar<'a> {
 }
 
 struct Year {
-    year: u64,
+    number: u64,
     count: u64,
     size: u8,
     chosen: bool,
@@ -42,7 +42,7 @@ struct Month {
 }
 
 struct Day {
-    day: i8,
+    number: i8,
     count: u64,
     size: u8,
     href: Option<String>,
@@ -102,7 +102,7 @@ pub(super) fn calendar(
         asked.and_then(|year| year.parse().ok()).filter(|year| by_year.contains_key(year)).unwrap_or(last);
     let here = format!("/{name}/*/{url}");
     let years = by_year.iter().map(|(&year, &count)| Year {
-        year,
+        number: year,
         count,
         size: size(count),
         chosen: year == chosen,
@@ -141,7 +141,7 @@ fn months(name: &str, url: &str, year: u64, days: &BTreeMap<u64, OnDay>) -> Vec<
             };
             if let Some(week) = weeks.last_mut() {
                 week[column as usize] =
-                    Some(Day { day, count: on_day.count, size: size(on_day.count), href });
+                    Some(Day { number: day, count: on_day.count, size: size(on_day.count), href });
             }
         }
         Some(Month { name: month_name, weeks })
@@ -161,9 +161,9 @@ mod tests {
         let february = &months[1];
         assert_eq!(february.weeks.len(), 5);
         // 1 February 2020 was a Saturday, the 29th too.
-        assert_eq!(february.weeks[0][5].as_ref().unwrap().day, 1);
+        assert_eq!(february.weeks[0][5].as_ref().unwrap().number, 1);
         let leap = february.weeks[4][5].as_ref().unwrap();
-        assert_eq!((leap.day, leap.count), (29, 3));
+        assert_eq!((leap.number, leap.count), (29, 3));
         assert_eq!(leap.href.as_deref(), Some("/c/20200229*/http://e.org/"));
     }
 }

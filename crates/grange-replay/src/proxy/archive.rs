@@ -135,19 +135,16 @@ fn answer(ask: &Ask, capture: &Capture, loaded: Loaded) -> Option<Response<Body>
             headers.append(name, value);
         }
     }
-    match &holder.http {
-        Some(head) => {
-            for value in head.all("Content-Encoding") {
-                if let Ok(value) = HeaderValue::from_bytes(value) {
-                    headers.append(header::CONTENT_ENCODING, value);
-                }
+    if let Some(head) = &holder.http {
+        for value in head.all("Content-Encoding") {
+            if let Ok(value) = HeaderValue::from_bytes(value) {
+                headers.append(header::CONTENT_ENCODING, value);
             }
         }
-        None => {
-            let value = holder.content_type.as_deref().and_then(|text| HeaderValue::from_str(text).ok());
-            if let Some(value) = value {
-                headers.insert(header::CONTENT_TYPE, value);
-            }
+    } else {
+        let value = holder.content_type.as_deref().and_then(|text| HeaderValue::from_str(text).ok());
+        if let Some(value) = value {
+            headers.insert(header::CONTENT_TYPE, value);
         }
     }
     if let Ok(value) = HeaderValue::from_str(&memento::http_date(capture.time)) {

@@ -86,13 +86,12 @@ impl Authority {
         };
         let params = params();
         // Browsers hold the certificate they were given, so it stays as it is; signing needs only its name and key.
-        let certificate = match fs::read_to_string(&pem_path) {
-            Ok(pem) => pem,
-            Err(_) => {
-                let pem = params.self_signed(&key).map_err(sign)?.pem();
-                fs::write(&pem_path, &pem).map_err(io("write", &pem_path))?;
-                pem
-            }
+        let certificate = if let Ok(pem) = fs::read_to_string(&pem_path) {
+            pem
+        } else {
+            let pem = params.self_signed(&key).map_err(sign)?.pem();
+            fs::write(&pem_path, &pem).map_err(io("write", &pem_path))?;
+            pem
         };
         Ok(Self {
             issuer: Issuer::new(params, key),

@@ -33,8 +33,11 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
 /// One sample unpacks to hundreds of megabytes; longer bodies than this are opened but not compared.
 const COMPARED_BYTES_MAX: u64 = 16 << 20;
 
-/// Payloads by offset, URL and time, read one record after another. Records that share all three are left out.
-fn sequential(path: &Path) -> HashMap<(u64, Vec<u8>, Vec<u8>), Option<Vec<u8>>> {
+/// Offset, URL and time.
+type Place = (u64, Vec<u8>, Vec<u8>);
+
+/// Payloads by place, read one record after another. Records that share all three are left out.
+fn sequential(path: &Path) -> HashMap<Place, Option<Vec<u8>>> {
     let mut payloads = HashMap::new();
     let mut reader = warc::Reader::open(path).unwrap();
     while let Some(mut record) = reader.next().unwrap() {

@@ -139,7 +139,7 @@ pub(crate) async fn answer(
             ..rewrite::Options::default()
         };
         let transform = rewrite::transform(kind, &place, charset.as_deref(), &options);
-        if empty { axum::body::Body::empty() } else { rewritten(body, transform, url).await? }
+        if empty { axum::body::Body::empty() } else { rewritten(body, transform, url) }
     } else {
         let (part_status, part) = part_of(asked_for, status, &mut headers, body.len());
         status = part_status;
@@ -259,24 +259,16 @@ fn part_of(
 }
 
 /// Small bodies are rewritten at once, so that they go out with their length.
-async fn rewritten(
-    body: Body,
-    mut transform: Box<dyn Transform + Send>,
-    url: &str,
-) -> Result<axum::body::Body, BodyError> {
+fn rewritten(body: Body, mut transform: Box<dyn Transform + Send>, url: &str) -> axum::body::Body {
     let Body::Whole(bytes) = body else {
-        return Ok(axum::body::Body::new(Rewriting {
-            body,
-            transform: Some(transform),
-            url: url.to_owned(),
-        }));
+        return axum::body::Body::new(Rewriting { body, transform: Some(transform), url: url.to_owned() });
     };
     let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 4 + 4096);
     let done = transform.push(&bytes, &mut out).and_then(|()| transform.finish(&mut out));
     if let Err(error) = done {
         tracing::warn!(error = %grange_base::Chain(&error), "a page broke off");
     }
-    Ok(out.into())
+    out.into()
 }
 
 /// A long body, rewritten piece by piece.

@@ -29,7 +29,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
     let common = &cli.common;
     match cli.command {
         Command::Up { roles } => up::run(common, roles).await,
-        Command::Demo { once } => demo::run(common, once).await,
+        Command::Demo { once } => Box::pin(demo::run(common, once)).await,
         Command::Nodes => nodes::run(common).await,
         Command::Db(command) => db::run(common, command).await,
         Command::Users(command) => users::run(common, command).await,

@@ -183,9 +183,11 @@ fn traps_are_tried_on_the_crawl_logs_of_stored_jobs() {
     let path = grange.path("7-metadata-1.warc.gz");
     let date = warc::Date::parse(b"2026-01-02T03:04:05Z").unwrap();
     let mut file = warc::write::WarcFile::create(&path, &warc::write::FileOptions::default(), date).unwrap();
-    let log: String = (0..1000)
-        .map(|n| format!("2026-01-01T00:00:00.000Z   200         10 http://a.dk/calendar/{n} L - text/html #001 - - - -\n"))
-        .collect();
+    let log = (0..1000).fold(String::new(), |log, n| {
+        log + &format!(
+            "2026-01-01T00:00:00.000Z   200         10 http://a.dk/calendar/{n} L - text/html #001 - - - -\n"
+        )
+    });
     let other =
         "2026-01-01T00:00:00.000Z   200         10 http://a.dk/calendar/1 L - text/html #001 - - - -\n";
     for (name, text) in [("crawl.log", log.as_str()), ("scope.log", other)] {

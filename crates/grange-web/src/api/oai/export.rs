@@ -8,6 +8,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use grange_model::oai::{OaiRecord, RecordStatus, RepositoryId};
 use serde::Deserialize;
 use serde_json::json;
+use std::fmt::Write as _;
 
 use super::Shown;
 use crate::Web;
@@ -71,7 +72,7 @@ fn write(form: Form, record: &OaiRecord, content: Option<&str>) -> String {
                 record.datestamp,
             );
             for set in &record.sets {
-                out.push_str(&format!("<setSpec>{}</setSpec>", escaped(set)));
+                let _ = write!(out, "<setSpec>{}</setSpec>", escaped(set));
             }
             out.push_str("</header>");
             if let Some(content) = content {

@@ -1,5 +1,6 @@
 //! Harvests: begun, waited for, stopped, looked back at.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -117,10 +118,10 @@ pub(super) async fn harvest(common: &Common, args: HarvestArgs) -> anyhow::Resul
         ended.job, counts.new, counts.changed, counts.unchanged, counts.deleted, counts.bad
     );
     if counts.filtered > 0 {
-        sentence.push_str(&format!(", {} filtered out", counts.filtered));
+        let _ = write!(sentence, ", {} filtered out", counts.filtered);
     }
     if let Some(reason) = &ended.reason {
-        sentence.push_str(&format!("; failed: {reason}"));
+        let _ = write!(sentence, "; failed: {reason}");
     }
     told(common, &outcome, &sentence)?;
     Ok(match ended.outcome {

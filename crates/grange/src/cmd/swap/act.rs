@@ -150,15 +150,12 @@ pub(super) async fn remove(
     sha512: Option<&str>,
     with_files: bool,
 ) -> anyhow::Result<Exit> {
-    let what = match path {
-        Some(path) => {
-            client.remove_file(namespace, path, sha512).await?;
-            format!("{namespace}/{path}")
-        }
-        None => {
-            client.remove_collection(namespace, with_files).await?;
-            namespace.to_owned()
-        }
+    let what = if let Some(path) = path {
+        client.remove_file(namespace, path, sha512).await?;
+        format!("{namespace}/{path}")
+    } else {
+        client.remove_collection(namespace, with_files).await?;
+        namespace.to_owned()
     };
     if common.json {
         output::json(&json!({ "removed": what }))?;

@@ -238,8 +238,7 @@ fn endless(connection: &mut TcpStream) -> std::io::Result<()> {
         write!(
             connection,
             "<record><header><identifier>oai:endless:{number}</identifier><datestamp>2026-01-01</datestamp></header>\
-             <metadata><a xmlns=\"urn:a\">{:>2000}</a></metadata></record>",
-            number
+             <metadata><a xmlns=\"urn:a\">{number:>2000}</a></metadata></record>"
         )?;
     }
     Ok(())
