@@ -1,4 +1,4 @@
-//! Builds wombat into the program, when `scripts/setup build` has fetched it (docs/decisions/0008-wombat.md).
+//! Builds wombat into the program, when `scripts/setup build` has fetched it (docs/decisions/0009-wombat.md).
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
