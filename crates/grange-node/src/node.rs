@@ -51,6 +51,8 @@ pub enum StartError {
     #[error(transparent)]
     Collections(#[from] grange_replay::collect::WatchError),
     #[error(transparent)]
+    Swap(#[from] grange_swap::Error),
+    #[error(transparent)]
     Authority(#[from] grange_replay::proxy::AuthorityError),
     #[error("replay.user_header: \"{0}\" is no name of a header")]
     UserHeader(String),
@@ -80,7 +82,7 @@ impl Node {
     /// that other nodes or people could see.
     pub async fn start(settings: Settings, data: DataFolder, clock: Clock) -> Result<Self, StartError> {
         telemetry::start_metrics();
-        let chosen = roles::chosen(&settings.node.roles)?;
+        let chosen = roles::chosen(&settings.node.roles, !settings.swap.partitions.is_empty())?;
         let id = data.node_id()?;
         let token = NodeToken::read_or_make(&below(data.path(), &settings.node.token_file))?;
         let node_listener = listen(settings.node.listen, "node.listen").await?;
@@ -93,6 +95,12 @@ impl Node {
 
         let replay_ports = if chosen.contains(&NodeRole::Replay) {
             Some(role::replay::Ports::take(&settings).await?)
+        } else {
+            None
+        };
+
+        let swap = if chosen.contains(&NodeRole::Swap) {
+            Some(role::swap::Swap::open(&settings, data.path(), &clock).await?)
         } else {
             None
         };
@@ -134,6 +142,9 @@ impl Node {
             let (wayback, proxy) = ports.addresses(&settings);
             addresses.insert("replay".to_owned(), format!("http://{wayback}"));
             addresses.insert("proxy".to_owned(), format!("http://{proxy}"));
+        }
+        if let Some(swap) = &swap {
+            addresses.insert("swap".to_owned(), format!("http://{}", swap.address()));
         }
         let host = host_name();
         let new = NewNode {
@@ -231,6 +242,9 @@ impl Node {
         if let Some(ports) = replay_ports {
             role::replay::start(&mut parts, &settings, data.path(), &db, &shelf, &archive, &clock, ports)
                 .await?;
+        }
+        if let Some(swap) = swap {
+            swap.start(&mut parts);
         }
         if let Some(listener) = web_listener {
             roles::admin(&mut parts, listener, app, key, health.clone());

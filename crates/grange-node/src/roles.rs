@@ -29,26 +29,36 @@ pub const AVAILABLE: &[NodeRole] = &[
     NodeRole::Indexer,
     NodeRole::Replay,
     NodeRole::Oai,
+    NodeRole::Swap,
     NodeRole::Admin,
 ];
 
 /// A role was asked for that cannot be played.
 #[derive(Debug, thiserror::Error)]
-#[error("this version of Grange does not have the role {role} yet; it has {}", names(AVAILABLE))]
-pub struct RoleError {
-    role: NodeRole,
+pub enum RoleError {
+    #[error("this version of Grange does not have the role {role} yet; it has {}", names(AVAILABLE))]
+    Unknown { role: NodeRole },
+    #[error(
+        "the role swap has no partitions: make one with `grange swap init DIR` and name it in swap.partitions"
+    )]
+    NoPartitions,
 }
 
 fn names(roles: &[NodeRole]) -> String {
     roles.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The roles to play: what was asked for, each once, in starting order; everything when nothing was asked.
-pub fn chosen(asked: &[NodeRole]) -> Result<Vec<NodeRole>, RoleError> {
+/// The roles to play: what was asked for, each once, in starting order; everything when nothing was asked, SWAP only
+/// where it has `partitions`.
+pub fn chosen(asked: &[NodeRole], partitions: bool) -> Result<Vec<NodeRole>, RoleError> {
     if let Some(role) = asked.iter().find(|role| !AVAILABLE.contains(role)) {
-        return Err(RoleError { role: *role });
+        return Err(RoleError::Unknown { role: *role });
     }
-    Ok(AVAILABLE.iter().copied().filter(|role| asked.is_empty() || asked.contains(role)).collect())
+    if asked.contains(&NodeRole::Swap) && !partitions {
+        return Err(RoleError::NoPartitions);
+    }
+    let all = AVAILABLE.iter().copied().filter(|role| partitions || *role != NodeRole::Swap);
+    Ok(all.filter(|role| asked.is_empty() || asked.contains(role)).collect())
 }
 
 /// How often an idle archiver looks for work that nobody hinted at.
@@ -140,7 +150,14 @@ mod tests {
 
     #[test]
     fn what_is_asked_is_played_once() {
-        assert_eq!(chosen(&[]).unwrap(), AVAILABLE);
-        assert_eq!(chosen(&[NodeRole::Admin, NodeRole::Admin]).unwrap(), [NodeRole::Admin]);
+        assert_eq!(chosen(&[], true).unwrap(), AVAILABLE);
+        assert_eq!(chosen(&[NodeRole::Admin, NodeRole::Admin], false).unwrap(), [NodeRole::Admin]);
+    }
+
+    #[test]
+    fn swap_is_played_where_it_has_partitions() {
+        assert!(!chosen(&[], false).unwrap().contains(&NodeRole::Swap));
+        assert!(matches!(chosen(&[NodeRole::Swap], false), Err(RoleError::NoPartitions)));
+        assert_eq!(chosen(&[NodeRole::Swap], true).unwrap(), [NodeRole::Swap]);
     }
 }

@@ -107,9 +107,11 @@ impl Fetcher {
     }
 }
 
-/// Records and log lines name one moment: the log counts milliseconds, and later crawls refer to records by it.
+/// Records and log lines name one moment: the log counts milliseconds, and later crawls refer to records by it. The
+/// next one, not the last, so that a pause that is counted from it is never too short.
 fn to_the_millisecond(time: jiff::Timestamp) -> jiff::Timestamp {
-    jiff::Timestamp::from_millisecond(time.as_millisecond()).unwrap_or(time)
+    let up = jiff::TimestampRound::new().smallest(jiff::Unit::Millisecond).mode(jiff::RoundMode::Ceil);
+    time.round(up).unwrap_or(time)
 }
 
 /// One fetch under way.

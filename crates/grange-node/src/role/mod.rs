@@ -3,3 +3,4 @@
 pub mod harvester;
 pub mod indexer;
 pub mod replay;
+pub mod swap;

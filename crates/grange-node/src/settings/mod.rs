@@ -46,6 +46,8 @@ pub struct Settings {
     pub replay: grange_replay::Settings,
     /// Harvesting metadata over OAI-PMH, and serving what was harvested.
     pub oai: grange_harvest::oai::Settings,
+    /// Plain files spread over machines by the SWAP rule; played where there are partitions.
+    pub swap: grange_swap::Settings,
 }
 
 /// This process: its name, its roles, how it is reached by other nodes.

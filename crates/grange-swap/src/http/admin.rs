@@ -21,6 +21,7 @@ use crate::moves;
 use crate::name::decode;
 use crate::node::Node;
 use crate::peer::call::{Answer, Call, Change};
+use crate::peer::serve::blocking;
 use crate::verify::{self, Report};
 use crate::view::{Home, Inventory, Known};
 
@@ -105,13 +106,19 @@ async fn act(node: &Arc<Node>, request: &Request, bytes: &[u8]) -> Result<Option
 
 /// What all servers tell: the living ones just now, the others when they were last seen.
 async fn all(node: &Arc<Node>) -> Result<Vec<(Inventory, bool)>, Error> {
-    let living = change::inventories(node).await?;
-    let mut all: Vec<_> = living.into_iter().map(|inventory| (inventory, true)).collect();
-    for other in node.others() {
-        if !other.alive && !all.iter().any(|(inventory, _)| *inventory.base == *other.base) {
-            all.push(((*other.inventory).clone(), false));
+    let own = Arc::clone(node);
+    let mut all = vec![(blocking(move || Ok(own.inventory())).await?, true)];
+    // One that dies while it is asked is as away as one whose death was noticed before.
+    let asked = node.others().into_iter().map(|other| async move {
+        if other.alive
+            && let Ok(link) = node.link(&other.base)
+            && let Ok(Answer::Inventory(inventory)) = link.ask(Call::Watch { since: None }).await
+        {
+            return (*inventory, true);
         }
-    }
+        ((*other.inventory).clone(), false)
+    });
+    all.extend(join_all(asked).await);
     Ok(all)
 }
 

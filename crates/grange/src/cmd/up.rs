@@ -37,6 +37,9 @@ fn greet(node: &Node) {
     if let Some(address) = record.addresses.get("proxy") {
         println!("  proxy   {address}  (archived pages only; its page: http://viewerproxy.invalid/)");
     }
+    if let Some(address) = record.addresses.get("swap") {
+        println!("  swap    {address}");
+    }
     if let Some(address) = record.addresses.get("node") {
         println!("  node    http://{address}  (health, metrics, peers)");
     }

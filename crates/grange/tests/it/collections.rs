@@ -257,7 +257,7 @@ fn pywb_gives_the_same_answers() {
     let folder = warcs(&grange.path("foreign"), 3, 5);
     // Several captures of one URL, one of them a redirect, and a URL whose spelling matters.
     let odd: String =
-        ["http://www.e.com/", "https://e.com/", "http://e.com/?b=2&a=1", "http://e.com/A%20b/ü"]
+        ["http://www.e.com/", "https://e.com/", "http://e.com/?b=2&a=1", "http://e.com/A%20b/%C3%BC"]
             .iter()
             .enumerate()
             .flat_map(|(n, url)| [record(url, n * 7), record(url, n * 7 + 300)])

@@ -9,6 +9,7 @@ use grange_testkit::until;
 use rustix::process::Signal;
 use tokio::sync::Mutex;
 
+use crate::harness::Grange;
 use crate::swap_bed::{KEY, Network, read_tree};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,4 +217,28 @@ async fn no_acknowledged_file_is_lost_by_kills_freezes_and_moves() {
     let verified = network.run(&["swap", "verify", "c", "--server", &address, "--json"]).ok().json();
     assert_eq!(verified["files"], copied.len());
     assert_eq!((&verified["problem_count"], &verified["without_checksum"]), (&0.into(), &0.into()));
+}
+
+#[tokio::test]
+async fn a_node_serves_swap_beside_everything_else() {
+    let grange = Grange::with(&[
+        "node.roles=[\"swap\"]",
+        "swap.partitions=[\"disk\"]",
+        "swap.listen=127.0.0.1:0",
+        "swap.min_space_left=1MiB",
+    ]);
+    grange.run(&["up"]).fails(1, &["disk", "grange swap init"]);
+    let disk = grange.data().join("disk");
+    grange.run(&["swap", "init", disk.to_str().unwrap(), "--description", "a disk"]).ok();
+    let node = grange.up();
+    let server = node.url("swap");
+    let address = server.strip_prefix("http://").unwrap();
+    grange.run(&["swap", "create", "papers", "--slices", "1", "--server", address]).ok();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let put = client.put(format!("{server}/put/papers/a/b.txt")).body("kept").send().await.unwrap();
+    assert_eq!(put.status(), 201);
+    let got = client.get(format!("{server}/get/papers/a/b.txt")).send().await.unwrap();
+    assert_eq!(got.text().await.unwrap(), "kept");
+    assert_eq!(node.stop(), 0);
+    assert_eq!(std::fs::read_to_string(disk.join("papers/a/b.txt")).unwrap(), "kept");
 }

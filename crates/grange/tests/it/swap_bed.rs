@@ -59,8 +59,9 @@ impl Network {
         command.args(["swap", "serve", "--listen", &self.addresses[server], "--key-file", "key"]);
         command.args(["--move-rate", "0B", "--min-space-left", "1MiB"]);
         command.arg("--partition").args(self.partitions_of(server));
-        let others = self.addresses.iter().enumerate().filter(|(other, _)| *other != server);
-        command.arg("--peer").args(others.map(|(_, address)| address));
+        for (_, address) in self.addresses.iter().enumerate().filter(|(other, _)| *other != server) {
+            command.args(["--peer", address]);
+        }
         let log = self.folder.path().join(format!("server{server}.log"));
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(file).spawn().unwrap();
