@@ -97,10 +97,11 @@ fn unpacked(bytes: Bytes) -> Bytes {
     if done == Ok(len) { plain.into() } else { bytes }
 }
 
-/// Whether a record is the one that the index speaks of.
+/// Whether a record is the one that the index speaks of. One without a URL, as warcinfo is, never is: it may lie before
+/// others in one gzip member.
 pub(crate) fn matches(record: &Record<'_>, place: &Place) -> bool {
     let url = place.url.is_empty()
-        || record.target_uri().is_none_or(|uri| String::from_utf8_lossy(uri) == place.url.as_str());
+        || record.target_uri().is_some_and(|uri| String::from_utf8_lossy(uri) == place.url.as_str());
     let time = place.time == 0
         || record.date().is_none_or(|date| {
             std::str::from_utf8(&date.digits14()).is_ok_and(|digits| digits.parse() == Ok(place.time))

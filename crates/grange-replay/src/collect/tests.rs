@@ -160,6 +160,7 @@ async fn stored_files_are_indexed_once_with_their_job_and_can_be_taken_out() {
     // The same file again, as after a crash between the commit and the mark, changes nothing.
     let files = bed.db.collections();
     files.roll_back("papers", &Which::File("8-1-a.warc".to_owned()), &anna()).await.unwrap();
+    bed.feed().await;
     files.index_again("papers", &Which::All, &anna()).await.unwrap();
     bed.feed().await;
     let index = bed.feeder.shelf.index("papers").unwrap().unwrap();
