@@ -1,4 +1,4 @@
-"""Crawls a synthetic web with wget and grange, taking turns, and prints ratios. See crawl.sh."""
+"""Crawls a synthetic web with wget, scrapy and grange, taking turns, and prints ratios. See crawl.sh."""
 
 import json
 import os
@@ -43,6 +43,13 @@ def with_wget(seeds, proxy, folder):
     return urls, wall, cpu, memory
 
 
+def with_scrapy(seeds, proxy, folder):
+    script = os.path.join(os.path.dirname(__file__), "crawl_scrapy.py")
+    wall, cpu, memory, _ = timed([sys.executable, script, proxy, folder + "/s.warc.gz", *seeds])
+    records = subprocess.run([GRANGE, "--json", "warc", "ls", folder + "/s.warc.gz"], capture_output=True, text=True)
+    return records.stdout.count('"response"'), wall, cpu, memory
+
+
 def with_grange(seeds, proxy, folder):
     command = [GRANGE, "--json", "crawl", *seeds, "--out", folder + "/g", "--all-hosts-to", proxy, "--delay", "0s"]
     command += ["--workers", "100"]
@@ -55,7 +62,7 @@ def main():
     best = {}
     try:
         for _ in range(RUNS):
-            for name, crawl in (("wget", with_wget), ("grange", with_grange)):
+            for name, crawl in (("wget", with_wget), ("scrapy", with_scrapy), ("grange", with_grange)):
                 with tempfile.TemporaryDirectory() as folder:
                     urls, wall, cpu, memory = crawl(serving["seeds"], serving["listen"], folder)
                 row = (wall / urls, cpu / urls, memory, urls)
@@ -66,8 +73,10 @@ def main():
     print(f"{HOSTS} hosts, {PAGES} pages each; best of {RUNS}")
     for name, (wall, cpu, memory, urls) in best.items():
         print(f"  {name:8} {urls:7} URLs  {1 / wall:8.0f} URL/s  {cpu * 1e6:7.0f} µs CPU/URL  {memory:6.0f} MB")
-    wget, grange = best["wget"], best["grange"]
-    print(f"  grange is {wget[0] / grange[0]:.2f} × wget in URL/s and takes {grange[1] / wget[1]:.2f} × its CPU per URL")
+    grange = best["grange"]
+    for name in ("wget", "scrapy"):
+        peer = best[name]
+        print(f"  grange is {peer[0] / grange[0]:.2f} × {name} in URL/s and takes {grange[1] / peer[1]:.2f} × its CPU per URL")
 
 
 main()

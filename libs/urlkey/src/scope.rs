@@ -36,10 +36,7 @@ pub fn scope_surt_into(url: &Url, out: &mut String) -> bool {
     let Some(host) = url.host() else { return false };
     push_scheme(url, out);
     push_host(&host, out);
-    if let Some(port) = url.port() {
-        use fmt::Write as _;
-        let _ = write!(out, ":{port}");
-    }
+    push_port(url, out);
     out.push(')');
     // Prefixes are compared without regard to case, as crawlers have always done.
     let lower = |text: &str, out: &mut String| out.extend(text.chars().map(|c| c.to_ascii_lowercase()));
@@ -54,6 +51,13 @@ pub fn scope_surt_into(url: &Url, out: &mut String) -> bool {
 fn push_scheme(url: &Url, out: &mut String) {
     out.push_str(if url.scheme() == "https" { "http" } else { url.scheme() });
     out.push_str("://(");
+}
+
+fn push_port(url: &Url, out: &mut String) {
+    if let Some(port) = url.port() {
+        use fmt::Write as _;
+        let _ = write!(out, ":{port}");
+    }
 }
 
 fn push_host(host: &Host<&str>, out: &mut String) {
@@ -104,7 +108,12 @@ impl SurtPrefix {
         Some(Self(surt))
     }
 
-    /// The host of `url` alone.
+    /// The host of `url` alone, at its port.
+    ///
+    /// ```
+    /// let prefix = urlkey::SurtPrefix::host("http://127.0.0.1:8080/x").unwrap();
+    /// assert_eq!(prefix.as_str(), "http://(127.0.0.1:8080)");
+    /// ```
     #[must_use]
     pub fn host(url: &str) -> Option<Self> {
         let url = parse_lax(url.trim())?;
@@ -112,6 +121,7 @@ impl SurtPrefix {
         let host = url.host()?;
         push_scheme(&url, &mut surt);
         push_host(&host, &mut surt);
+        push_port(&url, &mut surt);
         surt.push(')');
         Some(Self(surt))
     }

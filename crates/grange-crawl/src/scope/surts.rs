@@ -166,4 +166,20 @@ mod tests {
         }
         assert!(!reject.is_empty() && RejectSurts::new(&[]).is_empty() && !accept.is_empty());
     }
+
+    #[test]
+    fn a_seed_with_a_port_puts_its_own_pages_into_scope() {
+        for (kind, seed, page, taken) in [
+            (ScopeKind::Domain, "http://127.0.0.1:8080/", "http://127.0.0.1:8080/a", true),
+            (ScopeKind::Domain, "http://127.0.0.1:8080/", "http://127.0.0.10:8080/a", false),
+            (ScopeKind::Domain, "http://example.com:8080/", "http://www.example.com/a", true),
+            (ScopeKind::Host, "http://example.com:8080/", "http://example.com:8080/a", true),
+            (ScopeKind::Host, "http://example.com/", "http://example.com/a", true),
+            (ScopeKind::Host, "http://[::1]:8080/", "http://[::1]:8080/a", true),
+        ] {
+            let mut accept = AcceptSurts::new(kind, &[]);
+            assert!(accept.insert(kind, seed));
+            assert_eq!(accept.takes(&scope_surt(page).unwrap()), taken, "{kind:?} {seed} {page}");
+        }
+    }
 }
