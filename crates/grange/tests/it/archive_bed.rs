@@ -33,7 +33,9 @@ fn small_disks(url: &str) -> String {
 
 /// A machine: its data folder with these settings and the token that all machines share.
 pub(crate) fn machine(set: &[&str], settings: &str) -> Grange {
-    let grange = Grange::with(set);
+    // Nodes that are killed and started hundreds of times share a server with everything else that runs here.
+    let patient = ["db.connect_timeout=60s", "bus.connect_timeout=60s"];
+    let grange = Grange::with(&[&patient, set].concat());
     std::fs::create_dir_all(grange.data().join("secrets")).unwrap();
     write_settings(&grange, settings);
     let token = grange.data().join("secrets/node.token");
