@@ -162,6 +162,11 @@ impl Committer {
         drop(statistics);
         let finished: Vec<_> = batch.drain(..).map(|delivery| delivery.finished).collect();
         self.frontier.finish(&finished, &[mark], now)?;
+        while let Err(error) = self.recorder.close_full() {
+            if !self.wait_for_disk(&error) {
+                return Ok(false);
+            }
+        }
         Ok(true)
     }
 

@@ -165,6 +165,7 @@ impl Way<'_> {
             Form::Response,
             Annotations::new(),
             found,
+            &self.captures,
         )?;
         self.captures.push(ready);
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use data_encoding::BASE64;
 use warc::Date;
@@ -14,7 +15,7 @@ use crate::fetch::{DnsAnswer, Fetched};
 use crate::hops::Hop;
 use crate::log::{Annotations, CrawlLine, Extra, Fetched as FetchTime, Original as LoggedOriginal};
 use crate::record::capture::{Capture, Form, Packed};
-use crate::record::files::Lane;
+use crate::record::files::{Lane, Ticket};
 use crate::record::oracle::History;
 use crate::record::parcel::Parcel;
 use crate::record::recorder::Ready;
@@ -72,7 +73,12 @@ pub(super) fn form(
     }
 }
 
-/// Packs an answer and makes its log line.
+/// The ticket of what is delivered together with the next capture.
+fn beside(before: &[Ready]) -> Option<&Arc<Ticket>> {
+    before.iter().find_map(|ready| ready.records.as_ref().map(|(ticket, ..)| ticket))
+}
+
+/// Packs an answer and makes its log line. `before` are the captures that are delivered with it.
 #[expect(clippy::too_many_arguments, reason = "all that is known of one answer, from different hands")]
 pub(super) fn pack(
     crawl: &Shared,
@@ -83,6 +89,7 @@ pub(super) fn pack(
     form: Form,
     mut annotations: Annotations,
     found: &Found,
+    before: &[Ready],
 ) -> Result<Ready, VisitError> {
     for word in fetched.annotations() {
         annotations.add(word);
@@ -117,7 +124,11 @@ pub(super) fn pack(
     line.extra = Some(Extra { content_size: Some(fetched.wire_length), ..Extra::default() });
     let now = crawl.clock.now();
     let viral = matches!(form, Form::Viral(_));
-    let ticket = if viral { crawl.desk.ticket_for(Lane::Viral, now)? } else { crawl.desk.ticket(now)? };
+    let ticket = if viral {
+        crawl.desk.ticket_for(Lane::Viral, beside(before), now)?
+    } else {
+        crawl.desk.ticket(beside(before), now)?
+    };
     let mut parcel = Parcel::new(&crawl.scratch, ticket.warcinfo);
     let large = fetched.response.bytes().is_none();
     let mut capture = Capture {
@@ -141,11 +152,12 @@ pub(super) fn name(
     worker: u32,
     candidate: &Candidate,
     answer: &DnsAnswer,
+    before: &[Ready],
 ) -> Result<Ready, VisitError> {
     let url = format!("dns:{}", answer.host);
     let text = answer.text();
     let now = crawl.clock.now();
-    let ticket = crawl.desk.ticket(now)?;
+    let ticket = crawl.desk.ticket(beside(before), now)?;
     let mut parcel = Parcel::new(&crawl.scratch, ticket.warcinfo);
     let mut record = NewRecord::new(warc::RecordType::Response, Date::from(answer.asked))
         .target_uri(&url)

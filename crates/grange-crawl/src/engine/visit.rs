@@ -138,6 +138,7 @@ impl Way<'_> {
             form,
             annotations,
             &found,
+            &self.captures,
         )?;
         if !problems.is_empty() {
             let mut line = Vec::new();
@@ -183,7 +184,17 @@ impl Way<'_> {
                 annotations.tries(claim.tries + 1);
                 let url = at.url.to_string();
                 let form = pack::form(crawl, &url, &fetched, None, &mut annotations);
-                let ready = pack::pack(crawl, self.worker, &at, &url, fetched, form, annotations, &found)?;
+                let ready = pack::pack(
+                    crawl,
+                    self.worker,
+                    &at,
+                    &url,
+                    fetched,
+                    form,
+                    annotations,
+                    &found,
+                    &self.captures,
+                )?;
                 self.captures.push(ready);
             }
             if settled {
@@ -217,7 +228,8 @@ impl Way<'_> {
         if answer.addresses.is_ok() {
             crawl.hosts.set_found(host);
             if matches!(answer.source, DnsSource::Servers | DnsSource::System) {
-                self.captures.push(pack::name(crawl, self.worker, candidate, &answer)?);
+                let ready = pack::name(crawl, self.worker, candidate, &answer, &self.captures)?;
+                self.captures.push(ready);
             }
         }
         Ok(())

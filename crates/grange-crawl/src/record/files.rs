@@ -52,6 +52,8 @@ pub struct Files {
     names: [NameTemplate; 2],
     options: FileOptions,
     serial: u64,
+    /// The newest chunk that was left: its files take no tickets of their own accord.
+    left: u32,
     open: Vec<OpenFile>,
 }
 
@@ -96,13 +98,16 @@ impl Files {
                 id: None,
             },
             serial,
+            left: 0,
             open: Vec::new(),
         })
     }
 
-    /// A ticket for the file of `lane`; opens one if none takes tickets.
+    /// A ticket for the file of `lane` in `chunk`; opens one if none takes tickets.
     pub fn ticket(&mut self, lane: Lane, chunk: u32, now: Timestamp) -> io::Result<Arc<Ticket>> {
-        if let Some(file) = self.open.iter_mut().find(|file| file.current && file.ticket.lane == lane) {
+        let takes =
+            |file: &&mut OpenFile| file.current && file.ticket.lane == lane && file.ticket.chunk == chunk;
+        if let Some(file) = self.open.iter_mut().find(takes) {
             if file.warc.size() < self.roll_at {
                 return Ok(Arc::clone(&file.ticket));
             }
@@ -122,6 +127,7 @@ impl Files {
         let ticket = Ticket { lane, chunk, warcinfo: warc.warcinfo(), number: self.serial };
         let mut file = OpenFile::new(warc, &name, ticket);
         file.hash_so_far(&open_path(&path))?;
+        file.current = chunk > self.left;
         let ticket = Arc::clone(&file.ticket);
         self.open.push(file);
         Ok(ticket)
@@ -151,24 +157,27 @@ impl Files {
 
     /// No file of a chunk up to `chunk` takes tickets any more.
     pub fn retire(&mut self, chunk: u32) {
+        self.left = self.left.max(chunk);
         for file in self.open.iter_mut().filter(|file| file.ticket.chunk <= chunk) {
             file.current = false;
         }
     }
 
-    /// Closes the files that take no tickets and have none out.
-    pub fn close_retired(&mut self) -> io::Result<Vec<FileEntry>> {
-        let mut closed = Vec::new();
+    /// Closes the files that take no tickets and have none out, and tells of them in `closed`. What is in them must be
+    /// committed: a closed file is never cut again. If it fails it can be tried again.
+    pub fn close_retired(&mut self, closed: &mut Vec<FileEntry>) -> io::Result<()> {
         let mut at = 0;
         while at < self.open.len() {
-            let file = &self.open[at];
+            let file = &mut self.open[at];
             if file.current || Arc::strong_count(&file.ticket) > 1 {
                 at += 1;
                 continue;
             }
+            // What a full disk refuses, it refuses here, while the file is still ours.
+            file.warc.sync()?;
             closed.push(self.open.swap_remove(at).close()?);
         }
-        Ok(closed)
+        Ok(())
     }
 
     /// Whether a file of a chunk up to `chunk` is still open.

@@ -65,17 +65,28 @@ impl Desk {
         }
     }
 
-    /// A ticket for one of the ordinary files, in turn.
-    pub fn ticket(&self, now: Timestamp) -> io::Result<Arc<Ticket>> {
-        let lane = self.turn.fetch_add(1, Ordering::Relaxed) % self.writers;
-        self.ticket_for(Lane::Main(lane as u8), now)
+    /// A ticket for one of the ordinary files, in turn. What is delivered together lies in one chunk, so whoever has a
+    /// ticket already names it: were it for another chunk, the one could not be closed before the other was begun.
+    pub fn ticket(&self, beside: Option<&Arc<Ticket>>, now: Timestamp) -> io::Result<Arc<Ticket>> {
+        match beside {
+            Some(ticket) if matches!(ticket.lane, Lane::Main(_)) => Ok(Arc::clone(ticket)),
+            _ => {
+                let lane = self.turn.fetch_add(1, Ordering::Relaxed) % self.writers;
+                self.ticket_for(Lane::Main(lane as u8), beside, now)
+            }
+        }
     }
 
     /// A ticket for the file of `lane`.
-    pub fn ticket_for(&self, lane: Lane, now: Timestamp) -> io::Result<Arc<Ticket>> {
-        // Under the lock, so that a ticket never names a chunk that has been left.
+    pub fn ticket_for(
+        &self,
+        lane: Lane,
+        beside: Option<&Arc<Ticket>>,
+        now: Timestamp,
+    ) -> io::Result<Arc<Ticket>> {
+        // Under the lock, so that a ticket never names a chunk that has been left, unless another one keeps it open.
         let mut files = self.files();
-        let chunk = self.chunk.load(Ordering::Acquire);
+        let chunk = beside.map_or_else(|| self.chunk.load(Ordering::Acquire), |ticket| ticket.chunk);
         files.ticket(lane, chunk, now)
     }
 
@@ -125,7 +136,7 @@ impl Recorder {
             // The chunk was being closed. Every step of that can be repeated.
             let mut files = desk.files();
             files.retire(state.chunk);
-            state.closed.extend(files.close_retired()?);
+            files.close_retired(&mut state.closed)?;
             drop(files);
             let logs = Logs::finish_rotation(&places.logs, &name, &state.logs)?;
             let closed = std::mem::take(&mut state.closed);
@@ -182,14 +193,18 @@ impl Recorder {
     /// Hands everything to the system and says how far the files count now.
     pub fn flush(&mut self) -> io::Result<(String, Vec<u8>)> {
         self.logs.write()?;
-        let mut files = self.desk.files();
-        let closed = files.close_retired()?;
-        self.state.closed.extend(closed);
+        let files = self.desk.files();
         self.state.open = files.marks();
         self.state.serial = files.serial();
         drop(files);
         self.state.logs = self.logs.ends();
         Ok(self.state.to_mark())
+    }
+
+    /// Closes the files that are full. Only after the last [`Recorder::flush`] was committed: were a file closed with a
+    /// record that the frontier has not heard of, a crash in between would have it fetched and written again.
+    pub fn close_full(&mut self) -> io::Result<()> {
+        self.desk.files().close_retired(&mut self.state.closed)
     }
 
     /// Forces everything to the disk.
@@ -229,10 +244,9 @@ impl Recorder {
     pub fn finish_rotation(&mut self, now: Timestamp) -> io::Result<Option<Manifest>> {
         let Some(name) = self.state.rotating.clone() else { return Ok(None) };
         let mut files = self.desk.files();
-        let closed = files.close_retired()?;
+        files.close_retired(&mut self.state.closed)?;
         let busy = files.has_open(self.state.chunk);
         drop(files);
-        self.state.closed.extend(closed);
         if busy {
             return Ok(None);
         }
@@ -247,10 +261,9 @@ impl Recorder {
         let name = chunk_name(self.state.chunk, now);
         let mut files = self.desk.files();
         files.retire(u32::MAX);
-        let closed = files.close_retired()?;
+        files.close_retired(&mut self.state.closed)?;
         let busy = files.has_open(u32::MAX);
         drop(files);
-        self.state.closed.extend(closed);
         if busy {
             return Err(io::Error::other("captures were still under way when the last chunk was closed"));
         }
@@ -299,3 +312,7 @@ fn reopen_last_chunk(places: &Places, name: &str, state: &State) -> io::Result<(
     manifest.save(&places.manifests)?;
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "recorder_tests.rs"]
+mod tests;
