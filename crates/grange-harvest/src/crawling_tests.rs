@@ -1,13 +1,13 @@
 use async_trait::async_trait;
 use grange_base::Trigger;
 use grange_crawl::record::NoOracle;
-use grange_model::harvest::{CrawlState, Progress};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
 use super::*;
 use crate::engine::{ClosedFile, End, OracleHandle, Order};
 use crate::folder::JobFolder;
+use crate::test_bed;
 
 /// An engine that does nothing but live, or not even that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,25 +62,7 @@ impl Engine for Fake {
 }
 
 fn sign(at: Timestamp, finished: u64) -> Sign {
-    let progress = Progress {
-        at,
-        state: CrawlState::Active,
-        elapsed_s: 0,
-        discovered: 0,
-        downloaded: 0,
-        queued: 0,
-        bytes: 0,
-        queues: 0,
-        queues_active: 0,
-        queues_retired: 0,
-        queues_exhausted: 0,
-        objects_per_s: 0.0,
-        objects_per_s_mean: 0.0,
-        bytes_per_s: 0.0,
-        bytes_per_s_mean: 0.0,
-        active: 0,
-        alerts: 0,
-    };
+    let progress = test_bed::progress(at);
     Sign { progress, finished, excused: false }
 }
 

@@ -14,6 +14,29 @@ use jiff::Timestamp;
 use crate::folder::{HarvestInfo, JobFolder};
 use crate::papers::JobPapers;
 
+/// What a crawl tells of itself while nothing has come of it.
+pub(crate) fn progress(at: Timestamp) -> model::Progress {
+    model::Progress {
+        at,
+        state: model::CrawlState::Active,
+        elapsed_s: 0,
+        discovered: 0,
+        downloaded: 0,
+        queued: 0,
+        bytes: 0,
+        queues: 0,
+        queues_active: 0,
+        queues_retired: 0,
+        queues_exhausted: 0,
+        objects_per_s: 0.0,
+        objects_per_s_mean: 0.0,
+        bytes_per_s: 0.0,
+        bytes_per_s_mean: 0.0,
+        active: 0,
+        alerts: 0,
+    }
+}
+
 /// The papers of job number `job`, which continues from `before`.
 pub(crate) fn papers(job: i64, before: &[i64]) -> JobPapers {
     let at: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();

@@ -59,34 +59,15 @@ impl Watchdog {
 
 #[cfg(test)]
 mod tests {
-    use grange_model::harvest::{CrawlState, Progress};
-
     use super::*;
+    use crate::test_bed;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
     fn sign(second: i64, finished: u64, excused: bool) -> Sign {
-        let progress = Progress {
-            at: at(second),
-            state: CrawlState::Active,
-            elapsed_s: 0,
-            discovered: 0,
-            downloaded: 0,
-            queued: 0,
-            bytes: 0,
-            queues: 0,
-            queues_active: 0,
-            queues_retired: 0,
-            queues_exhausted: 0,
-            objects_per_s: 0.0,
-            objects_per_s_mean: 0.0,
-            bytes_per_s: 0.0,
-            bytes_per_s_mean: 0.0,
-            active: 0,
-            alerts: 0,
-        };
+        let progress = test_bed::progress(at(second));
         Sign { progress, finished, excused }
     }
 

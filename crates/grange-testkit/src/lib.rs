@@ -17,7 +17,7 @@ pub use nats::NatsServer;
 pub use postgres::TestDatabase;
 pub use s3::TestBucket;
 pub use tcp_fault::TcpFault;
-pub use wait::until;
+pub use wait::{until, wait_for};
 
 /// Says loudly that a test was skipped because `what` is missing; in CI that is a failure.
 pub fn skipped(what: &str) {

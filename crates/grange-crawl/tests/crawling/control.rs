@@ -12,6 +12,7 @@ use grange_crawl::job::{Limits, StopReason};
 use grange_crawl::politeness::Pace;
 use grange_crawl::record::NoOracle;
 use grange_crawl::record::chunk::Manifest;
+use grange_testkit::until;
 use grange_testkit::web::{Options, Profile, Rules, Sub, Web};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha512};
@@ -23,18 +24,6 @@ const PACE: Duration = Duration::from_millis(100);
 
 fn web() -> Web {
     Web::new(Options { hosts: 3, pages: 60, seed: 11, profile: Profile::Plain, ..Options::default() })
-}
-
-/// Waits until something holds. The time is for tests that would never end.
-async fn until(what: &str, holds: impl Fn() -> bool) {
-    let waiting = async {
-        while !holds() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), waiting)
-        .await
-        .unwrap_or_else(|_| panic!("waited for {what}"));
 }
 
 /// Waits for a picture of the crawl.
@@ -102,7 +91,7 @@ async fn a_crawl_is_paused_changed_rotated_and_goes_on() {
     let running = tokio::spawn(crawl.run());
     let order = async |order| handle.order("anna", order).await;
 
-    until("some pages", || server.total() > 8).await;
+    until("some pages", async || server.total() > 8).await;
     order(Order::Pause).await.unwrap();
     let paused = at_rest(&handle, || server.total()).await;
     assert!(paused.queued > 20, "{paused:?}");
@@ -152,7 +141,7 @@ async fn a_crawl_is_paused_changed_rotated_and_goes_on() {
     assert!(!first.last_chunk);
     assert_eq!(handle.rotate().await.unwrap(), None, "nothing was written since");
     order(Order::Resume).await.unwrap();
-    until("more pages", || server.total() > before + 4).await;
+    until("more pages", async || server.total() > before + 4).await;
     let second = handle.rotate().await.unwrap().unwrap();
     check_manifest(&root, &second);
     order(Order::SetPace { factor: 0.0 }).await.unwrap();
@@ -207,7 +196,7 @@ async fn orders_come_over_the_socket_and_a_stopped_crawl_is_resumed() {
     assert!(matches!(ask(&root, "web", Order::Status).await, Err(AskError::NotRunning(..))));
     let handle = crawl.handle();
     let running = tokio::spawn(crawl.run());
-    until("some pages", || server.total() > 8).await;
+    until("some pages", async || server.total() > 8).await;
     ask(&root, "web", Order::Pause).await.unwrap();
     let paused = at_rest(&handle, || server.total()).await;
     let status: Snapshot = serde_json::from_value(ask(&root, "web", Order::Status).await.unwrap()).unwrap();
@@ -216,7 +205,7 @@ async fn orders_come_over_the_socket_and_a_stopped_crawl_is_resumed() {
     assert!(matches!(bad, Err(AskError::Refused(_))), "{bad:?}");
     let before = server.total();
     ask(&root, "web", Order::Resume).await.unwrap();
-    until("more pages", || server.total() > before + 3).await;
+    until("more pages", async || server.total() > before + 3).await;
     ask(&root, "cli", Order::Stop).await.unwrap();
     let outcome = running.await.unwrap().unwrap();
     assert_eq!(outcome.end, End::Stopped);

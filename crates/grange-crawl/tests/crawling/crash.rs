@@ -5,11 +5,11 @@
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use grange_base::Clock;
 use grange_crawl::engine::{Crawl, StartError};
 use grange_crawl::record::NoOracle;
+use grange_testkit::until;
 use grange_testkit::web::{Options, Profile, Rules, Web};
 
 use super::{captured, job, serve, template};
@@ -59,11 +59,12 @@ async fn thirty_kills_lose_nothing_and_double_nothing() {
         let mut child = spawn(&root);
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         // Some requests later, wherever the child is then.
-        let until = server.total() + (random >> 33) % 40;
-        while server.total() < until {
+        let wanted = server.total() + (random >> 33) % 40;
+        until("more requests", async || {
             assert_eq!(child.try_wait().expect("it can be asked"), None, "the crawl is over too soon");
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+            server.total() >= wanted
+        })
+        .await;
         child.kill().expect("it can be killed");
         child.wait().expect("it is gone");
         kills += 1;

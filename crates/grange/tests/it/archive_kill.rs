@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use grange_testkit::{TestDatabase, until};
+use grange_testkit::{TestDatabase, until, wait_for};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
@@ -19,8 +19,6 @@ use crate::harness::{Grange, RunningNode};
 const STORES: usize = 500;
 /// Clients that store at the same time.
 const CLIENTS: usize = 4;
-/// The longest wait of a killer for the next stores; a test that needs it has found a hang.
-const LONGEST: Duration = Duration::from_secs(60);
 
 /// How far the stores and the kills have come.
 #[derive(Debug, Default)]
@@ -44,12 +42,8 @@ fn name_of(number: usize) -> String {
 fn kill_often(grange: &Grange, course: &Course, kills: usize, mut random: StdRng) -> RunningNode {
     let mut node = grange.up();
     for _ in 0..kills {
-        let (from, start) = (course.acknowledged.load(SeqCst), Instant::now());
-        let wanted = from + random.random_range(1..=2);
-        while course.acknowledged.load(SeqCst) < wanted {
-            assert!(start.elapsed() < LONGEST, "no store is acknowledged any more");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let wanted = course.acknowledged.load(SeqCst) + random.random_range(1..=2);
+        wait_for("more acknowledged stores", || (course.acknowledged.load(SeqCst) >= wanted).then_some(()));
         // Not a wait for something: it spreads the kill over the steps of a store.
         let until = Instant::now() + Duration::from_micros(random.random_range(0..25_000));
         while Instant::now() < until {

@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use grange_testkit::wait_for;
 use serde_json::Value;
 
 use crate::harness::{Grange, bare};
-
-/// Long enough for a loaded machine; a test that needs it all has found a hang.
-const LONGEST: Duration = Duration::from_secs(60);
 
 fn record(url: &str, second: usize) -> String {
     let body = format!("<html>{url} at {second}</html>");
@@ -86,11 +84,8 @@ fn an_import_that_was_killed_goes_on_and_counts_are_as_without() {
             .spawn()
             .unwrap();
         // Killed when it is under way: the index has some segment or log of this attempt.
-        let start = Instant::now();
         let log = grange.data().join("index/news");
-        while !log.exists() && start.elapsed() < LONGEST && import.try_wait().unwrap().is_none() {
-            std::thread::yield_now();
-        }
+        wait_for("the index", || (log.exists() || import.try_wait().unwrap().is_some()).then_some(()));
         // Not a wait for something: it spreads the kills over the steps of an import.
         let until = Instant::now() + Duration::from_millis(attempt * 37);
         while Instant::now() < until {
@@ -102,6 +97,7 @@ fn an_import_that_was_killed_goes_on_and_counts_are_as_without() {
         }
         import.wait().unwrap();
     }
+    assert!(kills > 0, "every import ended before it could be killed");
     let shown = grange.run(&["collections", "import", "news", "foreign", "--json"]).ok().json();
     assert_eq!(count(&shown, "indexed"), files as u64, "after {kills} kills: {shown}");
     assert_eq!(count(&shown, "captures"), (files * records) as u64);
@@ -121,14 +117,10 @@ fn stored_files_are_indexed_by_a_node_and_can_be_rolled_back() {
         let path = grange.file(name, &record(url, 1));
         grange.run(&["store", path.to_str().unwrap()]).ok();
     }
-    let start = Instant::now();
-    let shown = loop {
+    let shown = wait_for("all three to be indexed", || {
         let shown = grange.run(&["index", "status", "--json"]).ok().json();
-        if count(&shown, "indexed") == 3 {
-            break shown;
-        }
-        assert!(start.elapsed() < LONGEST, "not indexed: {shown}");
-    };
+        (count(&shown, "indexed") == 3).then_some(shown)
+    });
     assert_eq!(count(&shown, "captures"), 3);
     let jobs = |args: &[&str]| grange.run(&[&["index", "jobs"], args].concat());
     assert_eq!(jobs(&["7"]).ok().stdout.lines().count(), 3, "a legend and two captures");

@@ -3,8 +3,8 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
+use grange_testkit::wait_for;
 use serde_json::Value;
 
 use crate::harness;
@@ -77,17 +77,17 @@ fn a_killed_crawl_goes_on_and_a_running_one_takes_orders() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    while documents(folder.path()) < 3 {
+    wait_for("some documents", || {
         assert!(child.try_wait().unwrap().is_none(), "it is far from its end");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        (documents(folder.path()) >= 3).then_some(())
+    });
     let control = |order: &[&str]| {
         let args: Vec<_> =
             ["crawl", "control", "out"].iter().chain(order).copied().chain(["--json"]).collect();
         harness::run(folder.path(), &args)
     };
     control(&["pause"]).ok();
-    while control(&["status"]).ok().json()["phase"] != "paused" {}
+    wait_for("the pause", || (control(&["status"]).ok().json()["phase"] == "paused").then_some(()));
     let manifest = control(&["rotate"]).ok().json();
     assert!(manifest["chunk"].as_str().is_some_and(|name| name.starts_with("cp00001-")), "{manifest}");
     control(&["set-pace", "0"]).ok();

@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
+use grange_testkit::wait_for;
 use grange_testkit::web::{Expected, Options, Profile, Rules, Web, WebServer};
 use serde_json::Value;
 use warc::{Check, Reader, RecordType};
 
 use crate::archive_bed::lying_in;
 use crate::harness::Grange;
-
-/// The longest wait; a test that needs it all has found a hang.
-const LONGEST: Duration = Duration::from_secs(150);
 
 /// Short leases and pauses, so that tests wait for work and not for clocks; and little room is enough.
 pub(crate) const QUICK: [&str; 8] = [
@@ -69,11 +66,8 @@ impl Site {
 
     /// Waits until the crawl has asked for so much of the web.
     pub(crate) fn asked(&self, percent: u64) {
-        let (wanted, start) = (self.expected.len() as u64 * percent / 100, Instant::now());
-        while self.server.total() < wanted {
-            assert!(start.elapsed() < LONGEST, "the crawl does not go on: {} requests", self.server.total());
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        let wanted = self.expected.len() as u64 * percent / 100;
+        wait_for("requests of the crawl", || (self.server.total() >= wanted).then_some(()));
     }
 
     /// The files of the job hold every URL of the web once, with the right bytes, and nothing else.
@@ -108,27 +102,17 @@ impl Site {
 
 /// Waits until the newest job of a harvest has this status, and gives it.
 pub(crate) fn job_with(grange: &Grange, harvest: &str, status: &str) -> Value {
-    let start = Instant::now();
-    loop {
-        let listed = grange.run(&["jobs", "ls", "--harvest", harvest, "--json"]).ok().json();
-        let job = listed[0].clone();
-        if job["status"] == status {
-            return job;
-        }
+    wait_for(&format!("a job that is {status}"), || {
+        let job = grange.run(&["jobs", "ls", "--harvest", harvest, "--json"]).ok().json()[0].take();
         assert!(status == "failed" || job["status"] != "failed", "{job}");
-        assert!(start.elapsed() < LONGEST, "no job is {status}: {listed}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        (job["status"] == status).then_some(job)
+    })
 }
 
 /// Waits until no folder of a job is left.
 pub(crate) fn nothing_left(grange: &Grange) {
-    let start = Instant::now();
     let left = || std::fs::read_dir(grange.data().join("harvest")).map_or(0, Iterator::count);
-    while left() > 0 {
-        assert!(start.elapsed() < LONGEST, "{} folders are left", left());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_for("the folders of jobs to go", || (left() == 0).then_some(()));
 }
 
 /// The WARC files of a job with captures in them.

@@ -154,7 +154,7 @@ fn a_node_harvests_by_schedule_and_survives_its_own_death() {
     node.kill();
     proxy.release();
     let node = grange.up();
-    let done = bed::wait_for("the harvest to end", || {
+    let done = grange_testkit::wait_for("the harvest to end", || {
         let done = grange.run(&["oai", "history", "--outcome", "success", "--json"]).ok().json();
         done.get(0).cloned()
     });
