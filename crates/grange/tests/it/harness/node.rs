@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use super::LONGEST;
 
+/// How much of a node's log is shown when its test fails.
+const SHOWN_LINES: usize = 60;
+
 /// A running `grange up`. Killed when dropped.
 #[derive(Debug)]
 pub(crate) struct RunningNode {
@@ -76,5 +79,12 @@ impl Drop for RunningNode {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            // Whoever reads of the failure has nothing else to go by: the folder is gone.
+            let log = std::fs::read_to_string(self.data.with_extension("log")).unwrap_or_default();
+            let lines: Vec<_> = log.lines().collect();
+            let last = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
+            eprintln!("--- log of {} (last lines)\n{}", self.data.display(), last.join("\n"));
+        }
     }
 }
