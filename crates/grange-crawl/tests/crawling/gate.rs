@@ -6,6 +6,7 @@ use std::path::Path;
 
 use grange_crawl::template::Template;
 use grange_crawl::virus::{CONTENT_TYPE, KEY, OnUnscanned, xor};
+use grange_testkit::Daemon;
 use grange_testkit::web::{Options, Profile, Rules, Sub, Web};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -136,6 +137,30 @@ async fn one_infected_page_is_quarantined_and_comes_back_whole() {
     let annotations = annotations(&gated);
     assert!(annotations[&infected].contains(FOUND), "{}", annotations[&infected]);
     assert!(annotations.iter().all(|(url, note)| *url == infected || !note.contains("virus")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_real_clamd_finds_what_it_knows_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, gated) = (folder.path().join("plain"), folder.path().join("gated"));
+    crawl(&plain, |_| {}).await;
+    let plain = messages(&plain);
+    // Without the lists that it fetches from elsewhere, clamd does not know what begins with a doctype, and lets it be.
+    let mut infected: Vec<_> = plain.keys().filter(|url| !url.ends_with("/robots.txt")).collect();
+    infected.retain(|url| !body(&plain[*url]).is_empty() && !body(&plain[*url]).starts_with(b"<!"));
+    infected.truncate(2);
+    let known: Vec<_> = infected.iter().map(|url| ("Grange.Test", body(&plain[*url]))).collect();
+    let Some(clamd) = Daemon::clamd(&known) else { return };
+    crawl(&gated, |template| template.virus.clamd = format!("tcp:{}", clamd.addr())).await;
+
+    let viral = quarantined(&gated);
+    assert_eq!((viral.keys().collect::<Vec<_>>(), infected.len()), (infected.clone(), 2));
+    for url in infected.iter().copied() {
+        // What a database of its own says clamd marks as not official.
+        assert_eq!(viral[url].found, "Grange.Test.UNOFFICIAL");
+        assert!(viral[url].message == plain[url], "turned back, it is what the server sent");
+    }
+    assert_eq!(captured(&gated).len() + infected.len(), plain.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]

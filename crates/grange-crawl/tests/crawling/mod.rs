@@ -8,10 +8,12 @@ mod gate;
 mod judges;
 mod limits;
 mod login;
+mod mirror;
 mod politeness;
 mod wild;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,10 +30,14 @@ use warc::{Check, Reader, RecordType};
 
 /// The default template without waiting, for a server of our own.
 pub(crate) fn template(server: &WebServer) -> Template {
+    template_to(server.addr())
+}
+
+pub(crate) fn template_to(server: SocketAddr) -> Template {
     let text = shipped().iter().find(|(name, _)| *name == "default").expect("it is shipped").1;
     let mut template = parse(text).expect("a shipped template is sound");
     "grange-test (+http://grange.invalid/)".clone_into(&mut template.fetch.user_agent);
-    template.fetch.all_hosts_to = server.addr().to_string();
+    template.fetch.all_hosts_to = server.to_string();
     template.fetch.accept_encodings = Vec::new();
     template.frontier.pace = Pace::none();
     template.frontier.retry_delay = Period::from_millis(20);
