@@ -7,6 +7,10 @@
 //! ```
 //!
 //! Acts are function pointers, not closures: their input is owned by the act, so that it can be run again.
+//!
+//! An act goes on to its end when its caller leaves (a request that is cut off, a time that is over). Dropped in the
+//! midst, it could give its connection back with a transaction begun, and whatever came next on that connection would
+//! be part of it: acknowledged, and never committed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,12 +84,39 @@ impl Db {
         doing: &'static str,
         input: In,
         body: Body<In, Out>,
-    ) -> Result<Out, Error> {
-        let inner = &*self.0;
-        let told = |fail: Fail| fail.tell(doing, &inner.target);
-        let mut conn = inner.pool.acquire().await.map_err(|error| told(error.into()))?;
-        let mut tx = Tx::new(&mut conn, inner.target.dialect(), inner.clock.now());
-        body(&mut tx, &input).await.map_err(told)
+    ) -> Result<Out, Error>
+    where
+        In: Send + Sync + 'static,
+        Out: Send + 'static,
+    {
+        let db = self.clone();
+        self.to_its_end(doing, async move {
+            let inner = &*db.0;
+            let told = |fail: Fail| fail.tell(doing, &inner.target);
+            let mut conn = inner.pool.acquire().await.map_err(|error| told(error.into()))?;
+            let mut tx = Tx::new(&mut conn, inner.target.dialect(), inner.clock.now());
+            body(&mut tx, &input).await.map_err(told)
+        })
+        .await
+    }
+
+    /// Waits for an act that does not depend on being waited for. A panic goes on as a panic.
+    async fn to_its_end<Out>(
+        &self,
+        doing: &'static str,
+        act: impl Future<Output = Result<Out, Error>> + Send + 'static,
+    ) -> Result<Out, Error>
+    where
+        Out: Send + 'static,
+    {
+        match tokio::spawn(act).await {
+            Ok(outcome) => outcome,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime is being shut down.
+                Err(_) => Err(Error::Closed { doing, target: self.0.target.clone() }),
+            },
+        }
     }
 
     /// Runs an act in a transaction. After `Ok` it is on disk; after an error nothing of it is.
@@ -129,7 +160,9 @@ impl Db {
         Out: Send + 'static,
     {
         let Engine::Sqlite { queue, .. } = &self.0.engine else {
-            return self.repeated(doing, &input, body, shape).await;
+            let db = self.clone();
+            let act = async move { db.repeated(doing, &input, body, shape).await };
+            return self.to_its_end(doing, act).await;
         };
         let closed = || Error::Closed { doing, target: self.0.target.clone() };
         let (answer, answered) = oneshot::channel();

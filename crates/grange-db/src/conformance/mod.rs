@@ -10,6 +10,7 @@ mod domains;
 mod harvest_bed;
 mod indexing;
 mod jobs;
+mod leaving;
 mod nodes;
 mod oai;
 mod planning;
