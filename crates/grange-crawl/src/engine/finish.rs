@@ -12,17 +12,19 @@ use super::folder::Folder;
 use super::meter::{Phase, Snapshot};
 use super::progress::picture;
 use super::shared::Shared;
-use crate::frontier::{DomainResult, QueueFilter, QueueView};
+use crate::frontier::{DomainResult, QueueFilter, QueueState, QueueView};
 use crate::job::StopReason;
 use crate::record::chunk::Manifest;
 use crate::report::{
-    Chain, CrawlSummary, ExitStatus, FrontierSummary, Processor, QueueReport, QueueSample, Work,
+    Chain, CrawlSummary, ExitStatus, FrontierSummary, Processor, QueueReport, QueueSample, Statistics, Work,
     crawl_report, frontier_nonempty_report, frontier_summary_report, hosts_report, mimetype_report,
     processors_report, responsecode_report, seeds_report, source_report,
 };
 
 /// How many queues the frontier reports name.
 const QUEUES: usize = 2000;
+/// How many queues of a kind the summary shows, as in Heritrix.
+const SAMPLE: usize = 20;
 
 /// What came of a crawl.
 #[derive(Clone, Debug)]
@@ -90,13 +92,18 @@ fn write_reports(crawl: &Shared, folder: &Path, end: End, last: &Snapshot) -> io
     report(folder, "source-report.txt", |out| source_report(&statistics, out))?;
     let chains = chains(crawl, last, statistics.totals());
     report(folder, "processors-report.txt", |out| processors_report(now, &chains, out))?;
-    let rows: Vec<_> = queues.iter().map(|queue| queue_report(queue, now)).collect();
+    let rows: Vec<_> = queues.iter().map(|queue| queue_report(queue, &statistics, now)).collect();
     report(folder, "frontier-nonempty-report.txt", |out| frontier_nonempty_report(&rows, out))?;
-    let summary = frontier_summary(crawl, last, &rows, now);
+    let summary = frontier_summary(crawl, last, &queues, &rows, now);
     report(folder, "frontier-summary-report.txt", |out| frontier_summary_report(now, &summary, out))
 }
 
-fn queue_report(queue: &QueueView, now: jiff::Timestamp) -> QueueReport<'_> {
+/// A queue as Heritrix tells of it. What is counted by host and not by queue counts for the queue that is named after
+/// the host.
+fn queue_report<'a>(queue: &'a QueueView, statistics: &Statistics, now: jiff::Timestamp) -> QueueReport<'a> {
+    let host = queue.name.split(['#', ':']).next().unwrap_or_default();
+    let counted = statistics.host_tally(host).cloned().unwrap_or_default();
+    let finished = counted.succeeded.urls + counted.failed + counted.disregarded;
     QueueReport {
         name: &queue.name,
         precedence: 1,
@@ -106,31 +113,37 @@ fn queue_report(queue: &QueueView, now: jiff::Timestamp) -> QueueReport<'_> {
         last_dequeued: queue.last_claimed,
         last_enqueued: None,
         last_peeked: queue.head.as_deref(),
-        expended: queue.spent,
+        // Every URL costs one.
+        expended: finished,
         budget: queue.budget,
-        balance: queue.budget,
-        last_cost: 1,
+        balance: if queue.budget < 0 { -1 } else { queue.budget.saturating_sub_unsigned(queue.spent).max(0) },
+        last_cost: u64::from(finished > 0),
         errors: queue.errors,
-        succeeded: queue.spent,
-        failed: queue.errors,
-        disregarded: 0,
-        robots: 0,
-        success_bytes: 0,
-        last_success: queue.last_claimed,
+        succeeded: counted.succeeded.urls,
+        failed: counted.failed,
+        disregarded: counted.disregarded,
+        robots: counted.robots,
+        success_bytes: counted.succeeded.bytes,
+        last_success: queue.last_claimed.filter(|_| counted.succeeded.urls > 0),
     }
 }
 
 fn frontier_summary<'a>(
     crawl: &'a Shared,
     last: &Snapshot,
+    queues: &[QueueView],
     rows: &[QueueReport<'a>],
     now: jiff::Timestamp,
 ) -> FrontierSummary<'a> {
     let counts = crawl.frontier.counts(now);
     let mut longest = rows.to_vec();
     longest.sort_by_key(|row| std::cmp::Reverse(row.items));
-    longest.truncate(20);
-    let none = || QueueSample { queues: Vec::new(), total: 0 };
+    longest.truncate(SAMPLE);
+    let of = |state: QueueState, total: u64| {
+        let all = queues.iter().zip(rows).filter(|(queue, _)| queue.state == state);
+        QueueSample { queues: all.map(|(_, row)| row.clone()).take(SAMPLE).collect(), total }
+    };
+    let all = counts.queues;
     FrontierSummary {
         job: &crawl.job.name,
         discovered: last.discovered,
@@ -139,44 +152,54 @@ fn frontier_summary<'a>(
         failed: last.failed,
         disregarded: last.disregarded,
         included: last.discovered,
-        pending: last.queued,
+        // A link is looked up as soon as it is found.
+        pending: 0,
         queues: counts.queues.all,
-        in_process: counts.queues.in_process,
-        ready: counts.queues.ready,
-        snoozed: counts.queues.snoozed,
-        inactive: Vec::new(),
-        retired: counts.queues.retired,
+        in_process: all.in_process,
+        ready: all.ready,
+        snoozed: all.snoozed,
+        // Those kept back by a limit; there is one precedence.
+        inactive: vec![(1, all.blocked)],
+        retired: all.retired,
         last_state: "FINISH",
         longest: QueueSample { total: rows.len() as u64, queues: longest },
-        in_process_queues: none(),
-        ready_queues: none(),
-        snoozed_queues: none(),
-        inactive_queues: none(),
-        retired_queues: none(),
+        in_process_queues: of(QueueState::InProcess, all.in_process),
+        ready_queues: of(QueueState::Ready, all.ready),
+        snoozed_queues: of(QueueState::Snoozed, all.snoozed),
+        inactive_queues: of(QueueState::Blocked, all.blocked),
+        retired_queues: of(QueueState::Retired, all.retired),
     }
 }
 
 /// What each part handled, under the names that readers of Heritrix's report look for.
 fn chains(crawl: &Shared, last: &Snapshot, totals: &crate::report::Totals) -> Vec<Chain> {
-    let handled = |name, function| Processor { name, function, work: Work::Handled { uris: last.finished } };
-    let (plain, packed) = crawl.desk.written();
+    let handled = |name: &'static str, function: &'static str| Processor {
+        name: name.into(),
+        function,
+        work: Work::Handled { uris: last.finished },
+    };
+    let work = crawl.desk.work();
+    let extractors = work.extracted.iter().map(|(name, found)| Processor {
+        name: name.clone(),
+        function: "Find links",
+        work: Work::Extracted { links: found.links, uris: found.uris },
+    });
+    let mut fetch = vec![handled("robots", "Heed robots.txt"), handled("fetch", "Fetch over HTTP")];
+    fetch.extend(extractors);
     vec![
         Chain { name: "CandidateChain", processors: vec![handled("scope", "Decide what is in scope")] },
-        Chain {
-            name: "FetchChain",
-            processors: vec![handled("robots", "Heed robots.txt"), handled("fetch", "Fetch over HTTP")],
-        },
+        Chain { name: "FetchChain", processors: fetch },
         Chain {
             name: "DispositionChain",
             processors: vec![Processor {
-                name: "warcWriter",
+                name: "warcWriter".into(),
                 function: "Write WARC files",
                 work: Work::Written {
                     uris: totals.succeeded,
                     revisits: totals.duplicate.urls + totals.not_modified.urls,
                     content_bytes: totals.bytes(),
-                    record_bytes: plain,
-                    disk_bytes: packed,
+                    record_bytes: work.record_bytes,
+                    disk_bytes: work.disk_bytes,
                     compressed: crawl.template.write.compression != crate::record::settings::Packing::None,
                 },
             }],

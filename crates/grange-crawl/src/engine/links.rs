@@ -24,6 +24,8 @@ pub(super) struct Found {
     pub(super) bad: Vec<BadUrl>,
     /// The answer set a cookie.
     pub(super) sets_cookie: bool,
+    /// Who looked into it.
+    pub(super) extractor: Option<&'static str>,
 }
 
 /// Looks for links. An answer that says nothing new (304), or none, has no links.
@@ -66,6 +68,7 @@ pub(super) fn find(
         annotations: extraction.annotations,
         bad: extraction.bad,
         sets_cookie,
+        extractor: extraction.format.extractor(),
     };
     if extraction.format == Format::Html
         && fetched.status.0 == 200

@@ -119,7 +119,7 @@ pub(super) fn pack(
         extra: None,
     };
     if fetched.response.is_empty() {
-        return Ok(Ready { records: None, line });
+        return Ok(Ready { records: None, line, extracted: None });
     }
     line.extra = Some(Extra { content_size: Some(fetched.wire_length), ..Extra::default() });
     let now = crawl.clock.now();
@@ -143,7 +143,8 @@ pub(super) fn pack(
     let write = &crawl.template.write;
     let mut work = || with_press(write.packing(), |press| capture.pack(write, press, &mut parcel));
     let packed = if large { tokio::task::block_in_place(work)? } else { work()? };
-    Ok(Ready { records: packed.map(|packed| (ticket, parcel, packed)), line })
+    let extracted = found.extractor.map(|name| (name, found.links.len() as u64));
+    Ok(Ready { records: packed.map(|packed| (ticket, parcel, packed)), line, extracted })
 }
 
 /// The record of a name that was looked up.
@@ -180,5 +181,5 @@ pub(super) fn name(
         extra: Some(Extra { content_size: Some(text.len() as u64), ..Extra::default() }),
     };
     let packed = Packed { offset: written.offset, id: written.id };
-    Ok(Ready { records: Some((ticket, parcel, packed)), line })
+    Ok(Ready { records: Some((ticket, parcel, packed)), line, extracted: None })
 }

@@ -262,7 +262,7 @@ impl Way<'_> {
             annotations: Cow::Owned(annotations.as_str().to_owned()),
             extra: None,
         };
-        self.captures.push(Ready { records: None, line });
+        self.captures.push(Ready { records: None, line, extracted: None });
         Outcome::Done(Visit::new(status, 0, Duration::ZERO))
     }
 }

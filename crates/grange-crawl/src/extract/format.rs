@@ -25,6 +25,24 @@ pub enum Format {
     Other,
 }
 
+impl Format {
+    /// Who looks into it, by Heritrix's names where it has them.
+    pub fn extractor(self) -> Option<&'static str> {
+        Some(match self {
+            Format::Html => "extractorHtml",
+            Format::Css => "extractorCss",
+            Format::Script => "extractorJs",
+            Format::Json => "extractorJson",
+            Format::Xml | Format::Feed | Format::Svg => "extractorXml",
+            Format::Sitemap | Format::SitemapText => "extractorSitemap",
+            Format::Pdf => "extractorPdf",
+            Format::Playlist => "extractorPlaylist",
+            Format::Robots => "extractorRobotsTxt",
+            Format::Text | Format::Other => return None,
+        })
+    }
+}
+
 /// How far the root element is looked for, behind comments and declarations.
 const ROOT_WITHIN: usize = 4096;
 

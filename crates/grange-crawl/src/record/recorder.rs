@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use super::chunk::{Manifest, chunk_name};
 use super::files::{Files, Lane, Resumed, Ticket};
 use super::logs::Logs;
 use super::parcel::Parcel;
-use super::state::State;
+use super::state::{State, Work};
 use crate::log::CrawlLine;
 
 /// Where a recorder writes.
@@ -43,7 +43,7 @@ pub struct Desk {
     files: Arc<Mutex<Files>>,
     chunk: Arc<AtomicU32>,
     turn: Arc<AtomicUsize>,
-    written: Arc<(AtomicU64, AtomicU64)>,
+    work: Arc<Mutex<Work>>,
     writers: usize,
 }
 
@@ -52,6 +52,8 @@ pub struct Desk {
 pub struct Ready {
     pub records: Option<(Arc<Ticket>, Parcel, Packed)>,
     pub line: CrawlLine<'static>,
+    /// Which extractor looked into it, and how many links it found.
+    pub extracted: Option<(&'static str, u64)>,
 }
 
 impl Desk {
@@ -60,7 +62,7 @@ impl Desk {
             files: Arc::new(Mutex::new(files)),
             chunk: Arc::new(AtomicU32::new(1)),
             turn: Arc::default(),
-            written: Arc::default(),
+            work: Arc::default(),
             writers: usize::from(writers.max(1)),
         }
     }
@@ -90,9 +92,13 @@ impl Desk {
         files.ticket(lane, chunk, now)
     }
 
-    /// Bytes of records written since the start, before and after packing.
-    pub fn written(&self) -> (u64, u64) {
-        (self.written.0.load(Ordering::Relaxed), self.written.1.load(Ordering::Relaxed))
+    /// What the crawl has done so far.
+    pub fn work(&self) -> Work {
+        self.work_so_far().clone()
+    }
+
+    fn work_so_far(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn files(&self) -> MutexGuard<'_, Files> {
@@ -151,6 +157,7 @@ impl Recorder {
             state.chunk += 1;
         }
         desk.chunk.store(state.chunk, Ordering::Release);
+        *desk.work_so_far() = state.work.clone();
         let logs = Logs::open(&places.logs, &state.logs)?;
         Ok((Recorder { places, desk, logs, state, begun: now }, recovered))
     }
@@ -169,14 +176,22 @@ impl Recorder {
     pub fn take(&mut self, ready: &mut Ready, now: Timestamp) -> io::Result<()> {
         if let Some((ticket, parcel, packed)) = &mut ready.records {
             let placed = self.desk.files().append(ticket, parcel, now)?;
-            self.desk.written.0.fetch_add(parcel.plain(), Ordering::Relaxed);
-            self.desk.written.1.fetch_add(parcel.length(), Ordering::Relaxed);
+            let mut work = self.desk.work_so_far();
+            work.record_bytes += parcel.plain();
+            work.disk_bytes += parcel.length();
+            drop(work);
             let extra = ready.line.extra.get_or_insert_default();
             extra.warc_filename = Some(Cow::Owned(placed.file.to_string()));
             extra.warc_file_offset = Some(placed.offset + packed.offset);
         }
         // The file may be closed once its last ticket is back.
         ready.records = None;
+        if let Some((extractor, links)) = ready.extracted.take() {
+            let mut work = self.desk.work_so_far();
+            let extracted = work.extracted.entry(Cow::Borrowed(extractor)).or_default();
+            extracted.uris += 1;
+            extracted.links += links;
+        }
         ready.line.logged = now;
         if let Some(pending) = self.logs.pending("crawl.log") {
             ready.line.write(pending);
@@ -196,6 +211,7 @@ impl Recorder {
         let files = self.desk.files();
         self.state.open = files.marks();
         self.state.serial = files.serial();
+        self.state.work = self.desk.work();
         drop(files);
         self.state.logs = self.logs.ends();
         Ok(self.state.to_mark())

@@ -46,7 +46,11 @@ impl Run {
         let mut record = NewRecord::resource(url, Date::from(now), "text/plain", b"body");
         let written = parcel.add(&mut self.press, &mut record).unwrap();
         let packed = Packed { offset: written.offset, id: written.id };
-        Ready { records: Some((ticket, parcel, packed)), line: line(url) }
+        Ready {
+            records: Some((ticket, parcel, packed)),
+            line: line(url),
+            extracted: Some(("extractorHtml", 3)),
+        }
     }
 
     fn take(&mut self, mut ready: Ready) -> (String, Vec<u8>) {

@@ -1,5 +1,6 @@
 //! What the recorder must know after a crash. It is committed together with the URLs it speaks of.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -30,6 +31,27 @@ pub struct State {
     /// Set when the crawl had ended: the name of its last chunk.
     #[serde(default)]
     pub ended: Option<String>,
+    #[serde(default)]
+    pub work: Work,
+}
+
+/// What was done over all chunks, for the reports at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// Bytes of records before packing.
+    pub record_bytes: u64,
+    /// The same, packed.
+    pub disk_bytes: u64,
+    /// By the name of the extractor.
+    pub extracted: BTreeMap<Cow<'static, str>, Extracted>,
+}
+
+/// What an extractor found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extracted {
+    /// Documents that it looked into.
+    pub uris: u64,
+    pub links: u64,
 }
 
 /// A WARC file being written, and how much of it counts.

@@ -1,5 +1,6 @@
 //! processors-report.txt: which part handled how much.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use jiff::Timestamp;
@@ -29,7 +30,7 @@ pub enum Work {
 /// One part of the crawler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processor {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub function: &'static str,
     pub work: Work,
 }

@@ -202,9 +202,9 @@ fn the_processors_report_is_exact() {
         Chain {
             name: "FetchChain",
             processors: vec![
-                Processor { name: "fetch", function: "Fetches", work: Work::Handled { uris: 9 } },
+                Processor { name: "fetch".into(), function: "Fetches", work: Work::Handled { uris: 9 } },
                 Processor {
-                    name: "html",
+                    name: "html".into(),
                     function: "Finds links",
                     work: Work::Extracted { links: 70, uris: 3 },
                 },
@@ -213,7 +213,7 @@ fn the_processors_report_is_exact() {
         Chain {
             name: "DispositionChain",
             processors: vec![Processor {
-                name: "warc",
+                name: "warc".into(),
                 function: "Writes WARCs",
                 work: Work::Written {
                     uris: 7,

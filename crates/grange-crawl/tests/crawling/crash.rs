@@ -107,6 +107,12 @@ async fn thirty_kills_lose_nothing_and_double_nothing() {
         .collect();
     there.sort();
     assert_eq!(named, there);
+    // The reports count over all runs.
+    let pages = found.values().filter(|captures| captures[0].mime.starts_with("text/html")).count();
+    let report = std::fs::read_to_string(root.join("reports/processors-report.txt")).unwrap();
+    let html = report.split("Processor: extractorHtml").nth(1).unwrap_or_default();
+    let told = html.lines().nth(2).unwrap_or_default();
+    assert!(told.ends_with(&format!(" links from {pages} CrawlURIs")), "{pages} pages: {report}");
     // What was under way at a kill is asked for again, and nothing else is.
     let asked = server.total();
     assert!(asked_before < expected.len() as u64, "kills fell into the crawl");

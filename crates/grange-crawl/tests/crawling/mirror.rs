@@ -22,7 +22,8 @@ fn build(root: &Path) -> BTreeMap<String, Vec<u8>> {
         std::fs::write(place, &content).unwrap();
         files.insert(path, content);
     };
-    let sections: String = (0..SECTIONS).map(|s| format!("<li><a href=section{s}>{s}</a>")).collect();
+    let sections: Vec<_> = (0..SECTIONS).map(|s| format!("<li><a href=section{s}>{s}</a>")).collect();
+    let sections = sections.concat();
     put(
         "/index.html".to_owned(),
         format!("<link rel=stylesheet href=/style.css><ul>{sections}</ul>").into_bytes(),
@@ -30,8 +31,9 @@ fn build(root: &Path) -> BTreeMap<String, Vec<u8>> {
     put("/style.css".to_owned(), b"body { background: url('pictures/back ground.png') }".to_vec());
     put("/pictures/back ground.png".to_owned(), vec![7; 70_000]);
     for section in 0..SECTIONS {
-        let pages: String =
+        let pages: Vec<_> =
             (0..PAGES).map(|page| format!("<a href='page-{page}.html?'>{page}</a>\n")).collect();
+        let pages = pages.concat();
         put(
             format!("/section{section}/index.html"),
             format!("<html><body>{pages}<a href=gone.html>").into_bytes(),
