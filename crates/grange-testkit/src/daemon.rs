@@ -12,6 +12,9 @@ use crate::{skipped, wait_for};
 /// How much of a content makes its signature.
 const SIGNED_BYTES: usize = 1000;
 
+/// How many ports are tried.
+const PORTS_TRIED: usize = 3;
+
 /// A running server with a folder of its own. Both are gone when it is dropped.
 #[derive(Debug)]
 pub struct Daemon {
@@ -38,7 +41,7 @@ impl Daemon {
                  server {{ listen 127.0.0.1:{port}; root {root}; }} }}\n"
             )
         };
-        Daemon::start(&program, &["-c"], conf)
+        Daemon::start(&program, conf)
     }
 
     /// clamd, which finds contents that begin as these do, and nothing else. `None`, said loudly, where it is not
@@ -59,29 +62,31 @@ impl Daemon {
                  TemporaryDirectory {folder}\nLogFile {folder}/log\n"
             )
         };
-        Daemon::start(&program, &["-c"], conf)
+        Daemon::start(&program, conf)
     }
 
-    fn start(program: &Path, options: &[&str], conf: impl Fn(&Path, u16) -> String) -> Option<Daemon> {
+    /// Somebody else may take the free port before the server does; then there is another one.
+    fn start(program: &Path, conf: impl Fn(&Path, u16) -> String) -> Option<Daemon> {
+        (0..PORTS_TRIED).find_map(|_| Daemon::start_once(program, &conf)).or_else(|| {
+            panic!("{} does not start: see what it says when started by hand", program.display());
+        })
+    }
+
+    fn start_once(program: &Path, conf: &impl Fn(&Path, u16) -> String) -> Option<Daemon> {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|l| l.local_addr()).ok()?.port();
         let file = folder.path().join("conf");
         std::fs::write(&file, conf(folder.path(), port)).expect("the folder is ours");
-        let mut child = Command::new(program)
-            .args(options)
-            .arg(&file)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts");
+        let mut command = Command::new(program);
+        command.arg("-c").arg(&file).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().expect("it starts");
         let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        wait_for(&format!("{} to open its port", program.display()), || {
-            let ended = child.try_wait().expect("it can be asked");
-            let log = || std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
-            assert!(ended.is_none(), "{} ended: {ended:?}\n{}", program.display(), log());
-            TcpStream::connect(addr).is_ok().then_some(())
+        let mut daemon = Daemon { child, addr, _folder: folder };
+        let up = wait_for(&format!("{} to open its port", program.display()), || {
+            let ended = daemon.child.try_wait().expect("it can be asked").is_some();
+            (ended || TcpStream::connect(addr).is_ok()).then_some(!ended)
         });
-        Some(Daemon { child, addr, _folder: folder })
+        up.then_some(daemon)
     }
 
     pub fn addr(&self) -> SocketAddr {
