@@ -1,11 +1,13 @@
 //! Storing: the thin worker around the state machine. Every step is a row before the next is taken.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use grange_base::worker::Step;
 use grange_base::{Chain, Retry, RetryPolicy};
+use grange_blob::Blob;
 use grange_db::{Begun, Claim, FileStatus, Holding, HoldingChange, NewFile, STORE_WORK, deciding};
 use grange_model::{Checksums, FileName, LogEvent, Presence, UploadState, Verdict};
 use schemars::JsonSchema;
@@ -17,7 +19,8 @@ use crate::archive::Archive;
 use crate::digest::Sums;
 use crate::error::Error;
 use crate::machine::{Action, Copy, Event, step};
-use crate::replica::{Answer, From, Replica, UNREADABLE};
+use crate::replica::{Answer, Replica, UNREADABLE};
+use crate::transfer::From;
 use crate::witness;
 
 /// How often whoever waits for another's upload looks; the rows are cheap to read.
@@ -86,18 +89,44 @@ impl Archive {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let source = json!({ "node": self.0.node, "path": path }).to_string();
         let new = NewFile { name: store.name.clone(), size, checksums, source: Some(source) };
+        self.take(new, &From::File(path), &store.by).await
+    }
+
+    /// Stores a file that another node lays out for whoever keeps it: every replica fetches it there, and nothing
+    /// passes through here. `checksums` are what that node says of it, all that are configured here; each replica
+    /// compares all of them with what it then reads from its own disk.
+    pub async fn store_offered(
+        &self,
+        holder: Arc<dyn Blob>,
+        size: u64,
+        checksums: Checksums,
+        store: &Store,
+    ) -> Result<StoreOutcome, Error> {
+        if witness::reserved(&store.name) {
+            return Err(Error::Reserved { prefix: witness::PREFIX });
+        }
+        let wanted = &self.0.settings.checksums;
+        if let Some(missing) = wanted.iter().find(|algorithm| checksums.get(**algorithm).is_none()) {
+            let reason = format!("archive.checksums has {missing}, and {} came without it", store.name);
+            return Err(Error::Settings { reason });
+        }
+        let new = NewFile { name: store.name.clone(), size, checksums: checksums.only(wanted), source: None };
+        self.take(new, &From::Offered(holder), &store.by).await
+    }
+
+    async fn take(&self, new: NewFile, from: &From, by: &str) -> Result<StoreOutcome, Error> {
+        let (name, checksums) = (new.name.clone(), new.checksums);
         loop {
             let begun = self.0.db.files().begin(new.clone(), &self.0.owner, self.0.settings.lease.0).await?;
             match begun {
                 Begun::Refused(known) => {
                     let (known, given) = (known.checksums, checksums);
-                    return Err(Error::OtherBytes { name: store.name.clone(), known, given });
+                    return Err(Error::OtherBytes { name, known, given });
                 }
                 Begun::Proven(status) => return Ok(told(&status, true)),
                 Begun::Claimed(status, claim) => {
-                    match self.held(&claim, self.drive(&status, &claim, Some(path.clone()), &store.by)).await
-                    {
-                        Ok(()) => return Ok(told(&self.file(&store.name).await?, false)),
+                    match self.held(&claim, self.drive(&status, &claim, Some(from.clone()), by)).await {
+                        Ok(()) => return Ok(told(&self.file(&name).await?, false)),
                         // Somebody took over from us, who were too slow: how it ends is theirs to say.
                         Err(Error::Db(grange_db::Error::LeaseLost { .. })) => {}
                         Err(error) => return Err(error),
@@ -106,9 +135,9 @@ impl Archive {
                 Begun::Busy(_) => {
                     tokio::time::sleep(LOOK_AGAIN).await;
                     // Whoever had it may be done with it, well or not: both are an answer.
-                    let work = self.0.db.work().find(STORE_WORK, store.name.as_str()).await?;
+                    let work = self.0.db.work().find(STORE_WORK, name.as_str()).await?;
                     if work.is_none_or(|work| work.state == grange_db::State::Ready) {
-                        return Ok(told(&self.file(&store.name).await?, false));
+                        return Ok(told(&self.file(&name).await?, false));
                     }
                 }
             }
@@ -199,10 +228,13 @@ impl Archive {
         &self,
         status: &FileStatus,
         claim: &Claim,
-        path: Option<PathBuf>,
+        from: Option<From>,
         by: &str,
     ) -> Result<(), Error> {
-        let from = self.source(status, path).await;
+        let from = match from {
+            Some(from) => Some(from),
+            None => self.source(status).await,
+        };
         // Copies with a source go together; the ones that need a proven copy first come after.
         let (fresh, later): (Vec<_>, Vec<_>) = match &from {
             Some(_) => (status.holdings.iter().collect(), Vec::new()),
@@ -244,11 +276,8 @@ impl Archive {
         Ok(())
     }
 
-    /// Where the bytes come from: the caller's file, the file it came from, or a proven copy.
-    async fn source(&self, status: &FileStatus, path: Option<PathBuf>) -> Option<From> {
-        if let Some(path) = path {
-            return Some(From::File(path));
-        }
+    /// Where the bytes come from when nobody brings them: a proven copy, or the file it came from.
+    async fn source(&self, status: &FileStatus) -> Option<From> {
         if let Some(from) = self.proven_source(status, None) {
             return Some(from);
         }
