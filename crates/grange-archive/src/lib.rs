@@ -22,6 +22,7 @@ mod audit;
 mod challenge;
 mod client;
 mod digest;
+mod drive;
 mod error;
 mod journal;
 mod keys;

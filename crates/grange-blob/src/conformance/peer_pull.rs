@@ -143,6 +143,10 @@ async fn a_source_that_is_gone_is_an_answer_and_one_that_is_away_is_sent_instead
     let stranger = Node::named("stranger", three.held.clone(), &Register::default()).await;
     let pulled = three.keeper().pull(&file("a"), &stranger.peer(), 1 << 20, &sums).await.unwrap();
     assert_eq!(pulled, None);
+    // And one that finds another node where the holder should be, such as itself.
+    three.register.enter("holder", three.asking[1].address());
+    let pulled = three.keeper().pull(&file("a"), &three.holder(), 1 << 20, &sums).await.unwrap();
+    assert_eq!(pulled, None);
     assert!(three.kept.list(None, 9).await.unwrap().is_empty());
 }
 

@@ -179,6 +179,15 @@ impl Peer {
         serde_json::from_slice(&bytes).map_err(|error| self.foreign(error))
     }
 
+    /// The id of the node that answers. Asked each time: another node may have taken over the address.
+    async fn node_id(&self) -> Result<String, Error> {
+        let target = "/peer/v1/hello".to_owned();
+        let answer = self.send_to(Method::GET, target, None, ANSWER_WITHIN, |request| request).await?;
+        let bytes = self.body(answer).await?;
+        let hello: Hello = serde_json::from_slice(&bytes).map_err(|error| self.foreign(error))?;
+        Ok(hello.node)
+    }
+
     /// Asks the node one question that is not about the bytes of a file: `POST` to where this answers.
     pub async fn ask_of_node<T: DeserializeOwned>(
         &self,
@@ -296,12 +305,7 @@ impl Blob for Peer {
             return Ok(self.origin.clone());
         }
         let Some(at) = At::mounted(&self.mount) else { return Ok(None) };
-        // Asked each time: another node may have taken over the address.
-        let target = "/peer/v1/hello".to_owned();
-        let answer = self.send_to(Method::GET, target, None, ANSWER_WITHIN, |request| request).await?;
-        let bytes = self.body(answer).await?;
-        let hello: Hello = serde_json::from_slice(&bytes).map_err(|error| self.foreign(error))?;
-        Ok(Some(Origin { node: hello.node, at }))
+        Ok(Some(Origin { node: self.node_id().await?, at }))
     }
 
     async fn get(&self, name: &FileName) -> Result<Opened, Error> {

@@ -8,7 +8,7 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use grange_base::Clock;
+use grange_base::{Chain, Clock};
 use serde::{Deserialize, Serialize};
 
 use super::{Peer, PeerAuth};
@@ -88,12 +88,13 @@ impl Reach {
         Ok(Self { nodes, http, auth, clock })
     }
 
-    /// The store or offer, to be read from. The error is a reason: the node is not known here.
+    /// The store or offer, to be read from. The error is a reason: the node is not known here, does not answer, or is
+    /// another one (an address such as `0.0.0.0` leads to whoever asks).
     pub async fn peer(&self, origin: &Origin) -> Result<Peer, String> {
         let mount = origin.at.mount().ok_or("no store and no offer has such a name")?;
         let address = self.nodes.address(&origin.node).await?;
         let address = address.ok_or_else(|| format!("the node {} is not known here", origin.node))?;
-        Ok(Peer {
+        let peer = Peer {
             http: self.http.clone(),
             place: format!("peer://{address}{mount}"),
             address,
@@ -102,7 +103,12 @@ impl Reach {
             clock: self.clock.clone(),
             offers: None,
             origin: Some(origin.clone()),
-        })
+        };
+        match peer.node_id().await {
+            Ok(node) if node == origin.node => Ok(peer),
+            Ok(_) => Err(format!("another node answers at {}", peer.place)),
+            Err(error) => Err(Chain(&error).to_string()),
+        }
     }
 }
 
