@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     std::fs::create_dir_all(&data_dir)?;
     let db = grange_db::Db::open(&grange_db::Settings::default(), &data_dir, clock.clone()).await?;
-    let context = grange_blob::Context { data_folder: data_dir.clone(), clock: clock.clone(), auth: None };
+    let context = grange_blob::Context::local(&data_dir, clock.clone());
     let places = open_places(&settings, &context).await?;
     let node = "bench".to_owned();
     let archive =

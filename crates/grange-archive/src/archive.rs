@@ -13,10 +13,10 @@ use grange_model::{FileName, LogEvent, LogRecord, ReplicaKind, ReplicaName};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::journal::Journal;
 use crate::keys::SigningKey;
-use crate::replica::{Keeps, Replica, blocking, folders};
+use crate::replica::{Keeps, Replica, blocking};
 use crate::settings::Settings;
+use crate::sums::{self, Sums};
 use crate::tree::Tree;
 
 /// What an archive is made of.
@@ -29,10 +29,19 @@ pub struct Parts {
     /// Names this process among those that work on the same rows.
     pub node: String,
     pub settings: Settings,
-    /// The opened nodes of each bitarchive replica.
-    pub places: BTreeMap<ReplicaName, Vec<Arc<dyn Blob>>>,
+    /// Where the replicas lie, opened.
+    pub places: Places,
     /// Tells others what happened; without it they find out by themselves.
     pub announcer: Option<Announcer>,
+}
+
+/// Where the replicas lie, opened.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// The nodes of each bitarchive replica.
+    pub bytes: BTreeMap<ReplicaName, Vec<Arc<dyn Blob>>>,
+    /// The checksum replicas.
+    pub sums: BTreeMap<ReplicaName, Arc<dyn Sums>>,
 }
 
 /// The archive. Cheap to clone; all clones are one.
@@ -56,21 +65,22 @@ pub(crate) struct Inner {
     pub(crate) hint: Hint,
 }
 
-/// Opens the places of all bitarchive replicas.
-pub async fn open_places(
-    settings: &Settings,
-    context: &Context,
-) -> Result<BTreeMap<ReplicaName, Vec<Arc<dyn Blob>>>, Error> {
-    let mut places: BTreeMap<ReplicaName, Vec<Arc<dyn Blob>>> = BTreeMap::new();
+/// Opens the places of all replicas. Other nodes are only asked when they are needed; nodes start in any order.
+pub async fn open_places(settings: &Settings, context: &Context) -> Result<Places, Error> {
+    let mut places = Places::default();
     for (name, replica) in &settings.replicas {
-        if replica.kind != ReplicaKind::Bitarchive {
-            continue;
-        }
         for place in at(name, &replica.at) {
-            // The other checksums are computed once, when the file comes in.
-            let place = grange_blob::Settings { checksums: vec![settings.strongest()], ..place };
-            let opened = grange_blob::open(&place, context).await?;
-            places.entry(name.clone()).or_default().push(opened);
+            match replica.kind {
+                ReplicaKind::Bitarchive => {
+                    // The other checksums are computed once, when the file comes in.
+                    let place = grange_blob::Settings { checksums: vec![settings.strongest()], ..place };
+                    let opened = grange_blob::open(&place, context).await?;
+                    places.bytes.entry(name.clone()).or_default().push(opened);
+                }
+                ReplicaKind::Checksum => {
+                    places.sums.insert(name.clone(), sums::open(&place.url, context).await?);
+                }
+            }
         }
     }
     Ok(places)
@@ -102,23 +112,13 @@ impl Archive {
         };
         let mut replicas = Vec::new();
         for row in rows {
+            let missing = || Error::Settings { reason: format!("the replica {} was not opened", row.name) };
             let keeps = match row.kind {
                 ReplicaKind::Bitarchive => {
-                    let nodes = places.remove(&row.name).filter(|nodes| !nodes.is_empty());
-                    let missing =
-                        || Error::Settings { reason: format!("the replica {} was not opened", row.name) };
+                    let nodes = places.bytes.remove(&row.name).filter(|nodes| !nodes.is_empty());
                     Keeps::Bytes(nodes.ok_or_else(missing)?)
                 }
-                ReplicaKind::Checksum => {
-                    let place = at(&row.name, &settings.replicas[&row.name].at).remove(0).url;
-                    let folder = folders(&place, &data_dir)
-                        .and_then(|mut folders| folders.pop())
-                        .ok_or_else(|| Error::Settings {
-                            reason: format!("{place}: a checksum replica is file:FOLDER"),
-                        })?;
-                    let opened = folder.clone();
-                    Keeps::Sums(Arc::new(blocking(move || Journal::open(&opened)).await?), folder)
-                }
+                ReplicaKind::Checksum => Keeps::Sums(places.sums.remove(&row.name).ok_or_else(missing)?),
             };
             replicas.push(Replica { row, keeps, clock: clock.clone() });
         }

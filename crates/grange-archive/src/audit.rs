@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt};
 use grange_base::Chain;
 use grange_base::worker::Step;
-use grange_db::{AUDIT_WORK, AuditRow, Claim, FileStatus, Page, Seen, Votes, deciding};
+use grange_db::{AUDIT_WORK, AuditRow, Claim, FileFilter, FileStatus, Page, Seen, Trouble, Votes, deciding};
 use grange_model::{Actor, AuditId, AuditKind, AuditState, FileName};
 
 use crate::archive::Archive;
@@ -191,9 +191,22 @@ impl Archive {
             }
         }
         self.0.db.audits().end(claim, id, AuditState::Done, None, Vec::new()).await?;
+        if audit.kind == AuditKind::Checksum {
+            self.tell_outvoted().await?;
+        }
         if by_itself && self.0.settings.repair_missing {
             // Boxed: a repair is a large act, and most checks need none.
             Box::pin(self.reestablish_missing(replica)).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells people of records that the copies contradict; nobody else changes one.
+    async fn tell_outvoted(&self) -> Result<(), Error> {
+        let filter = FileFilter { trouble: Some(Trouble::Outvoted), limit: 1, ..FileFilter::default() };
+        if let Some(first) = self.list(&filter).await?.first() {
+            let reason = "its copies agree against what was written down: see `grange repair --all`";
+            self.notify(first.file.name.as_str(), reason).await;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use grange_model::{Algorithm, Checksums, Md5, Sha256, Sha512};
 use sha2::Digest as _;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 /// Digests of bytes as they pass.
 #[derive(Clone, Default)]
@@ -41,5 +42,23 @@ impl Sums {
             sha256: self.sha256.map(|digest| Sha256(digest.finalize().into())),
             md5: self.md5.map(|digest| Md5(digest.finalize().into())),
         }
+    }
+}
+
+/// Copies a reader into a file and sums it up on the way.
+pub(crate) async fn copy_summed(
+    mut from: impl AsyncRead + Unpin,
+    to: &mut tokio::fs::File,
+    mut sums: Sums,
+) -> std::io::Result<(u64, Checksums)> {
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        let count = from.read(&mut buffer).await?;
+        if count == 0 {
+            to.flush().await?;
+            return Ok((sums.size, sums.finish()));
+        }
+        sums.update(&buffer[..count]);
+        to.write_all(&buffer[..count]).await?;
     }
 }

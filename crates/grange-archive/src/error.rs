@@ -41,6 +41,10 @@ pub enum Error {
     NotThatBad { name: FileName, replica: String, found: String },
     #[error("the copy of {name} on {replica} is the right one: it is not taken out")]
     IsGood { name: FileName, replica: String },
+    #[error(
+        "what the archive wrote down of {name} is only changed when every copy, read now, says the same against it: {reason}"
+    )]
+    NotOutvoted { name: FileName, reason: String },
     #[error("the credential is not that of {replica}: give the right one, or ask a second person to confirm")]
     Credential { replica: String },
     #[error("{who} asked for this repair and cannot also confirm it: a second person must")]
@@ -84,6 +88,7 @@ impl Error {
             Self::TooMuch { .. } => "archive-too-much",
             Self::NotThatBad { .. } => "archive-not-that-checksum",
             Self::IsGood { .. } => "archive-copy-is-good",
+            Self::NotOutvoted { .. } => "archive-not-outvoted",
             Self::Credential { .. } => "archive-credential",
             Self::SamePerson { .. } => "archive-same-person",
             Self::Io { .. } => "archive-io",

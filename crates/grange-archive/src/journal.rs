@@ -46,7 +46,7 @@ fn is_zero(size: &u64) -> bool {
 }
 
 /// What the journal says of a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Entry {
     Sums(u64, Checksums),
     /// The line about it does not fit the chain.
@@ -97,9 +97,16 @@ impl Journal {
         Ok(state.damaged)
     }
 
-    /// What is known of the name.
-    pub fn get(&self, name: &FileName) -> Option<Entry> {
-        self.lock().entries.get(name.as_str()).copied()
+    /// What is known of the name, also by others who added to the journal.
+    pub fn get(&self, name: &FileName) -> Result<Option<Entry>, Error> {
+        let mut state = self.lock();
+        let length = std::fs::metadata(&self.path).map(|data| data.len());
+        if length.ok() != Some(state.read) {
+            let mut file = self.file()?;
+            file.lock().map_err(Error::io("lock", &self.path))?;
+            self.catch_up(&mut file, &mut state)?;
+        }
+        Ok(state.entries.get(name.as_str()).copied())
     }
 
     /// Up to `limit` names after `after`, in order.

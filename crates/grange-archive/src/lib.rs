@@ -16,11 +16,13 @@
 //! It must never know what the bytes mean (WARC is none of its business), who is allowed to ask (that is
 //! `grange-app`), or how bytes lie on a disk (`grange-blob`).
 
+mod amend;
 mod archive;
 mod audit;
 mod challenge;
 mod client;
 mod digest;
+mod drive;
 mod error;
 mod journal;
 mod keys;
@@ -34,13 +36,15 @@ mod replica;
 mod schedule;
 mod settings;
 mod store;
+mod sums;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod tree;
 mod verify;
 mod witness;
 
-pub use archive::{Archive, Parts, open_places};
+pub use archive::{Archive, Parts, Places, open_places};
 pub use client::ArchiveClient;
 pub use error::Error;
 pub use journal::{Entry, Journal, Line};
@@ -52,5 +56,6 @@ pub use repair::{RepairReport, Repaired};
 pub use replica::Replica;
 pub use settings::{ReplicaSettings, Settings};
 pub use store::{Store, StoreOutcome, Unproven};
+pub use sums::{LocalSums, PeerSums, Sums, answer as answer_about_sums};
 pub use verify::{LogReport, WitnessReport};
 pub use witness::{PREFIX as WITNESS_PREFIX, Witness};

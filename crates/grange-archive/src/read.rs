@@ -12,10 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::archive::Archive;
-use crate::digest::Sums;
+use crate::digest::{Sums, copy_summed};
 use crate::error::Error;
 use crate::replica::{Answer, Replica};
-use crate::store::copy_summed;
 
 /// The most bytes given at once from the middle of a file: a record of this size is an oddity, and several readers
 /// hold theirs in memory.

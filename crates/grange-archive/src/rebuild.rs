@@ -218,8 +218,8 @@ impl Archive {
     ) -> Result<Checksums, Error> {
         let decides: Checksums = winner.parse().unwrap_or_default();
         for copy in copies {
-            if let Keeps::Sums(journal, _) = &self.0.replicas[copy.replica].keeps
-                && let Some(Entry::Sums(_, sums)) = journal.get(name)
+            if let Keeps::Sums(replica) = &self.0.replicas[copy.replica].keeps
+                && let Some(Entry::Sums(_, sums)) = replica.get(name).await?
                 && sums.same_as(&decides)
             {
                 return Ok(sums);

@@ -8,10 +8,9 @@ use serde_json::json;
 use subtle::ConstantTimeEq;
 
 use crate::archive::Archive;
-use crate::digest::Sums;
+use crate::digest::{Sums, copy_summed};
 use crate::error::Error;
 use crate::replica::{Answer, Replica};
-use crate::store::copy_summed;
 
 /// The second pair of eyes.
 #[derive(Clone, Debug)]

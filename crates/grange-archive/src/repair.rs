@@ -1,15 +1,22 @@
-//! Repairs: a missing copy is made again, a corrupt one is replaced when two have agreed.
+//! Repairs: a missing copy is made again; a corrupt one is replaced, and a record that all copies contradict is put
+//! right, when two have agreed.
 
 use grange_base::Chain;
 use grange_db::{Begun, Confirmed, FileFilter, FileStatus, NewRepair, RepairRow, Trouble};
-use grange_model::{Actor, FileName, Presence, RepairId, RepairKind, RepairState, UploadState, Verdict};
+use grange_model::{
+    Actor, FileName, Presence, RepairId, RepairKind, RepairState, ReplicaKind, UploadState, Verdict,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::amend::outvoted_by;
 use crate::archive::Archive;
 use crate::error::Error;
 use crate::remove::{Second, again};
 use crate::replica::Replica;
+
+/// What can be repaired, in this order: copies are made by what the records say.
+const TROUBLES: [Trouble; 3] = [Trouble::Outvoted, Trouble::Missing, Trouble::Corrupt];
 
 /// One copy in a repair of all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,8 +42,8 @@ pub struct RepairReport {
 }
 
 impl Archive {
-    /// Repairs every copy that is missing or corrupt; a dry run only says which. Corrupt ones wait unless `second`
-    /// is given.
+    /// Repairs every copy that is missing or corrupt, and every record that all copies contradict; a dry run only says
+    /// which. All but the missing ones wait unless `second` is given.
     pub async fn repair_all(
         &self,
         actor: &Actor,
@@ -44,14 +51,16 @@ impl Archive {
         dry_run: bool,
     ) -> Result<RepairReport, Error> {
         let mut report = RepairReport { dry_run, ..RepairReport::default() };
-        for trouble in [Trouble::Missing, Trouble::Corrupt] {
+        for trouble in TROUBLES {
             let mut filter = FileFilter { trouble: Some(trouble), limit: 500, ..FileFilter::default() };
             loop {
                 let page = self.list(&filter).await?;
                 let Some(last) = page.last() else { break };
                 filter.after = Some(last.file.name.clone());
                 for status in &page {
-                    for (replica, kind) in self.troubled(status, trouble) {
+                    // One copy vouches for a record, whichever is first.
+                    let most = if trouble == Trouble::Outvoted { 1 } else { usize::MAX };
+                    for (replica, kind) in self.troubled(status, trouble).into_iter().take(most) {
                         let one = if dry_run {
                             let (name, replica) = (status.file.name.clone(), replica.name().to_owned());
                             Repaired {
@@ -109,8 +118,7 @@ impl Archive {
     ) -> Result<Option<RepairRow>, Error> {
         let replica = self.replica(replica)?;
         let status = self.recheck(name, &actor.who).await?;
-        let mut troubles =
-            [Trouble::Missing, Trouble::Corrupt].into_iter().flat_map(|one| self.troubled(&status, one));
+        let mut troubles = TROUBLES.into_iter().flat_map(|one| self.troubled(&status, one));
         let Some((replica, kind)) = troubles.find(|(one, _)| one.row.id == replica.row.id) else {
             return Ok(None);
         };
@@ -140,8 +148,13 @@ impl Archive {
             Trouble::Missing => holding.presence == Presence::Missing,
             Trouble::Corrupt => holding.verdict == Verdict::Corrupt && holding.presence == Presence::Ok,
             Trouble::Unproven => holding.state != UploadState::UploadCompleted,
+            Trouble::Outvoted => holding.kind == ReplicaKind::Bitarchive && outvoted_by(status).is_some(),
         });
-        let kind = if trouble == Trouble::Missing { RepairKind::Missing } else { RepairKind::Corrupt };
+        let kind = match trouble {
+            Trouble::Missing => RepairKind::Missing,
+            Trouble::Outvoted => RepairKind::Record,
+            Trouble::Corrupt | Trouble::Unproven => RepairKind::Corrupt,
+        };
         wrong.filter_map(|holding| Some((self.replica_by_id(holding.replica_id)?, kind))).collect()
     }
 
@@ -156,14 +169,18 @@ impl Archive {
         let confirmed_by = match kind {
             // Nothing leaves its place, so one pair of eyes will do.
             RepairKind::Missing => Some("not needed".to_owned()),
-            RepairKind::Corrupt => self.seconded(replica, &actor.who, second)?,
+            RepairKind::Corrupt | RepairKind::Record => self.seconded(replica, &actor.who, second)?,
         };
         let holding = status.holdings.iter().find(|holding| holding.replica_id == replica.row.id);
+        let bad_checksum = match kind {
+            RepairKind::Record => Some(grange_db::deciding(&status.file.checksums)),
+            _ => holding.and_then(|holding| holding.checksum.clone()),
+        };
         let new = NewRepair {
             file_id: status.file.id,
             replica_id: replica.row.id,
             kind,
-            bad_checksum: holding.and_then(|holding| holding.checksum.clone()),
+            bad_checksum,
             confirmed_by,
         };
         let row = self.0.db.repairs().ask(new, actor).await?;
@@ -183,6 +200,7 @@ impl Archive {
         let outcome = match row.kind {
             RepairKind::Missing => self.reestablish(status, by).await,
             RepairKind::Corrupt => self.replace(replica, status, None, by).await,
+            RepairKind::Record => self.amend(status, replica, by, row.confirmed_by.as_deref()).await,
         };
         let error = match outcome {
             Ok(after) => {

@@ -1,6 +1,5 @@
 //! One replica behind one face: bytes on its nodes, or a journal of checksums.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,7 +9,9 @@ use grange_db::ReplicaRow;
 use grange_model::{Algorithm, Checksums, FileName, Sha512};
 
 use crate::error::Error;
-use crate::journal::{Entry, Journal, Line};
+use crate::journal::{Entry, Line};
+use crate::sums::Sums;
+use crate::transfer::{From, bring};
 use crate::witness;
 
 /// What the journal answers for a line that does not fit.
@@ -28,8 +29,8 @@ pub struct Replica {
 pub(crate) enum Keeps {
     /// One per node; a file lies on one of them.
     Bytes(Vec<Arc<dyn Blob>>),
-    /// The journal, and the folder where the witnesses lie beside it.
-    Sums(Arc<Journal>, std::path::PathBuf),
+    /// Names and checksums.
+    Sums(Arc<dyn Sums>),
 }
 
 /// One copy in a listing.
@@ -37,13 +38,6 @@ pub(crate) enum Keeps {
 pub(crate) struct Listed {
     pub(crate) name: FileName,
     pub(crate) size: u64,
-}
-
-/// Where the bytes to be uploaded are.
-#[derive(Clone, Debug)]
-pub(crate) enum From {
-    File(std::path::PathBuf),
-    Replica(Replica),
 }
 
 /// What a replica answers about a copy.
@@ -67,7 +61,7 @@ impl Replica {
     fn nodes(&self) -> Result<&[Arc<dyn Blob>], Error> {
         match &self.keeps {
             Keeps::Bytes(nodes) => Ok(nodes),
-            Keeps::Sums(..) => Err(Error::NoBytes { replica: self.name().to_owned() }),
+            Keeps::Sums(_) => Err(Error::NoBytes { replica: self.name().to_owned() }),
         }
     }
 
@@ -128,9 +122,11 @@ impl Replica {
                 let stored = match from {
                     From::File(path) => taker.put_file(name, path, Taking::Copy, Some(&expected)).await?,
                     From::Replica(other) => {
-                        let source = other.get(name).await?.into_source();
-                        taker.put(name, source, Some(&expected)).await?
+                        let holder = other.holder_or_fail(name).await?;
+                        bring(&**holder, &**taker, name, size, &expected).await?
                     }
+                    // Nobody here has summed these bytes up: every checksum is compared where they are kept.
+                    From::Offered(holder) => bring(&**holder, &**taker, name, size, checksums).await?,
                 };
                 if !stored.already {
                     let replica = self.name().to_owned();
@@ -138,37 +134,15 @@ impl Replica {
                 }
                 Ok(Some(stored.checksums))
             }
-            Keeps::Sums(journal, _) => {
+            Keeps::Sums(sums) => {
                 let (name, at) = (name.clone(), self.clock.now());
                 let line = Line { name: name.clone(), size, checksums: *checksums, removed: false, at };
-                let journal = Arc::clone(journal);
-                let added = blocking(move || {
-                    let known = journal.get(&line.name);
-                    // The same again is no news.
-                    if known.is_some_and(|entry| same(entry, &line)) {
-                        return Ok(true);
-                    }
-                    journal.append_if(&line, |known| known.is_none_or(|entry| same(entry, &line)))
-                })
-                .await?;
-                let found = || format!("{:?}", self.answer_of(&name));
-                if added {
-                    Ok(None)
-                } else {
-                    Err(Error::NotThatBad {
-                        name: name.clone(),
-                        replica: self.name().to_owned(),
-                        found: found(),
-                    })
+                if sums.add(line).await? {
+                    return Ok(None);
                 }
+                let found = format!("{:?}", sums.get(&name).await?);
+                Err(Error::NotThatBad { name, replica: self.name().to_owned(), found })
             }
-        }
-    }
-
-    fn answer_of(&self, name: &FileName) -> Option<Entry> {
-        match &self.keeps {
-            Keeps::Sums(journal, _) => journal.get(name),
-            Keeps::Bytes(_) => None,
         }
     }
 
@@ -186,7 +160,7 @@ impl Replica {
                     Err(error) => Err(error.into()),
                 }
             }
-            Keeps::Sums(journal, _) => Ok(match journal.get(name) {
+            Keeps::Sums(sums) => Ok(match sums.get(name).await? {
                 None => Answer::Missing,
                 Some(Entry::Damaged) => Answer::Unreadable,
                 Some(Entry::Sums(_, checksums)) => Answer::Sums(checksums.only(&[algorithm])),
@@ -221,17 +195,7 @@ impl Replica {
     pub(crate) async fn remove(&self, name: &FileName, bad: &Checksums) -> Result<(), Error> {
         match &self.keeps {
             Keeps::Bytes(_) => Ok(self.holder_or_fail(name).await?.remove_to_attic(name, bad).await?),
-            Keeps::Sums(journal, _) => {
-                let line = Line {
-                    name: name.clone(),
-                    size: 0,
-                    checksums: Checksums::default(),
-                    removed: true,
-                    at: self.clock.now(),
-                };
-                let journal = Arc::clone(journal);
-                blocking(move || journal.append(&line)).await
-            }
+            Keeps::Sums(sums) => sums.remove(name, self.clock.now()).await,
         }
     }
 
@@ -243,21 +207,12 @@ impl Replica {
         limit: usize,
     ) -> Result<(Vec<Listed>, Option<FileName>), Error> {
         let mut found: Vec<Listed> = match &self.keeps {
-            Keeps::Sums(journal, _) => {
-                let (journal, after) = (Arc::clone(journal), after.cloned());
-                let lines = blocking(move || {
-                    if after.is_none() {
-                        // A check starts: what counts is what lies on the disk.
-                        journal.refresh()?;
-                    }
-                    Ok(journal.list(after.as_ref().map(FileName::as_str), limit))
-                })
-                .await?;
+            Keeps::Sums(sums) => {
                 let listed = |(name, entry): (String, Entry)| {
                     let size = if let Entry::Sums(size, _) = entry { size } else { 0 };
                     Some(Listed { name: name.parse().ok()?, size })
                 };
-                lines.into_iter().filter_map(listed).collect()
+                sums.list(after, limit).await?.into_iter().filter_map(listed).collect()
             }
             Keeps::Bytes(nodes) => {
                 let mut all = Vec::new();
@@ -289,10 +244,7 @@ impl Replica {
                 self.taker(name).await?.put(name, Source::from(text), None).await?;
                 Ok(())
             }
-            Keeps::Sums(_, folder) => {
-                let (folder, name, text) = (folder.clone(), name.clone(), text.to_vec());
-                blocking(move || witness::write(&folder, &name, &text)).await
-            }
+            Keeps::Sums(sums) => sums.put_witness(name, text).await,
         }
     }
 
@@ -320,17 +272,10 @@ impl Replica {
                     }
                 }
             }
-            Keeps::Sums(_, folder) => {
-                let folder = folder.clone();
-                found = blocking(move || witness::read(&folder)).await?;
-            }
+            Keeps::Sums(sums) => found = sums.witnesses().await?,
         }
         Ok(found)
     }
-}
-
-fn same(entry: Entry, line: &Line) -> bool {
-    matches!(entry, Entry::Sums(size, sums) if size == line.size && sums.same_as(&line.checksums))
 }
 
 /// Runs file work off the async threads.
@@ -341,10 +286,4 @@ pub(crate) async fn blocking<T: Send + 'static>(
         Ok(result) => result,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
-}
-
-/// The folder of a `file:` place, below the data folder unless absolute.
-pub(crate) fn folders(place: &str, data_dir: &Path) -> Option<Vec<std::path::PathBuf>> {
-    let list = place.strip_prefix("file:")?;
-    Some(list.split(',').map(|folder| data_dir.join(folder)).collect())
 }

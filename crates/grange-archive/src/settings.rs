@@ -78,8 +78,8 @@ pub struct ReplicaSettings {
     pub kind: ReplicaKind,
 
     /// Where: for a bitarchive the stores of its nodes, one or many, as `{ url = "file:FOLDER" }` with the options of
-    /// a store; for a checksum replica one `file:` folder. Relative folders are below the data folder. Empty means
-    /// `file:replicas/NAME`.
+    /// a store; for a checksum replica one `file:` folder, or `peer://HOST:PORT/NAME` for the folder of another node.
+    /// Relative folders are below the data folder. Empty means `file:replicas/NAME`.
     pub at: Vec<grange_blob::Settings>,
 
     /// A file whose first line must be given to take a copy out of this replica without a second person's word.
@@ -153,7 +153,7 @@ impl Settings {
         }
         let many = |replica: &ReplicaSettings| replica.kind == ReplicaKind::Checksum && replica.at.len() > 1;
         if let Some((name, _)) = self.replicas.iter().find(|(_, replica)| many(replica)) {
-            return Some(format!("archive.replicas.{name}.at: a checksum replica has one folder"));
+            return Some(format!("archive.replicas.{name}.at: a checksum replica lies in one place"));
         }
         None
     }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use futures_util::{StreamExt, stream};
 use grange_base::{Clock, Size};
-use grange_blob::peer::serve::answer;
+use grange_blob::peer::serve::Served;
 use grange_blob::{Blob, Disk, DiskSettings, Peer, PeerAuth, SignedRequest, Source, mount};
 use grange_model::FileName;
 use hyper::service::service_fn;
@@ -70,15 +70,16 @@ async fn measure(what: &str, blob: &dyn Blob, name: &FileName, reads: u64) {
 async fn serve(blob: Arc<dyn Blob>) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
+    let served = Served::new(blob, None);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let _ = stream.set_nodelay(true);
-            let blob = Arc::clone(&blob);
+            let served = served.clone();
             let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-                let blob = Arc::clone(&blob);
+                let served = served.clone();
                 async move {
                     let path = request.uri().path().trim_start_matches(&mount("one")).to_owned();
-                    Ok::<_, Infallible>(answer(&blob, &path, request).await)
+                    Ok::<_, Infallible>(served.answer(&path, request).await)
                 }
             });
             let connection = hyper::server::conn::http1::Builder::new();

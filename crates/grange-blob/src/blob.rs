@@ -3,7 +3,7 @@
 use std::fmt::{self, Debug};
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
@@ -20,6 +20,7 @@ use crate::buffers::Buffers;
 use crate::check;
 use crate::digest::{By, sum_file};
 use crate::error::Error;
+use crate::peer::Origin;
 
 /// Where the bytes of a put come from, and how many there should be.
 pub struct Source<'a> {
@@ -189,20 +190,30 @@ pub trait Blob: Debug + Send + Sync {
         taking: Taking,
         expected: Option<&Checksums>,
     ) -> Result<Stored, Error> {
-        let failed = |source| Error::Source { name: name.clone(), source };
-        let file = tokio::fs::File::open(path).await.map_err(failed)?;
-        let size = file.metadata().await.map_err(failed)?.len();
-        let stored = self.put(name, Source::new(file).of_size(size), expected).await?;
-        if taking == Taking::Move {
-            // A put may not have read the file at all. Nothing is deleted that was not just seen to be these bytes.
-            if stored.already {
-                let deciding: Vec<_> = stored.checksums.algorithms().take(1).collect();
-                let (_, given) = sum_path(path, &deciding).await.map_err(failed)?;
-                check::known(name, self.place(), stored.size, stored.checksums, &given)?;
-            }
-            tokio::fs::remove_file(path).await.map_err(failed)?;
-        }
-        Ok(stored)
+        let stored = put_stream_of(self, name, path, expected).await?;
+        taken(self, name, path, taking, stored).await
+    }
+
+    /// Has this store fetch the file itself from where it lies, so that no byte of it passes through here. `None` where
+    /// that cannot be; then it must be put. The bytes are proven as those of a put.
+    async fn pull(
+        &self,
+        _name: &FileName,
+        _holder: &dyn Blob,
+        _size: u64,
+        _expected: &Checksums,
+    ) -> Result<Option<Stored>, Error> {
+        Ok(None)
+    }
+
+    /// Where other nodes find what this store holds; `None` where none can.
+    async fn origin(&self) -> Result<Option<Origin>, Error> {
+        Ok(None)
+    }
+
+    /// Where the file lies on this machine, for who links, shares or copies it there; `None` when it lies elsewhere.
+    async fn local_path(&self, _name: &FileName) -> Result<Option<PathBuf>, Error> {
+        Ok(None)
     }
 
     /// The bytes, from the start. [`Error::NotFound`] at once when there are none.
@@ -234,6 +245,40 @@ pub trait Blob: Debug + Send + Sync {
 
     /// Where this is, for logs and errors; secrets are left out.
     fn place(&self) -> &str;
+}
+
+/// Puts a local file as a stream.
+pub(crate) async fn put_stream_of<B: Blob + ?Sized>(
+    blob: &B,
+    name: &FileName,
+    path: &Path,
+    expected: Option<&Checksums>,
+) -> Result<Stored, Error> {
+    let failed = |source| Error::Source { name: name.clone(), source };
+    let file = tokio::fs::File::open(path).await.map_err(failed)?;
+    let size = file.metadata().await.map_err(failed)?.len();
+    blob.put(name, Source::new(file).of_size(size), expected).await
+}
+
+/// What becomes of the local file once its bytes are stored.
+pub(crate) async fn taken<B: Blob + ?Sized>(
+    blob: &B,
+    name: &FileName,
+    path: &Path,
+    taking: Taking,
+    stored: Stored,
+) -> Result<Stored, Error> {
+    let failed = |source| Error::Source { name: name.clone(), source };
+    if taking == Taking::Move {
+        // A put may not have read the file at all. Nothing is deleted that was not just seen to be these bytes.
+        if stored.already {
+            let deciding: Vec<_> = stored.checksums.algorithms().take(1).collect();
+            let (_, given) = sum_path(path, &deciding).await.map_err(failed)?;
+            check::known(name, blob.place(), stored.size, stored.checksums, &given)?;
+        }
+        tokio::fs::remove_file(path).await.map_err(failed)?;
+    }
+    Ok(stored)
 }
 
 /// Size and checksums of a local file, by the implementation used on the way in, off the async threads.

@@ -93,6 +93,17 @@ pub enum Error {
     Unproven { place: String },
     #[error("{place} gave an answer that cannot be understood: {reason}; run the same version on both sides")]
     Foreign { place: String, reason: String },
+    #[error(
+        "{name} cannot be fetched from where it lies ({from}): {reason}{}",
+        if *.reached { "" } else { "; check that nodes can reach each other at their node.advertise" }
+    )]
+    Origin {
+        name: FileName,
+        from: String,
+        reason: String,
+        /// Somebody who knows the token answered there.
+        reached: bool,
+    },
     #[error("cannot {doing} at {place}")]
     Remote {
         doing: String,
@@ -129,6 +140,8 @@ impl Error {
             Self::Refused { .. } => "blob-refused",
             Self::Unproven { .. } => "blob-unproven",
             Self::Foreign { .. } => "blob-foreign",
+            Self::Origin { reached: true, .. } => "blob-origin",
+            Self::Origin { reached: false, .. } => "blob-origin-away",
             Self::Remote { .. } => "blob-remote",
         }
     }
@@ -142,6 +155,7 @@ impl Error {
             | Self::Full { .. }
             | Self::Source { .. }
             | Self::Unreachable { .. }
+            | Self::Origin { .. }
             | Self::Remote { .. } => Retry::Soon,
             // 429 and 5xx are the statuses that speak of the moment and not of the request.
             Self::Refused { status, .. } if *status == 429 || *status >= 500 => Retry::Soon,

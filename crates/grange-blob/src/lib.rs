@@ -36,8 +36,8 @@ pub use blob::{Blob, Listed, Opened, Source, Space, Stat, Stored, Taking, sum_pa
 pub use disk::{Disk, DiskSettings, FreeSpace, Placement, Room};
 pub use error::Error;
 pub use memory::Memory;
-pub use open::{Context, mount, open};
-pub use peer::{Peer, PeerAuth, SignedRequest};
+pub use open::{Context, mount, open, peer_at};
+pub use peer::{Nodes, Offer, Offers, Origin, Peer, PeerAuth, Reach, SignedRequest};
 #[cfg(feature = "s3")]
 pub use s3::{S3, S3Settings};
 pub use settings::Settings;

@@ -9,7 +9,7 @@ use crate::blob::Blob;
 use crate::disk::{Disk, DiskSettings};
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::peer::{Peer, PeerAuth};
+use crate::peer::{Offers, Peer, PeerAuth};
 use crate::settings::Settings;
 use crate::swap::Swap;
 
@@ -21,6 +21,15 @@ pub struct Context {
     pub clock: Clock,
     /// How this node proves itself to others; without it no peer can be opened.
     pub auth: Option<Arc<dyn PeerAuth>>,
+    /// Where this node lays out local files for peers to fetch; without it their bytes are sent.
+    pub offers: Option<Offers>,
+}
+
+impl Context {
+    /// For stores of this machine alone.
+    pub fn local(data_folder: impl Into<PathBuf>, clock: Clock) -> Self {
+        Self { data_folder: data_folder.into(), clock, auth: None, offers: None }
+    }
 }
 
 /// What a URL names.
@@ -106,6 +115,15 @@ impl Address {
     }
 }
 
+/// The node behind `peer://HOST:PORT/NAME`, asked below `/peer/v1/KIND/NAME`; `None` for a URL of another kind.
+pub fn peer_at(url: &str, kind: &str, context: &Context) -> Result<Option<Peer>, Error> {
+    let Ok(Address::Peer { address, mount }) = Address::read(url) else { return Ok(None) };
+    let reason = "this program is no node with a token".to_owned();
+    let auth = context.auth.clone().ok_or_else(|| Error::Url { given: url.to_owned(), reason })?;
+    let mount = mount.replacen("/blob/", &format!("/{kind}/"), 1);
+    Peer::new(&address, &mount, auth, context.clock.clone()).map(Some)
+}
+
 /// Opens the store that `settings.url` names.
 ///
 /// A disk that cannot be used or a bucket that cannot be reached is an error: whoever starts a node wants to know.
@@ -125,7 +143,11 @@ pub async fn open(settings: &Settings, context: &Context) -> Result<Arc<dyn Blob
         }
         Address::Peer { address, mount } => {
             let auth = context.auth.clone().ok_or_else(|| bad("this program is no node with a token"))?;
-            Arc::new(Peer::new(&address, &mount, auth, clock)?)
+            let peer = Peer::new(&address, &mount, auth, clock)?;
+            Arc::new(match &context.offers {
+                Some(offers) => peer.offering(offers.clone()),
+                None => peer,
+            })
         }
         Address::S3(bucket) => open_bucket(settings, bucket, context).await?,
         Address::Swap { address, namespace } => {
@@ -241,7 +263,7 @@ mod tests {
     #[tokio::test]
     async fn each_backend_opens_by_its_url() {
         let folder = tempfile::tempdir().unwrap();
-        let context = Context { data_folder: folder.path().to_owned(), clock: Clock::system(), auth: None };
+        let context = Context::local(folder.path(), Clock::system());
         let with = |url: &str| Settings { url: url.to_owned(), ..Settings::default() };
         let memory = open(&with("memory:"), &context).await.unwrap();
         assert_eq!(memory.place(), "memory");

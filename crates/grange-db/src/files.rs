@@ -82,6 +82,8 @@ pub enum Trouble {
     Corrupt,
     /// Not proven, for whatever reason.
     Unproven,
+    /// The copy is good and the record is not: it was outvoted.
+    Outvoted,
 }
 
 /// Which files to list; the default is the first thousand.
@@ -194,6 +196,10 @@ async fn list(tx: &mut Tx<'_>, filter: &FileFilter) -> Result<Vec<FileStatus>, F
             Trouble::Missing => "h.presence = 'missing'",
             Trouble::Corrupt => "h.verdict = 'corrupt'",
             Trouble::Unproven => "h.state <> 'upload_completed'",
+            Trouble::Outvoted => {
+                "h.presence = 'ok' AND h.verdict = 'ok'
+                 AND h.checksum <> (SELECT g.checksum FROM files g WHERE g.id = h.file_id)"
+            }
         };
         let on = if filter.replica.is_some() { " AND h.replica_id = $2" } else { "" };
         sql.push_str(" AND f.id IN (SELECT h.file_id FROM replica_files h WHERE ");

@@ -14,6 +14,7 @@
 
 mod act;
 mod adopt;
+mod amend;
 mod audit;
 mod audit_page;
 mod audits;
@@ -49,6 +50,7 @@ mod work;
 mod writer;
 
 pub use adopt::Adopted;
+pub use amend::Amendment;
 pub use audit::{Audit, AuditFilter, Record};
 pub use audit_page::{Page, Seen, Turned};
 pub use audits::{AUDIT_WORK, AuditRow, Audits, Found};

@@ -66,6 +66,8 @@ named! {
         Missing = "missing",
         /// The copy is wrong: it goes to the attic and a proven one takes its place.
         Corrupt = "corrupt",
+        /// The copies all agree, and what Grange wrote down is wrong: the record is put right.
+        Record = "record",
     }
 }
 

@@ -9,6 +9,7 @@ use grange_app::OpenArchive;
 use grange_archive::ArchiveClient;
 use grange_base::worker::Hint;
 use grange_base::{Clock, Shutdown, Trigger, telemetry};
+use grange_blob::{Offers, Reach};
 use grange_bus::{Announcer, Waker};
 use grange_db::{Db, NewNode};
 use grange_model::ids::NodeId;
@@ -20,6 +21,7 @@ use crate::health::{self, Health};
 use crate::peer::auth::NodeAuth;
 use crate::peer::deposit::Elsewhere;
 use crate::peer::files::Held;
+use crate::peer::known::Register;
 use crate::peer::proof::{Gate, NodeToken, TokenError};
 use crate::peer::routes::{Hello, PeerState};
 use crate::serve::{ListenError, listen, serve};
@@ -116,7 +118,11 @@ impl Node {
         } else {
             Held::default()
         };
-        let archive = open_archive(&settings, &data, id, &db, &clock, auth.clone(), &announcer);
+        let offers = Offers::new(id.to_string());
+        let speaking = open::Speaking { auth: Arc::new(auth.clone()), offers: offers.clone() };
+        let reach = Reach::new(Arc::new(Register(db.clone())), Arc::clone(&speaking.auth), clock.clone())
+            .map_err(grange_archive::Error::from)?;
+        let archive = open_archive(&settings, &data, id, &db, &clock, speaking, &announcer);
         let app =
             open::app(&settings, &data, db.clone(), clock.clone(), archive.clone(), Some(announcer.clone()))
                 .await?;
@@ -181,9 +187,9 @@ impl Node {
             wake,
         };
         let acts = grange_web::Web { app: app.clone(), local: Some(Arc::clone(&key)), version: VERSION };
-        let mut brought = peer::files::routes(held);
+        let mut brought = peer::files::routes(held, &reach, offers.clone());
         if chosen.contains(&NodeRole::Archiver) {
-            brought = brought.merge(peer::deposit::routes(archive.clone()));
+            brought = brought.merge(peer::deposit::routes(archive.clone(), reach));
         }
         let routes = peer::routes::routes(peers, brought)
             .merge(health::private(health.clone()))
@@ -209,7 +215,7 @@ impl Node {
             } else {
                 let lost_after = settings.node.heartbeat.0 * 3;
                 Arc::new(
-                    Elsewhere::new(here, db.clone(), auth.clone(), lost_after).map_err(StartError::Http)?,
+                    Elsewhere::new(here, db.clone(), auth, offers, lost_after).map_err(StartError::Http)?,
                 )
             };
             let tools = role::harvester::Tools {
@@ -299,15 +305,15 @@ fn open_archive(
     id: NodeId,
     db: &Db,
     clock: &Clock,
-    auth: NodeAuth,
+    speaking: open::Speaking,
     announcer: &Announcer,
 ) -> OpenArchive {
     let (settings, data, db, clock) = (settings.clone(), data.path().to_owned(), db.clone(), clock.clone());
     let announcer = announcer.clone();
     OpenArchive::new(move || {
         let (settings, data, db, clock) = (settings.clone(), data.clone(), db.clone(), clock.clone());
-        let (auth, announcer) = (Arc::new(auth.clone()), announcer.clone());
-        Box::pin(open::archive(settings, data, db, clock, id.to_string(), Some(auth), Some(announcer)))
+        let (speaking, announcer) = (speaking.clone(), announcer.clone());
+        Box::pin(open::archive(settings, data, db, clock, id.to_string(), Some(speaking), Some(announcer)))
     })
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use grange_app::{App, CrawlLogs, Harvesting, OpenArchive};
 use grange_archive::{Archive, Parts};
 use grange_base::{Clock, Shutdown};
-use grange_blob::{Blob, PeerAuth};
+use grange_blob::{Blob, Offers, PeerAuth};
 use grange_bus::{Announcer, Bus};
 use grange_db::Db;
 use grange_harvest::metadata::read::{Part, lines_of_file};
-use grange_model::{ReplicaKind, ReplicaName};
+use grange_model::ReplicaName;
 
 use crate::data::DataFolder;
 use crate::peer::files::Held;
@@ -42,26 +42,35 @@ pub async fn migrate(
     Db::migrate(&settings.db, data, clock).await
 }
 
-/// What stores are opened with.
-fn blobs(data: &Path, clock: &Clock, auth: Option<Arc<dyn PeerAuth>>) -> grange_blob::Context {
-    grange_blob::Context { data_folder: data.to_owned(), clock: clock.clone(), auth }
+/// What a node says to others, and lays out for them.
+#[derive(Clone, Debug)]
+pub struct Speaking {
+    pub auth: Arc<dyn PeerAuth>,
+    pub offers: Offers,
 }
 
-/// The stores of this machine's disks that belong to bitarchive replicas, for other nodes to ask for.
+/// What stores are opened with.
+fn blobs(data: &Path, clock: &Clock, speaking: Option<Speaking>) -> grange_blob::Context {
+    let (auth, offers) = speaking.map(|Speaking { auth, offers }| (auth, offers)).unzip();
+    grange_blob::Context { auth, offers, ..grange_blob::Context::local(data, clock.clone()) }
+}
+
+/// The replicas on this machine's disks, for other nodes to ask for.
 pub async fn held(settings: &Settings, data: &Path, clock: &Clock) -> Result<Held, grange_archive::Error> {
     let mut own = settings.archive.clone();
     for replica in own.replicas.values_mut() {
         replica.at.retain(|place| place.url.starts_with("file:"));
     }
-    own.replicas.retain(|name, replica| {
-        replica.kind == ReplicaKind::Bitarchive
-            && (!replica.at.is_empty() || settings.archive.replicas[name].at.is_empty())
-    });
+    own.replicas
+        .retain(|name, replica| !replica.at.is_empty() || settings.archive.replicas[name].at.is_empty());
     let places = grange_archive::open_places(&own, &blobs(data, clock, None)).await?;
     let first = |(name, stores): (ReplicaName, Vec<Arc<dyn Blob>>)| {
         Some((name.to_string(), stores.into_iter().next()?))
     };
-    Ok(Arc::new(places.into_iter().filter_map(first).collect()))
+    Ok(Held {
+        bytes: places.bytes.into_iter().filter_map(first).collect(),
+        sums: places.sums.into_iter().map(|(name, sums)| (name.to_string(), sums)).collect(),
+    })
 }
 
 /// The archive: folders of this machine, buckets, and folders of other nodes.
@@ -71,10 +80,10 @@ pub async fn archive(
     db: Db,
     clock: Clock,
     node: String,
-    auth: Option<Arc<dyn PeerAuth>>,
+    speaking: Option<Speaking>,
     announcer: Option<Announcer>,
 ) -> Result<Archive, grange_archive::Error> {
-    let places = grange_archive::open_places(&settings.archive, &blobs(&data, &clock, auth)).await?;
+    let places = grange_archive::open_places(&settings.archive, &blobs(&data, &clock, speaking)).await?;
     Archive::open(Parts { db, clock, data_dir: data, node, settings: settings.archive, places, announcer })
         .await
 }

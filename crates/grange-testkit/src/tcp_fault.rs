@@ -1,9 +1,11 @@
 //! A wire that can be cut: a TCP proxy on loopback in front of a real server.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -24,7 +26,15 @@ enum Wire {
 pub struct TcpFault {
     address: SocketAddr,
     wire: Arc<watch::Sender<Wire>>,
+    carried: Arc<Carried>,
     task: JoinHandle<()>,
+}
+
+/// Bytes that went over the wire.
+#[derive(Debug, Default)]
+struct Carried {
+    there: AtomicU64,
+    back: AtomicU64,
 }
 
 impl TcpFault {
@@ -33,13 +43,19 @@ impl TcpFault {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a loopback port is free");
         let address = listener.local_addr().expect("a bound socket has an address");
         let wire = Arc::new(watch::Sender::new(Wire::Whole));
-        let (server, watched) = (server.to_owned(), Arc::clone(&wire));
+        let carried = Arc::<Carried>::default();
+        let (server, watched, counted) = (server.to_owned(), Arc::clone(&wire), Arc::clone(&carried));
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(carry(client, server.clone(), watched.subscribe()));
+                tokio::spawn(carry(client, server.clone(), watched.subscribe(), Arc::clone(&counted)));
             }
         });
-        Self { address, wire, task }
+        Self { address, wire, carried, task }
+    }
+
+    /// Bytes carried to the server and back so far.
+    pub fn carried(&self) -> (u64, u64) {
+        (self.carried.there.load(Ordering::SeqCst), self.carried.back.load(Ordering::SeqCst))
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -68,13 +84,26 @@ impl Drop for TcpFault {
     }
 }
 
-async fn carry(mut client: TcpStream, server: String, mut wire: watch::Receiver<Wire>) {
+async fn carry(
+    mut client: TcpStream,
+    server: String,
+    mut wire: watch::Receiver<Wire>,
+    carried: Arc<Carried>,
+) {
     if *wire.borrow() == Wire::Whole {
         let Ok(mut upstream) = TcpStream::connect(server).await else {
             return;
         };
+        let (from_client, to_client) = client.split();
+        let (from_server, to_server) = upstream.split();
+        let both = async {
+            tokio::try_join!(
+                pump(from_client, to_server, &carried.there),
+                pump(from_server, to_client, &carried.back)
+            )
+        };
         tokio::select! {
-            _ = copy_bidirectional(&mut client, &mut upstream) => return,
+            _ = both => return,
             _ = wire.wait_for(|wire| *wire != Wire::Whole) => {}
         }
         hold(&mut wire).await;
@@ -82,6 +111,22 @@ async fn carry(mut client: TcpStream, server: String, mut wire: watch::Receiver<
         return;
     }
     hold(&mut wire).await;
+}
+
+async fn pump(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    count: &AtomicU64,
+) -> io::Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let read = from.read(&mut buffer).await?;
+        if read == 0 {
+            return to.shutdown().await;
+        }
+        to.write_all(&buffer[..read]).await?;
+        count.fetch_add(read as u64, Ordering::SeqCst);
+    }
 }
 
 /// Keeps a connection open for as long as the wire is silent.

@@ -16,11 +16,24 @@ impl Progress {
     /// enough to be seen.
     pub(crate) fn over(files: &[PathBuf]) -> Self {
         let total = files.iter().filter_map(|file| std::fs::metadata(file).ok()).map(|meta| meta.len()).sum();
+        Self::new(total, "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left  {msg}")
+    }
+
+    /// A bar over so many copies that somebody else looks at.
+    pub(crate) fn of_copies(total: u64) -> Self {
+        Self::new(total, "{bar:30} {pos}/{len} copies {per_sec} {eta} left")
+    }
+
+    fn new(total: u64, style: &str) -> Self {
         let bar = ProgressBar::new(total);
-        let style = "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left  {msg}";
         // The template is a constant that a test of indicatif's own would have refused.
         bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self { bar }
+    }
+
+    /// So many are done.
+    pub(crate) fn set(&self, done: u64) {
+        self.bar.set_position(done);
     }
 
     /// Follows one file.

@@ -36,7 +36,7 @@ pub(crate) async fn database(dir: &Path, clock: &Clock) -> Db {
 }
 
 pub(crate) async fn parts(dir: &Path, db: Db, clock: &Clock, settings: Settings) -> Parts {
-    let context = grange_blob::Context { data_folder: dir.to_owned(), clock: clock.clone(), auth: None };
+    let context = grange_blob::Context::local(dir, clock.clone());
     Parts {
         db,
         clock: clock.clone(),
@@ -63,7 +63,7 @@ impl Bed {
         let db = database(dir.path(), &clock).await;
         let mut parts = parts(dir.path(), db, &clock, settings).await;
         let mut gates = BTreeMap::new();
-        for (name, nodes) in &mut parts.places {
+        for (name, nodes) in &mut parts.places.bytes {
             let gate = Arc::new(Gate::new(Arc::clone(&nodes[0])));
             nodes[0] = Arc::clone(&gate) as Arc<dyn Blob>;
             gates.insert(name.to_string(), gate);

@@ -1,6 +1,6 @@
 //! A replica's node that can be away, and counts what it is asked.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -71,6 +71,10 @@ impl Blob for Gate {
             return Ok(Stored { size: 0, checksums: expected.copied().unwrap_or_default(), already: false });
         }
         self.inner.put_file(name, path, taking, expected).await
+    }
+
+    async fn local_path(&self, name: &FileName) -> Result<Option<PathBuf>, Error> {
+        self.open()?.local_path(name).await
     }
 
     async fn get(&self, name: &FileName) -> Result<Opened, Error> {

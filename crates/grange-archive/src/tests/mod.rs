@@ -7,4 +7,5 @@ mod gate;
 mod log;
 mod names;
 mod rebuild;
+mod record;
 mod store;

@@ -17,6 +17,7 @@ use crate::memory::Memory;
 mod contents;
 mod listing;
 mod peer_node;
+mod peer_pull;
 mod peer_wire;
 mod refusals;
 mod swap_network;
@@ -63,8 +64,7 @@ impl Bench {
             secret_key_file: secret("secret.key", &lent.secret_key),
             ..crate::Settings::default()
         };
-        let context =
-            crate::Context { data_folder: folder.path().to_owned(), clock: Clock::system(), auth: None };
+        let context = crate::Context::local(folder.path(), Clock::system());
         Some(Self { blob: crate::open(&settings, &context).await.unwrap(), _node: None, folder })
     }
 
@@ -77,8 +77,7 @@ impl Bench {
             secret_key_file: Some("swap.key".into()),
             ..crate::Settings::default()
         };
-        let context =
-            crate::Context { data_folder: folder.path().to_owned(), clock: Clock::system(), auth: None };
+        let context = crate::Context::local(folder.path(), Clock::system());
         Some(Self { blob: crate::open(&settings, &context).await.unwrap(), _node: None, folder })
     }
 

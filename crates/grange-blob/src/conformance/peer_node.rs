@@ -1,11 +1,14 @@
 //! A node for tests: a real TCP server that answers for one store, and a token of its own.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use async_trait::async_trait;
 use grange_base::Clock;
 use grange_testkit::TcpFault;
 use http::{Request, Response, StatusCode};
@@ -18,10 +21,31 @@ use tokio::task::JoinHandle;
 
 use super::sums;
 use crate::blob::Blob;
-use crate::peer::serve::{Answer, answer};
-use crate::peer::{Peer, PeerAuth, SignedRequest};
+use crate::peer::serve::{Answer, Served};
+use crate::peer::{Nodes, Offers, Peer, PeerAuth, Reach, SignedRequest};
 
 const MOUNT: &str = "/peer/v1/blob/one";
+
+/// How long an upload waits for its sender in tests: longer than picking it up takes, short enough to be waited for.
+const LINGER: Duration = Duration::from_secs(10);
+
+/// The register of nodes of one test.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Register(Arc<Mutex<HashMap<String, String>>>);
+
+impl Register {
+    /// The node is found at this address.
+    pub(super) fn enter(&self, node: &str, address: SocketAddr) {
+        self.0.lock().unwrap().insert(node.to_owned(), address.to_string());
+    }
+}
+
+#[async_trait]
+impl Nodes for Register {
+    async fn address(&self, node: &str) -> Result<Option<String>, String> {
+        Ok(self.0.lock().unwrap().get(node).cloned())
+    }
+}
 
 /// Proves with a hash over a secret; grange-node has the real thing.
 #[derive(Debug)]
@@ -49,6 +73,7 @@ impl PeerAuth for Token {
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) address: SocketAddr,
+    pub(super) offers: Offers,
     /// Connections open now.
     connections: Arc<AtomicUsize>,
     /// Requests admitted so far.
@@ -64,18 +89,29 @@ impl Drop for Node {
 
 impl Node {
     pub(super) async fn start(blob: Arc<dyn Blob>) -> Self {
+        Self::named("alone", blob, &Register::default()).await
+    }
+
+    /// A node with an id that others find in the register, and that finds others there.
+    pub(super) async fn named(id: &'static str, blob: Arc<dyn Blob>, register: &Register) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
+        register.enter(id, address);
+        let token = Arc::new(Token("secret"));
+        let reach = Reach::new(Arc::new(register.clone()), token, Clock::system()).unwrap();
+        let offers = Offers::new(id);
+        let desk =
+            Desk { id, served: Served::new(blob, Some(reach)).lingering(LINGER), offers: offers.clone() };
         let (connections, requests) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
         let counts = (Arc::clone(&connections), Arc::clone(&requests));
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 stream.set_nodelay(true).unwrap();
-                let (blob, (connections, requests)) = (Arc::clone(&blob), counts.clone());
+                let (desk, (connections, requests)) = (desk.clone(), counts.clone());
                 let service = service_fn(move |request| {
                     requests.fetch_add(1, SeqCst);
-                    let blob = Arc::clone(&blob);
-                    async move { Ok::<_, Infallible>(admit(&blob, request).await) }
+                    let desk = desk.clone();
+                    async move { Ok::<_, Infallible>(desk.admit(request).await) }
                 });
                 let connection = hyper::server::conn::http1::Builder::new();
                 let serving = connection.serve_connection(TokioIo::new(stream), service);
@@ -86,7 +122,7 @@ impl Node {
                 });
             }
         });
-        Self { address, connections, requests, task }
+        Self { address, offers, connections, requests, task }
     }
 
     pub(super) fn requests(&self) -> usize {
@@ -119,21 +155,42 @@ pub(super) fn peer(address: SocketAddr, secret: &'static str) -> Peer {
 }
 
 /// What a node does around the store's answer: believe the request, prove the response.
-async fn admit(blob: &Arc<dyn Blob>, request: Request<Incoming>) -> Answer {
-    let token = Token("secret");
-    let authorization = request.headers().get("authorization").unwrap().to_str().unwrap().to_owned();
-    let [_, nonce, proof] = authorization.split(' ').collect::<Vec<_>>()[..] else {
-        panic!("{authorization}")
-    };
-    let target = request.uri().path_and_query().unwrap().as_str().to_owned();
-    if proof != token.proof(&format!("{} {target} {nonce}", request.method())) {
-        let mut refused = Response::new(Full::default().map_err(|never| match never {}).boxed_unsync());
-        *refused.status_mut() = StatusCode::UNAUTHORIZED;
-        return refused;
+#[derive(Clone)]
+struct Desk {
+    id: &'static str,
+    served: Served,
+    offers: Offers,
+}
+
+impl Desk {
+    async fn admit(&self, request: Request<Incoming>) -> Answer {
+        let token = Token("secret");
+        let authorization = request.headers().get("authorization").unwrap().to_str().unwrap().to_owned();
+        let [_, nonce, proof] = authorization.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{authorization}")
+        };
+        let target = request.uri().path_and_query().unwrap().as_str().to_owned();
+        if proof != token.proof(&format!("{} {target} {nonce}", request.method())) {
+            return plain(StatusCode::UNAUTHORIZED, String::new());
+        }
+        let path = request.uri().path().to_owned();
+        let mut response = if path == "/peer/v1/hello" {
+            plain(StatusCode::OK, format!("{{\"node\":\"{}\"}}", self.id))
+        } else if let Some(offer) = path.strip_prefix("/peer/v1/offer/") {
+            let at = offer.find('/').unwrap_or(offer.len());
+            self.offers.answer(&offer[..at], &offer[at..], request).await
+        } else {
+            self.served.answer(path.strip_prefix(MOUNT).unwrap(), request).await
+        };
+        let proof = token.proof(&format!("{nonce} {}", response.status().as_u16()));
+        response.headers_mut().insert("grange-peer-proof", proof.parse().unwrap());
+        response
     }
-    let path = request.uri().path().strip_prefix(MOUNT).unwrap().to_owned();
-    let mut response = answer(blob, &path, request).await;
-    let proof = token.proof(&format!("{nonce} {}", response.status().as_u16()));
-    response.headers_mut().insert("grange-peer-proof", proof.parse().unwrap());
-    response
+}
+
+fn plain(status: StatusCode, text: String) -> Answer {
+    let mut answer =
+        Response::new(Full::new(text.into()).map_err(|never: Infallible| match never {}).boxed_unsync());
+    *answer.status_mut() = status;
+    answer
 }

@@ -42,23 +42,56 @@ async fn a_download_that_was_cut_goes_on_where_it_broke() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_upload_that_was_cut_leaves_nothing_and_can_be_repeated() {
+async fn an_upload_that_was_cut_goes_on_where_it_broke() {
     let folder = tempfile::tempdir().unwrap();
     let store: Arc<dyn Blob> = Arc::new(disk(&folder, &["one"]));
     let node = Node::start(Arc::clone(&store)).await;
     let (wire, peer) = node.over_a_wire().await;
-    let bytes = noise(3 << 20, 1);
+    let bytes = noise(LARGE, 1);
+    // The sender gives its bytes one stretch after the other, and the wire is cut three times in between.
+    let (mut writer, reader) = tokio::io::duplex(64 << 10);
+    let sending = tokio::spawn({
+        let peer = peer.clone();
+        async move { peer.put(&file("a"), Source::new(reader).of_size(LARGE as u64), None).await }
+    });
+    for stretch in bytes.chunks(LARGE / 4) {
+        let (there, _) = wire.carried();
+        tokio::io::AsyncWriteExt::write_all(&mut writer, stretch).await.unwrap();
+        grange_testkit::until("some of it has travelled", || async { wire.carried().0 > there + (1 << 20) })
+            .await;
+        node.cut(&wire).await;
+        wire.mend();
+    }
+    drop(writer);
+    let stored = sending.await.unwrap().unwrap();
+    assert_eq!((stored.size, stored.checksums.sha512), (LARGE as u64, sums(&bytes).sha512));
+    let (there, _) = wire.carried();
+    let again = there - LARGE as u64;
+    assert!(again <= 4 * (9 << 20), "{again} bytes were sent again after four cuts");
+    assert!(store.checksum(&file("a"), &[grange_model::Algorithm::Sha512]).await.unwrap().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_that_nobody_goes_on_with_leaves_nothing_and_can_be_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let store: Arc<dyn Blob> = Arc::new(disk(&folder, &["one"]));
+    let node = Node::start(Arc::clone(&store)).await;
+    let (wire, peer) = node.over_a_wire().await;
+    let bytes = noise(20 << 20, 1);
     // The sender holds back the rest until the wire was cut.
     let (mut writer, reader) = tokio::io::duplex(64 << 10);
     let sending = tokio::spawn({
         let peer = peer.clone();
-        async move { peer.put(&file("a"), Source::new(reader).of_size(3 << 20), None).await }
+        async move { peer.put(&file("a"), Source::new(reader).of_size(20 << 20), None).await }
     });
-    tokio::io::AsyncWriteExt::write_all(&mut writer, &bytes[..2 << 20]).await.unwrap();
-    node.cut(&wire).await;
-    let error = sending.await.unwrap().unwrap_err();
-    assert_eq!(error.code(), "blob-unreachable", "{error}");
+    tokio::io::AsyncWriteExt::write_all(&mut writer, &bytes[..10 << 20]).await.unwrap();
     let temp = folder.path().join("one/tempdir");
+    grange_testkit::until("it is being written", || async { std::fs::read_dir(&temp).unwrap().count() > 0 })
+        .await;
+    node.cut(&wire).await;
+    drop(writer);
+    let error = sending.await.unwrap().unwrap_err();
+    assert!(["blob-unreachable", "blob-source"].contains(&error.code()), "{error}");
     grange_testkit::until("the half-written file is gone", || async {
         std::fs::read_dir(&temp).unwrap().count() == 0
     })
@@ -66,7 +99,28 @@ async fn an_upload_that_was_cut_leaves_nothing_and_can_be_repeated() {
     assert!(store.list(None, 10).await.unwrap().is_empty());
     wire.mend();
     peer.put(&file("a"), bytes[..].into(), Some(&sums(&bytes))).await.unwrap();
-    assert_eq!(store.stat(&file("a")).await.unwrap().unwrap().size, 3 << 20);
+    assert_eq!(store.stat(&file("a")).await.unwrap().unwrap().size, 20 << 20);
+}
+
+/// The last answer gets lost: the file is there, and the sender is told so when it asks again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_whose_answer_was_lost_is_not_sent_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store: Arc<dyn Blob> = Arc::new(disk(&folder, &["one"]));
+    let node = Node::start(Arc::clone(&store)).await;
+    let (wire, peer) = node.over_a_wire().await;
+    let bytes = noise(LARGE, 3);
+    let sending = tokio::spawn({
+        let (peer, bytes) = (peer.clone(), bytes.clone());
+        async move { peer.put(&file("a"), Source::from(&bytes[..]), None).await }
+    });
+    // All bytes are over; what is left is the sync and the reading back.
+    grange_testkit::until("all bytes went over", || async { wire.carried().0 > LARGE as u64 }).await;
+    wire.cut();
+    wire.mend();
+    assert_eq!(sending.await.unwrap().unwrap().size, LARGE as u64);
+    let (there, _) = wire.carried();
+    assert!(there < LARGE as u64 + (9 << 20), "{there} bytes went over");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -125,6 +179,7 @@ async fn names_that_no_file_can_have_are_refused_by_the_node_as_well() {
     let folder = tempfile::tempdir().unwrap();
     let store: Arc<dyn Blob> = Arc::new(disk(&folder, &["one"]));
     std::fs::write(folder.path().join("one/secret"), b"secret").unwrap();
+    let served = crate::peer::serve::Served::new(Arc::clone(&store), None);
     for name in
         ["..%2Fsecret", "../secret", "%2e%2e%2fsecret", "a%00b", "A%CC%8A", "%ff", "", &"a".repeat(300)]
     {
@@ -133,7 +188,7 @@ async fn names_that_no_file_can_have_are_refused_by_the_node_as_well() {
                 continue;
             }
             let request = http::Request::builder().method(method).uri("/").body(empty()).unwrap();
-            let answer = crate::peer::serve::answer(&store, &format!("/{path}/{name}"), request).await;
+            let answer = served.answer(&format!("/{path}/{name}"), request).await;
             assert_eq!(answer.status(), 400, "{method} {path} {name}");
         }
     }

@@ -231,7 +231,7 @@ fn forget(file: &File) {
     let _ = fadvise(file, 0, None, Advice::DontNeed);
 }
 
-fn modified(data: &std::fs::Metadata) -> Timestamp {
+pub(crate) fn modified(data: &std::fs::Metadata) -> Timestamp {
     data.modified().ok().and_then(|time| Timestamp::try_from(time).ok()).unwrap_or_default()
 }
 
@@ -255,6 +255,10 @@ impl Blob for Disk {
     ) -> Result<Stored, Error> {
         let (name, path, expected) = (name.clone(), path.to_owned(), expected.copied());
         self.run(move |inner| take::put_file(inner, &name, &path, taking, expected.as_ref())).await
+    }
+
+    async fn local_path(&self, name: &FileName) -> Result<Option<PathBuf>, Error> {
+        self.path(name).await
     }
 
     async fn get(&self, name: &FileName) -> Result<Opened, Error> {

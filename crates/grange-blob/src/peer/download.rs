@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use tokio::sync::mpsc;
 use tokio_util::io::StreamReader;
 
-use super::serve::announced;
+use super::giving::announced;
 use super::wire::{SIZE, escaped};
 use super::{ANSWER_WITHIN, Answer, Peer};
 use crate::blob::Opened;

@@ -1,15 +1,24 @@
 //! Bytes on another node's disks, over HTTP.
 //!
-//! The asking side is [`Peer`]; the side that holds the bytes is [`serve::answer`]. Each proves to the other that
+//! The asking side is [`Peer`]; the side that holds the bytes is [`serve::Served`]. Each proves to the other that
 //! it knows the node token, through [`PeerAuth`]; the bytes are proven by their checksums.
+//!
+//! Bytes go straight from where they lie to where they are kept ([`Blob::pull`]), unless the keeper cannot get at
+//! them; then they are sent. Both ways go on where they were when a wire broke.
 
 mod download;
+mod giving;
+mod offer;
+mod origin;
+pub(crate) mod pull;
 mod range;
 pub mod serve;
+mod taking;
 mod upload;
 mod wire;
 
 use std::fmt::Debug;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +30,12 @@ use grange_model::{Algorithm, Checksums, FileName, Sha512};
 use http::{Method, StatusCode, header};
 use serde::de::DeserializeOwned;
 
-use crate::blob::{Blob, Listed, Opened, Source, Space, Stat, Stored};
+use crate::blob::{
+    Blob, Listed, Opened, Source, Space, Stat, Stored, Taking, put_stream_of, sum_path, taken,
+};
 use crate::error::Error;
+pub use offer::{Offer, Offers};
+pub use origin::{At, Nodes, Origin, Reach};
 use wire::{EXPECTED, Fault, LIST_MAX, PROOF, escaped};
 
 /// A signed request's header and the nonce that the answer must prove.
@@ -46,6 +59,10 @@ pub trait PeerAuth: Debug + Send + Sync {
 /// gone to sleep wakes within ten seconds.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
+/// A transfer takes what the wire gives; whoever waits for its end gives up when the other machine is silent (TCP
+/// keep-alive). A day is for the answer that never comes.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The slowest disk worth waiting for when a node reads a whole file before it answers.
 const SLOWEST_BYTES_PER_S: u64 = 5_000_000;
 
@@ -63,6 +80,16 @@ pub struct Peer {
     place: String,
     auth: Arc<dyn PeerAuth>,
     clock: Clock,
+    /// Where local files are laid out for the other node to fetch.
+    offers: Option<Offers>,
+    /// What this is to other nodes, where that is known without asking.
+    origin: Option<Origin>,
+}
+
+/// Who answers, as far as it matters here.
+#[derive(serde::Deserialize)]
+struct Hello {
+    node: String,
 }
 
 /// An answer that was proven and says yes.
@@ -72,17 +99,16 @@ impl Peer {
     /// The store mounted at `mount` (such as `/peer/v1/blob/one`) on the node at `address`. Connects when used.
     pub fn new(address: &str, mount: &str, auth: Arc<dyn PeerAuth>, clock: Clock) -> Result<Self, Error> {
         let place = format!("peer://{address}{mount}");
-        let http = reqwest::Client::builder()
-            .connect_timeout(ANSWER_WITHIN)
-            // Finds out in a minute that the other machine is gone while it reads a large file for us.
-            .tcp_keepalive(Duration::from_secs(20))
-            .tcp_keepalive_interval(Duration::from_secs(10))
-            .tcp_keepalive_retries(4)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
+        let http = http_client()
             .map_err(|source| Error::Unreachable { place: place.clone(), source: source.into() })?;
-        Ok(Self { http, address: address.to_owned(), mount: mount.to_owned(), place, auth, clock })
+        let (address, mount) = (address.to_owned(), mount.to_owned());
+        Ok(Self { http, address, mount, place, auth, clock, offers: None, origin: None })
+    }
+
+    /// The same, with local files laid out for the other node to fetch.
+    #[must_use]
+    pub fn offering(self, offers: Offers) -> Self {
+        Self { offers: Some(offers), ..self }
     }
 
     fn unreachable(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
@@ -102,7 +128,18 @@ impl Peer {
         within: Duration,
         add: impl FnOnce(reqwest::RequestBuilder) -> reqwest::RequestBuilder + Send,
     ) -> Result<Answer, Error> {
-        let target = format!("{}{path}", self.mount);
+        self.send_to(method, format!("{}{path}", self.mount), name, within, add).await
+    }
+
+    /// The same to a path that is not the store's.
+    async fn send_to(
+        &self,
+        method: Method,
+        target: String,
+        name: Option<&FileName>,
+        within: Duration,
+        add: impl FnOnce(reqwest::RequestBuilder) -> reqwest::RequestBuilder + Send,
+    ) -> Result<Answer, Error> {
         let signed = self.auth.sign(method.as_str(), &target);
         let doing = format!("{method} {target}");
         let request = self.http.request(method, format!("http://{}{target}", self.address));
@@ -142,6 +179,51 @@ impl Peer {
         serde_json::from_slice(&bytes).map_err(|error| self.foreign(error))
     }
 
+    /// The id of the node that answers. Asked each time: another node may have taken over the address.
+    async fn node_id(&self) -> Result<String, Error> {
+        let target = "/peer/v1/hello".to_owned();
+        let answer = self.send_to(Method::GET, target, None, ANSWER_WITHIN, |request| request).await?;
+        let bytes = self.body(answer).await?;
+        let hello: Hello = serde_json::from_slice(&bytes).map_err(|error| self.foreign(error))?;
+        Ok(hello.node)
+    }
+
+    /// Asks the node one question that is not about the bytes of a file: `POST` to where this answers.
+    pub async fn ask_of_node<T: DeserializeOwned>(
+        &self,
+        question: &impl serde::Serialize,
+    ) -> Result<T, Error> {
+        let body = serde_json::to_vec(question).map_err(|error| self.foreign(error))?;
+        let add = |request: reqwest::RequestBuilder| {
+            request.header(header::CONTENT_TYPE, "application/json").body(body)
+        };
+        let answer = self.send(Method::POST, "", None, ANSWER_WITHIN, add).await?;
+        let bytes = self.body(answer).await?;
+        serde_json::from_slice(&bytes).map_err(|error| self.foreign(error))
+    }
+
+    /// Lays the file out for the other node and has it fetch it. `None` when it must be sent.
+    async fn offer_file(
+        &self,
+        offers: &Offers,
+        name: &FileName,
+        path: &Path,
+        expected: Option<&Checksums>,
+    ) -> Result<Option<Stored>, Error> {
+        let failed = |source| Error::Source { name: name.clone(), source };
+        let path = tokio::fs::canonicalize(path).await.map_err(failed)?;
+        let data = tokio::fs::metadata(&path).await.map_err(failed)?;
+        if !data.is_file() {
+            return Ok(None);
+        }
+        let expected = match expected.filter(|sums| !sums.is_empty()) {
+            Some(expected) => *expected,
+            None => sum_path(&path, &[Algorithm::Sha512]).await.map_err(failed)?.1,
+        };
+        let offer = offers.offer(name, &path);
+        pull::ask(self, name, &offer.origin(), data.len(), &expected).await
+    }
+
     /// The same where the other side must read the whole file first; `None` when there is none.
     async fn ask_of_bytes<T: DeserializeOwned>(
         &self,
@@ -151,6 +233,18 @@ impl Peer {
         let Some(stat) = self.stat(name).await? else { return Ok(None) };
         optional(self.ask(path, Some(name), patience(stat.size)).await)
     }
+}
+
+fn http_client() -> reqwest::Result<reqwest::Client> {
+    reqwest::Client::builder()
+        .connect_timeout(ANSWER_WITHIN)
+        // Finds out in a minute that the other machine is gone while it reads a large file for us.
+        .tcp_keepalive(Duration::from_secs(20))
+        .tcp_keepalive_interval(Duration::from_secs(10))
+        .tcp_keepalive_retries(4)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
 }
 
 /// How long to wait for somebody who reads this many bytes.
@@ -175,6 +269,43 @@ impl Blob for Peer {
         expected: Option<&Checksums>,
     ) -> Result<Stored, Error> {
         upload::put(self, name, source, expected).await
+    }
+
+    async fn put_file(
+        &self,
+        name: &FileName,
+        path: &Path,
+        taking: Taking,
+        expected: Option<&Checksums>,
+    ) -> Result<Stored, Error> {
+        let pulled = match &self.offers {
+            Some(offers) => self.offer_file(offers, name, path, expected).await?,
+            None => None,
+        };
+        let stored = match pulled {
+            Some(stored) => stored,
+            None => put_stream_of(self, name, path, expected).await?,
+        };
+        taken(self, name, path, taking, stored).await
+    }
+
+    async fn pull(
+        &self,
+        name: &FileName,
+        holder: &dyn Blob,
+        size: u64,
+        expected: &Checksums,
+    ) -> Result<Option<Stored>, Error> {
+        let Some(origin) = holder.origin().await? else { return Ok(None) };
+        pull::ask(self, name, &origin, size, expected).await
+    }
+
+    async fn origin(&self) -> Result<Option<Origin>, Error> {
+        if self.origin.is_some() {
+            return Ok(self.origin.clone());
+        }
+        let Some(at) = At::mounted(&self.mount) else { return Ok(None) };
+        Ok(Some(Origin { node: self.node_id().await?, at }))
     }
 
     async fn get(&self, name: &FileName) -> Result<Opened, Error> {

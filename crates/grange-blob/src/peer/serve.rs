@@ -2,27 +2,26 @@
 //! routes, after it has checked who is asking.
 
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use data_encoding::HEXLOWER_PERMISSIVE;
-use futures_util::{Stream, StreamExt, stream};
 use grange_model::{Algorithm, Checksums, FileName};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body::{Body, Frame};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body::Body;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, StreamBody};
+use http_body_util::{BodyExt, Full, Limited};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
-use tokio::io::AsyncReadExt;
-use tokio_util::io::StreamReader;
 
-use super::range::{self, Part};
-use super::wire::{CHECKSUM, EXPECTED, Fault, LIST_MAX, SIZE};
-use crate::blob::{Blob, Source, Trailer};
-use crate::buffers::Buffers;
-use crate::digest::{By, Summing};
+use super::giving;
+use super::origin::Reach;
+use super::pull::{self, Pull};
+use super::range::Part;
+use super::taking::{Begin, LINGER, Uploads};
+use super::wire::{EXPECTED, Fault, LIST_MAX, OFFSET, SIZE, UPLOAD};
+use crate::blob::Blob;
 use crate::error::Error;
 
 /// A response's bytes: known ones, or a stream with a trailer.
@@ -32,28 +31,50 @@ pub type Answer = Response<AnswerBody>;
 /// Bytes of a range read at once at most; a larger one is read as a stream.
 const RANGE_BYTES_MAX: u64 = 1 << 20;
 
-/// Bytes of a refused upload that are still read; its sender asks for room first when it sends more.
-pub(super) const DRAIN_BYTES_MAX: u64 = 64 << 20;
+/// More than a request to fetch a file has.
+const PULL_BYTES_MAX: usize = 16 << 10;
 
-/// Answers one request about the files of `blob`. `path` is what follows the mount point, such as `/files/a.warc`,
-/// still percent-encoded. The caller has admitted the sender.
-pub async fn answer<B>(blob: &Arc<dyn Blob>, path: &str, request: Request<B>) -> Answer
-where
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    let (parts, body) = request.into_parts();
-    let handled = handle(blob, path, &parts, body).await;
-    handled.unwrap_or_else(|refusal| {
-        if refusal.0.is_server_error() {
-            tracing::warn!(method = %parts.method, path, fault = ?refusal.1, "a peer's request failed");
-        }
-        json(refusal.0, &refusal.1)
-    })
+/// A store as a node serves it to others. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct Served {
+    blob: Arc<dyn Blob>,
+    uploads: Arc<Uploads>,
+    reach: Option<Reach>,
+}
+
+impl Served {
+    /// `reach`: how this node gets at others, to fetch files from them; without it they are sent.
+    pub fn new(blob: Arc<dyn Blob>, reach: Option<Reach>) -> Self {
+        Self { blob, uploads: Arc::new(Uploads::new(LINGER)), reach }
+    }
+
+    /// The same with less patience for senders that went away.
+    #[cfg(test)]
+    pub(crate) fn lingering(self, linger: std::time::Duration) -> Self {
+        Self { uploads: Arc::new(Uploads::new(linger)), ..self }
+    }
+
+    /// Answers one request about the files. `path` is what follows the mount point, such as `/files/a.warc`, still
+    /// percent-encoded. The caller has admitted the sender.
+    pub async fn answer<B>(&self, path: &str, request: Request<B>) -> Answer
+    where
+        B: Body<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let handled = self.handle(path, &parts, body).await;
+        handled.unwrap_or_else(|refusal| {
+            if refusal.0.is_server_error() {
+                tracing::warn!(method = %parts.method, path, fault = ?refusal.1, "a peer's request failed");
+            }
+            refusal.into_answer()
+        })
+    }
 }
 
 /// A status with what the asking side is told.
-struct Refusal(StatusCode, Box<Fault>);
+#[derive(Debug)]
+pub(super) struct Refusal(pub(super) StatusCode, pub(super) Box<Fault>);
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
@@ -62,63 +83,93 @@ impl From<Error> for Refusal {
     }
 }
 
-fn bad(text: impl Into<String>) -> Refusal {
+impl Refusal {
+    pub(super) fn into_answer(self) -> Answer {
+        json(self.0, &self.1)
+    }
+}
+
+pub(super) fn no_route() -> Refusal {
+    Refusal(StatusCode::NOT_FOUND, Box::new(Fault::plain("blob-no-route", "there is no such route")))
+}
+
+/// The file's name in a path.
+pub(super) fn named(segment: &str) -> Result<FileName, Refusal> {
+    let text = percent_decode_str(segment).decode_utf8();
+    let text = text.map_err(|_| bad("the file name is not UTF-8"))?;
+    text.parse().map_err(|error: grange_model::file::FileNameError| bad(error.to_string()))
+}
+
+pub(super) fn bad(text: impl Into<String>) -> Refusal {
     Refusal(StatusCode::BAD_REQUEST, Box::new(Fault::plain("blob-bad-request", text)))
 }
 
-async fn handle<B>(blob: &Arc<dyn Blob>, path: &str, parts: &Parts, body: B) -> Result<Answer, Refusal>
-where
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    let mut segments = path.trim_start_matches('/').splitn(2, '/');
-    let (what, rest) = (segments.next().unwrap_or_default(), segments.next());
-    let query: Vec<_> =
-        url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()).collect();
-    let asked = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_ref());
-    let name = || -> Result<FileName, Refusal> {
-        let text = percent_decode_str(rest.unwrap_or_default()).decode_utf8();
-        let text = text.map_err(|_| bad("the file name is not UTF-8"))?;
-        text.parse().map_err(|error: grange_model::file::FileNameError| bad(error.to_string()))
-    };
-    Ok(match (&parts.method, what) {
-        (&Method::GET, "files") if rest.is_none() => {
-            let after = asked("after").map(str::parse::<FileName>).transpose();
-            let after = after.map_err(|error| bad(error.to_string()))?;
-            let limit = asked("limit").and_then(|limit| limit.parse().ok()).unwrap_or(LIST_MAX);
-            ok(&blob.list(after.as_ref(), limit.min(LIST_MAX)).await?)
-        }
-        (&Method::GET, "files") => get(blob, name()?, &parts.headers).await?,
-        (&Method::PUT, "files") => put(blob, &name()?, &parts.headers, body).await?,
-        (&Method::GET, "stat") => {
-            let name = name()?;
-            found(blob, name.clone(), blob.stat(&name).await?)?
-        }
-        (&Method::GET, "checksum") => {
-            let name = name()?;
-            let algorithms =
-                asked("algorithms").unwrap_or_default().split(',').filter(|text| !text.is_empty());
-            let algorithms: Result<Vec<Algorithm>, _> = algorithms.map(str::parse).collect();
-            let algorithms = algorithms.map_err(|error| bad(error.to_string()))?;
-            found(blob, name.clone(), blob.checksum(&name, &algorithms).await?)?
-        }
-        (&Method::GET, "challenge") => {
-            let name = name()?;
-            let salt = HEXLOWER_PERMISSIVE.decode(asked("salt").unwrap_or_default().as_bytes());
-            let salt = salt.map_err(|_| bad("the salt is not hexadecimal"))?;
-            found(blob, name.clone(), blob.challenge(&name, &salt).await?)?
-        }
-        (&Method::POST, "remove") => {
-            let expected = expected(&parts.headers)?.unwrap_or_default();
-            blob.remove_to_attic(&name()?, &expected).await?;
-            ok(&())
-        }
-        (&Method::GET, "free") => ok(&blob.free().await?),
-        _ => {
-            let fault = Fault::plain("blob-no-route", "there is no such route");
-            return Err(Refusal(StatusCode::NOT_FOUND, Box::new(fault)));
-        }
-    })
+impl Served {
+    async fn handle<B>(&self, path: &str, parts: &Parts, body: B) -> Result<Answer, Refusal>
+    where
+        B: Body<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let blob = &self.blob;
+        let mut segments = path.trim_start_matches('/').splitn(2, '/');
+        let (what, rest) = (segments.next().unwrap_or_default(), segments.next());
+        let query: Vec<_> =
+            url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()).collect();
+        let asked = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_ref());
+        let name = || named(rest.unwrap_or_default());
+        Ok(match (&parts.method, what) {
+            (&Method::GET, "files") if rest.is_none() => {
+                let after = asked("after").map(str::parse::<FileName>).transpose();
+                let after = after.map_err(|error| bad(error.to_string()))?;
+                let limit = asked("limit").and_then(|limit| limit.parse().ok()).unwrap_or(LIST_MAX);
+                ok(&blob.list(after.as_ref(), limit.min(LIST_MAX)).await?)
+            }
+            (&Method::GET, "files") => get(blob, name()?, &parts.headers).await?,
+            (&Method::PUT, "files") => {
+                let (begin, offset) = begin(name()?, &parts.headers)?;
+                ok(&self.uploads.take(blob, &begin, offset, body).await?)
+            }
+            (&Method::GET, "uploads") => {
+                ok(&self.uploads.progress(rest.unwrap_or_default()).await.ok_or_else(no_route)?)
+            }
+            (&Method::DELETE, "uploads") => {
+                self.uploads.give_up(rest.unwrap_or_default()).await;
+                ok(&())
+            }
+            (&Method::POST, "pull") => {
+                let name = name()?;
+                let body = Limited::new(body, PULL_BYTES_MAX).collect().await;
+                let body = body.map_err(|error| bad(error.to_string()))?.to_bytes();
+                let asked: Pull = serde_json::from_slice(&body).map_err(|error| bad(error.to_string()))?;
+                ok(&pull::fetch(blob, &name, &asked, self.reach.as_ref()).await?)
+            }
+            (&Method::GET, "stat") => {
+                let name = name()?;
+                found(blob, name.clone(), blob.stat(&name).await?)?
+            }
+            (&Method::GET, "checksum") => {
+                let name = name()?;
+                let algorithms =
+                    asked("algorithms").unwrap_or_default().split(',').filter(|text| !text.is_empty());
+                let algorithms: Result<Vec<Algorithm>, _> = algorithms.map(str::parse).collect();
+                let algorithms = algorithms.map_err(|error| bad(error.to_string()))?;
+                found(blob, name.clone(), blob.checksum(&name, &algorithms).await?)?
+            }
+            (&Method::GET, "challenge") => {
+                let name = name()?;
+                let salt = HEXLOWER_PERMISSIVE.decode(asked("salt").unwrap_or_default().as_bytes());
+                let salt = salt.map_err(|_| bad("the salt is not hexadecimal"))?;
+                found(blob, name.clone(), blob.challenge(&name, &salt).await?)?
+            }
+            (&Method::POST, "remove") => {
+                let expected = expected(&parts.headers)?.unwrap_or_default();
+                blob.remove_to_attic(&name()?, &expected).await?;
+                ok(&())
+            }
+            (&Method::GET, "free") => ok(&blob.free().await?),
+            _ => return Err(no_route()),
+        })
+    }
 }
 
 fn json(status: StatusCode, value: &impl Serialize) -> Answer {
@@ -129,7 +180,7 @@ fn json(status: StatusCode, value: &impl Serialize) -> Answer {
     response
 }
 
-fn ok(value: &impl Serialize) -> Answer {
+pub(super) fn ok(value: &impl Serialize) -> Answer {
     json(StatusCode::OK, value)
 }
 
@@ -149,134 +200,28 @@ fn expected(headers: &HeaderMap) -> Result<Option<Checksums>, Refusal> {
 }
 
 async fn get(blob: &Arc<dyn Blob>, name: FileName, headers: &HeaderMap) -> Result<Answer, Refusal> {
-    let asked = headers.get(header::RANGE).and_then(|value| value.to_str().ok());
-    let part =
-        range::read(asked).ok_or_else(|| bad("only bytes=N- and bytes=A-B are understood as a range"))?;
-    match part {
+    match giving::part(headers)? {
         Part::Between(start, end) if end - start <= RANGE_BYTES_MAX => {
             let bytes = blob.read_at(&name, start, (end - start) as usize).await?;
             let mut response = Response::new(full(bytes));
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
             Ok(response)
         }
-        Part::Between(..) => {
-            Err(bad("a range between two offsets may have a mebibyte; read on with the next"))
-        }
-        Part::From(start) => {
-            let opened = blob.get(&name).await?;
-            let size = opened.size;
-            if start > size {
-                return Err(bad(format!("the file has {size} bytes")));
-            }
-            let mut response = Response::new(StreamBody::new(download(opened, start)).boxed_unsync());
-            if start > 0 {
-                *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-            }
-            let headers = response.headers_mut();
-            headers.insert(SIZE, HeaderValue::from(size));
-            headers.insert(header::TRAILER, HeaderValue::from_static("grange-checksum"));
-            Ok(response)
-        }
+        _ => giving::stream(blob.get(&name).await?, headers),
     }
 }
 
-/// The bytes from `start` on and the checksum of all of them. What lies before `start` is read too, for the sum.
-fn download(
-    opened: crate::blob::Opened,
-    start: u64,
-) -> impl Stream<Item = io::Result<Frame<Bytes>>> + Send + 'static {
-    struct State {
-        opened: crate::blob::Opened,
-        buffers: Buffers,
-        summing: Option<Summing>,
-        start: u64,
-    }
-    let summing = Some(Summing::inline(By::Second, &[Algorithm::Sha512]));
-    let state = State { opened, buffers: Buffers::default(), summing, start };
-    stream::try_unfold(state, |mut state| async move {
-        loop {
-            let Some(summing) = &mut state.summing else { return Ok(None) };
-            let mut bytes = state.buffers.next(&mut state.opened).await?;
-            let before = summing.bytes();
-            summing.update(&bytes);
-            if bytes.is_empty() {
-                let sums = state.summing.take().map(Summing::finish).unwrap_or_default();
-                return Ok(Some((Frame::trailers(trailer(&sums)), state)));
-            }
-            let skipped = state.start.saturating_sub(before).min(bytes.len() as u64);
-            let wanted = bytes.split_off(skipped as usize);
-            if !wanted.is_empty() {
-                return Ok(Some((Frame::data(wanted), state)));
-            }
-        }
-    })
-}
-
-pub(super) fn trailer(sums: &Checksums) -> HeaderMap {
-    let mut trailers = HeaderMap::new();
-    if let Ok(value) = HeaderValue::from_str(&sums.to_string()) {
-        trailers.insert(CHECKSUM, value);
-    }
-    trailers
-}
-
-/// The checksum in a trailer.
-pub(super) fn announced(trailers: &HeaderMap) -> Option<Checksums> {
-    let sums: Checksums = trailers.get(CHECKSUM)?.to_str().ok()?.parse().ok()?;
-    (!sums.is_empty()).then_some(sums)
-}
-
-async fn put<B>(
-    blob: &Arc<dyn Blob>,
-    name: &FileName,
-    headers: &HeaderMap,
-    body: B,
-) -> Result<Answer, Refusal>
-where
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    let expected = expected(headers)?;
-    let size = headers.get(SIZE).map(|size| size.to_str().ok().and_then(|size| size.parse().ok()));
-    let size: Option<u64> =
-        size.map(|size| size.ok_or_else(|| bad("the header Grange-Size holds no number"))).transpose()?;
-    let trailer = Trailer::default();
-    let mut reader = StreamReader::new(upload(body, Arc::clone(&trailer)).boxed());
-    let mut source = Source::new(&mut reader).with_trailer(trailer);
-    if let Some(size) = size {
-        source = source.of_size(size);
-    }
-    let stored = blob.put(name, source, expected.as_ref()).await;
-    // An answer that comes while the sender is still sending can get lost with the connection. So what is left is
-    // read and thrown away; a sender that goes on for ever is cut off.
-    let left = &mut reader.take(DRAIN_BYTES_MAX);
-    let _ = tokio::io::copy(left, &mut tokio::io::sink()).await;
-    Ok(ok(&stored?))
-}
-
-/// The bytes of a request. Without a trailer they do not end well: it is the sender's word that this was all.
-fn upload<B>(body: B, trailer: Arc<OnceLock<Checksums>>) -> impl Stream<Item = io::Result<Bytes>> + Send
-where
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    stream::try_unfold((body, trailer), |(mut body, trailer)| async move {
-        loop {
-            let Some(frame) = body.frame().await else {
-                let text = "the sender's checksum is missing after the bytes";
-                let error = io::Error::new(io::ErrorKind::UnexpectedEof, text);
-                return if trailer.get().is_some() { Ok(None) } else { Err(error) };
-            };
-            let frame = frame.map_err(io::Error::other)?;
-            match frame.into_data() {
-                Ok(bytes) if bytes.is_empty() => {}
-                Ok(bytes) => return Ok(Some((bytes, (body, trailer)))),
-                Err(frame) => {
-                    if let Some(sums) = frame.trailers_ref().and_then(announced) {
-                        let _ = trailer.set(sums);
-                    }
-                }
-            }
-        }
-    })
+/// What the headers of a part say of its upload, and where the part begins.
+fn begin(name: FileName, headers: &HeaderMap) -> Result<(Begin, u64), Refusal> {
+    let number = |header: &HeaderName| {
+        let value = headers.get(header).map(|value| value.to_str().ok().and_then(|text| text.parse().ok()));
+        value
+            .map(|value| value.ok_or_else(|| bad(format!("the header {header} holds no number"))))
+            .transpose()
+    };
+    let plain = |id: &&str| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let id = headers.get(UPLOAD).and_then(|id| id.to_str().ok()).filter(plain);
+    let id = id.ok_or_else(|| bad("the header Grange-Upload holds no 32 hexadecimal digits"))?.to_owned();
+    let begin = Begin { id, name, size: number(&SIZE)?, expected: expected(headers)? };
+    Ok((begin, number(&OFFSET)?.unwrap_or(0)))
 }

@@ -3,7 +3,10 @@
 //! ```text
 //! GET  MOUNT/files?after=NAME&limit=N   → [Listed]
 //! GET  MOUNT/files/NAME                 → bytes; with Range: bytes=N- from there on, bytes=A-B just those
-//! PUT  MOUNT/files/NAME                 → Stored
+//! PUT  MOUNT/files/NAME                 → how many bytes are there; with the last part: Stored
+//! GET  MOUNT/uploads/ID                 → how many bytes are there
+//! DELETE MOUNT/uploads/ID               → nothing is kept
+//! POST MOUNT/pull/NAME                  → Stored; the body says from where
 //! GET  MOUNT/stat/NAME                  → Stat
 //! GET  MOUNT/checksum/NAME?algorithms=… → Checksums
 //! GET  MOUNT/challenge/NAME?salt=HEX    → Sha512
@@ -12,7 +15,9 @@
 //! ```
 //!
 //! Bytes travel chunked with `Grange-Size` before them and `Grange-Checksum: sha512=…` in the trailer. The trailer of
-//! a download is that of the whole file wherever it started, so that a transfer in several parts is proven as one.
+//! a download is that of the whole file wherever it started, so that a transfer in several parts is proven as one. An
+//! upload comes in parts: `Grange-Upload` is its id and `Grange-Offset` where the part begins; only the last part has
+//! the trailer.
 
 use grange_model::{Checksums, FileName};
 use http::{HeaderName, StatusCode};
@@ -23,6 +28,10 @@ use crate::error::Error;
 
 /// How many bytes follow.
 pub(crate) const SIZE: HeaderName = HeaderName::from_static("grange-size");
+/// Which upload a part belongs to: 32 hexadecimal digits that the sender made up.
+pub(crate) const UPLOAD: HeaderName = HeaderName::from_static("grange-upload");
+/// Where in the file the part begins.
+pub(crate) const OFFSET: HeaderName = HeaderName::from_static("grange-offset");
 /// What they sum up to; in the trailer.
 pub(crate) const CHECKSUM: HeaderName = HeaderName::from_static("grange-checksum");
 /// What the asking side knows of the file.
@@ -41,7 +50,7 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 /// An error on its way to the other side.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Fault {
     code: String,
     text: String,
@@ -50,12 +59,15 @@ pub(crate) struct Fault {
     sums: Option<[Checksums; 2]>,
     #[serde(default)]
     sizes: Option<[u64; 2]>,
+    /// Where a file was to be fetched from, and why it was not.
+    #[serde(default)]
+    origin: Option<[String; 2]>,
 }
 
 impl Fault {
     /// An error that has no more than its text.
     pub(crate) fn plain(code: &str, text: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), text: text.into(), sums: None, sizes: None }
+        Self { code: code.to_owned(), text: text.into(), sums: None, sizes: None, origin: None }
     }
 
     pub(crate) fn of(error: &Error) -> (StatusCode, Self) {
@@ -80,6 +92,9 @@ impl Fault {
             Error::Full { needed, .. } => {
                 (StatusCode::INSUFFICIENT_STORAGE, Self { sizes: needed.map(|needed| [needed, 0]), ..plain })
             }
+            Error::Origin { from, reason, .. } => {
+                (StatusCode::BAD_GATEWAY, Self { origin: Some([from.clone(), reason.clone()]), ..plain })
+            }
             Error::ReadBack { written, read, .. } => {
                 (StatusCode::INTERNAL_SERVER_ERROR, Self { sums: with(written, read), ..plain })
             }
@@ -98,6 +113,10 @@ impl Fault {
         let place = place.to_owned();
         let refused = |text: String| Error::Refused { place: place.clone(), doing, status, reason: text };
         let Some(name) = name.cloned() else { return refused(self.text) };
+        if let Some([from, reason]) = self.origin {
+            let reached = self.code == "blob-origin";
+            return Error::Origin { name, from, reason, reached };
+        }
         match (self.code.as_str(), self.sums.map(|sums| sums.map(Box::new)), self.sizes) {
             ("blob-not-found", ..) => Error::NotFound { name, place },
             ("blob-conflict", Some([known, given]), _) => Error::Conflict { name, place, known, given },
@@ -140,6 +159,18 @@ mod tests {
             Error::Full { name: n(), place: place.clone(), needed: None },
             Error::ReadOnly { place: place.clone() },
             Error::ReadBack { name: n(), place: place.clone(), written: sums(), read: sums() },
+            Error::Origin {
+                name: n(),
+                from: "store one".to_owned(),
+                reason: "gone".to_owned(),
+                reached: true,
+            },
+            Error::Origin {
+                name: n(),
+                from: "store one".to_owned(),
+                reason: "away".to_owned(),
+                reached: false,
+            },
         ] {
             let (status, fault) = Fault::of(&error);
             assert!(!status.is_success());

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::{Bed, LONG, SHORT, anna, on_both_engines};
 use crate::{
-    AUDIT_WORK, Adopted, Begun, Claim, Confirmed, Declared, FileFilter, Found, HoldingChange, NewFile,
-    NewRepair, Page, ReplicaRow, STORE_WORK, Seen, Trouble, Votes, deciding,
+    AUDIT_WORK, Adopted, Amendment, Begun, Claim, Confirmed, Declared, FileFilter, Found, HoldingChange,
+    NewFile, NewRepair, Page, ReplicaRow, STORE_WORK, Seen, Trouble, Votes, deciding,
 };
 
 on_both_engines! {
@@ -24,6 +24,7 @@ on_both_engines! {
     a_check_of_a_replica_that_lost_everything_goes_on_in_stretches,
     one_check_of_a_kind_runs_at_a_time_and_ends_once,
     the_vote_over_all_decides_ties_and_absences,
+    a_record_that_all_copies_contradict_is_put_right_once,
     a_repair_wants_a_second_person,
     the_log_grows_without_gaps_also_when_many_append,
     files_are_listed_by_trouble_and_page_by_page,
@@ -371,6 +372,37 @@ async fn the_vote_over_all_decides_ties_and_absences(bed: &Bed) {
     let names: Vec<_> =
         bed.db.files().list(&corrupt).await.unwrap().iter().map(|one| one.file.name.to_string()).collect();
     assert_eq!(names, ["f1"]);
+}
+
+async fn a_record_that_all_copies_contradict_is_put_right_once(bed: &Bed) {
+    let rows = three(bed).await;
+    adopted(bed, &rows, 3, &[(1, 0, Some(90)), (1, 1, Some(90)), (1, 2, Some(90)), (2, 0, Some(90))]).await;
+    bed.db.audits().vote_all().await.unwrap();
+    let outvoted = FileFilter { trouble: Some(Trouble::Outvoted), ..FileFilter::default() };
+    let listed = bed.db.files().list(&outvoted).await.unwrap();
+    let [status] = &listed[..] else { panic!("{listed:?}") };
+    assert_eq!(status.file.name.as_str(), "f1");
+    let checksums: Checksums = status.holdings[0].checksum.as_deref().unwrap().parse().unwrap();
+    let amendment = Amendment {
+        file_id: status.file.id,
+        was: deciding(&status.file.checksums),
+        size: 4711,
+        checksums,
+        record: record(LogEvent::Amended, "f1"),
+    };
+    let size = bed.db.logbook().size().await.unwrap();
+    assert!(bed.db.files().amend(amendment.clone()).await.unwrap());
+    assert!(!bed.db.files().amend(amendment).await.unwrap(), "the row says something else by now");
+    assert_eq!(bed.db.logbook().size().await.unwrap(), size + 1);
+    let after = bed.db.files().get(&name("f1")).await.unwrap().unwrap();
+    assert_eq!((after.file.size, after.file.checksums), (4711, checksums));
+    assert!(after.proven(), "{after:?}");
+    assert_eq!(bed.db.files().list(&outvoted).await.unwrap(), []);
+    assert_eq!(
+        bed.db.audits().vote_all().await.unwrap().decided,
+        1,
+        "the other file's copy is still outvoted"
+    );
 }
 
 async fn a_repair_wants_a_second_person(bed: &Bed) {

@@ -1,10 +1,15 @@
-//! Files on their way to the archiver, from nodes that have none: `PUT /peer/v1/archive/NAME`.
+//! Files on their way into the archive, from nodes that play no archiver.
 //!
-//! A checksum replica lies on one machine, so only that machine's archiver can prove all replicas. Whoever harvests
-//! elsewhere sends files there; everything else a harvester asks of the archive it can answer itself.
+//! ```text
+//! POST /peer/v1/archive/NAME   "store this; it lies with me": every replica fetches it from the offer
+//! PUT  /peer/v1/archive/NAME   the bytes, where the archiver cannot get at the node that has them
+//! ```
+//!
+//! Everything else a harvester asks of the archive it can answer itself.
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,22 +18,22 @@ use axum::body::Body;
 use axum::extract::{Path as InPath, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::put;
+use axum::routing::{post, put};
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use grange_app::OpenArchive;
 use grange_archive::{Archive, ArchiveClient, Error, Got, Second, Store, StoreOutcome};
 use grange_base::Chain;
+use grange_blob::{Blob as _, Offers, Origin, PeerAuth as _, Reach};
 use grange_db::{Db, FileFilter, FileStatus};
 use grange_model::node::NodeRole;
-use grange_model::{Actor, Algorithm, Checksums, FileName, Liveness};
+use grange_model::{Actor, Checksums, FileName, Liveness};
 use http::Method;
 use serde::{Deserialize, Serialize};
 use tokio_util::io::{ReaderStream, StreamReader};
 
 use super::auth::NodeAuth;
 use super::routes::PROOF;
-use grange_blob::PeerAuth as _;
 
 /// What is said of a file that is sent.
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,9 +43,56 @@ struct Sent {
     checksums: String,
 }
 
+/// What is said of a file that is to be fetched.
+#[derive(Debug, Serialize, Deserialize)]
+struct Offered {
+    by: String,
+    origin: Origin,
+    size: u64,
+    checksums: Checksums,
+}
+
 /// Routes below the peer gate, for nodes with an archiver.
-pub fn routes(archive: OpenArchive) -> Router {
-    Router::new().route("/peer/v1/archive/{name}", put(take)).with_state(archive)
+pub fn routes(archive: OpenArchive, reach: Reach) -> Router {
+    let offered =
+        Router::new().route("/peer/v1/archive/{name}", post(fetch)).with_state((archive.clone(), reach));
+    Router::new().route("/peer/v1/archive/{name}", put(take)).with_state(archive).merge(offered)
+}
+
+fn refused(error: &dyn std::fmt::Display) -> Response {
+    (StatusCode::UNPROCESSABLE_ENTITY, format!("{error}\n")).into_response()
+}
+
+async fn fetch(
+    State((archive, reach)): State<(OpenArchive, Reach)>,
+    InPath(name): InPath<String>,
+    axum::Json(offered): axum::Json<Offered>,
+) -> Response {
+    let name = match name.parse::<FileName>() {
+        Ok(name) => name,
+        Err(error) => return refused(&error),
+    };
+    let archive = match archive.get().await {
+        Ok(archive) => archive,
+        Err(error) => return refused(&Chain(&error)),
+    };
+    // The sender falls back to sending.
+    let away = |reason: String| (StatusCode::FAILED_DEPENDENCY, format!("{reason}\n")).into_response();
+    let holder = match reach.peer(&offered.origin).await {
+        Ok(holder) => holder,
+        Err(reason) => return away(reason),
+    };
+    match holder.stat(&name).await {
+        Ok(Some(stat)) if stat.size == offered.size => {}
+        Ok(_) => return away(format!("{name} is not on offer there")),
+        Err(error) => return away(Chain(&error).to_string()),
+    }
+    let store = Store::new(name, offered.by);
+    match archive.store_offered(Arc::new(holder), offered.size, offered.checksums, &store).await {
+        Ok(outcome) => axum::Json(outcome).into_response(),
+        Err(Error::Settings { reason }) => away(reason),
+        Err(error) => refused(&Chain(&error)),
+    }
 }
 
 async fn take(
@@ -49,9 +101,6 @@ async fn take(
     Query(sent): Query<Sent>,
     body: Body,
 ) -> Response {
-    let refused = |error: &dyn std::fmt::Display| {
-        (StatusCode::UNPROCESSABLE_ENTITY, format!("{error}\n")).into_response()
-    };
     let (name, checksums) = match (name.parse::<FileName>(), sent.checksums.parse::<Checksums>()) {
         (Ok(name), Ok(checksums)) => (name, checksums),
         (Err(error), _) => return refused(&error),
@@ -75,6 +124,7 @@ pub struct Elsewhere {
     archive: Archive,
     db: Db,
     auth: NodeAuth,
+    offers: Offers,
     lost_after: Duration,
     http: reqwest::Client,
 }
@@ -91,10 +141,11 @@ impl Elsewhere {
         archive: Archive,
         db: Db,
         auth: NodeAuth,
+        offers: Offers,
         lost_after: Duration,
     ) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder().no_proxy().connect_timeout(CONNECT_WITHIN).build()?;
-        Ok(Self { archive, db, auth, lost_after, http })
+        Ok(Self { archive, db, auth, offers, lost_after, http })
     }
 
     async fn archivers(&self) -> Result<Vec<String>, Error> {
@@ -103,6 +154,31 @@ impl Elsewhere {
             .into_iter()
             .filter(|(node, state)| *state == Liveness::Alive && node.roles.contains(&NodeRole::Archiver));
         Ok(lives.filter_map(|(node, _)| node.addresses.get("node").cloned()).collect())
+    }
+
+    /// Lays the file out here and has the archiver store it. `None` when it cannot get at it: then it must be sent.
+    async fn offer(
+        &self,
+        address: &str,
+        path: &Path,
+        size: u64,
+        store: &Store,
+        checksums: Checksums,
+    ) -> io::Result<Option<StoreOutcome>> {
+        let path = tokio::fs::canonicalize(path).await?;
+        let offer = self.offers.offer(&store.name, &path);
+        let offered = Offered { by: store.by.clone(), origin: offer.origin(), size, checksums };
+        let target = format!("/peer/v1/archive/{}", grange_api::client::segment(store.name.as_str()));
+        let add = |request: reqwest::RequestBuilder| request.json(&offered);
+        match self.call(address, Method::POST, &target, size, add).await? {
+            Ok(outcome) => Ok(Some(outcome)),
+            // Older archivers know no offers.
+            Err((StatusCode::FAILED_DEPENDENCY | StatusCode::METHOD_NOT_ALLOWED, reason)) => {
+                tracing::info!(address, name = %store.name, reason, "a file is sent, not fetched");
+                Ok(None)
+            }
+            Err((_, reason)) => Err(io::Error::other(reason)),
+        }
     }
 
     async fn send(
@@ -115,19 +191,30 @@ impl Elsewhere {
     ) -> io::Result<StoreOutcome> {
         let query = url_query(&[("by", &store.by), ("checksums", &checksums.to_string())]);
         let target = format!("/peer/v1/archive/{}?{query}", grange_api::client::segment(store.name.as_str()));
-        let signed = self.auth.sign(Method::PUT.as_str(), &target);
         let file = tokio::fs::File::open(path).await?;
+        let add = |request: reqwest::RequestBuilder| {
+            request
+                .header(http::header::CONTENT_LENGTH, size)
+                .body(reqwest::Body::wrap_stream(ReaderStream::new(file)))
+        };
+        let answer = self.call(address, Method::PUT, &target, size, add).await?;
+        answer.map_err(|(_, reason)| io::Error::other(reason))
+    }
+
+    /// One request; believed only with its proof. The inner error is what was refused, and why.
+    async fn call(
+        &self,
+        address: &str,
+        method: Method,
+        target: &str,
+        size: u64,
+        add: impl FnOnce(reqwest::RequestBuilder) -> reqwest::RequestBuilder,
+    ) -> io::Result<Result<StoreOutcome, (StatusCode, String)>> {
+        let signed = self.auth.sign(method.as_str(), target);
         let within = ANSWER_WITHIN + Duration::from_secs(size / BYTES_PER_SECOND_MIN);
-        let answer = self
-            .http
-            .put(format!("http://{address}{target}"))
-            .header(http::header::AUTHORIZATION, signed.authorization)
-            .header(http::header::CONTENT_LENGTH, size)
-            .timeout(within)
-            .body(reqwest::Body::wrap_stream(ReaderStream::new(file)))
-            .send()
-            .await
-            .map_err(io::Error::other)?;
+        let request = self.http.request(method, format!("http://{address}{target}"));
+        let request = request.header(http::header::AUTHORIZATION, signed.authorization).timeout(within);
+        let answer = add(request).send().await.map_err(io::Error::other)?;
         let status = answer.status();
         let proof = answer.headers().get(PROOF).and_then(|proof| proof.to_str().ok()).unwrap_or_default();
         if !self.auth.proven(&signed.nonce, status.as_u16(), proof) {
@@ -135,9 +222,9 @@ impl Elsewhere {
         }
         let body = answer.bytes().await.map_err(io::Error::other)?;
         if !status.is_success() {
-            return Err(io::Error::other(String::from_utf8_lossy(&body).trim().to_owned()));
+            return Ok(Err((status, String::from_utf8_lossy(&body).trim().to_owned())));
         }
-        Ok(serde_json::from_slice(&body)?)
+        Ok(Ok(serde_json::from_slice(&body)?))
     }
 }
 
@@ -154,9 +241,11 @@ impl ArchiveClient for Elsewhere {
             let path = path.to_owned();
             move |source| Error::Io { doing, path, source }
         };
-        let (size, found) =
-            grange_blob::sum_path(path, &[Algorithm::Sha512]).await.map_err(failed("read"))?;
-        if let Some(announced) = store.expected.filter(|sums| !sums.is_empty() && !sums.same_as(&found)) {
+        let announced = store.expected.filter(|sums| !sums.is_empty());
+        let mut algorithms = self.archive.settings().checksums.clone();
+        algorithms.extend(announced.iter().flat_map(Checksums::algorithms));
+        let (size, found) = grange_blob::sum_path(path, &algorithms).await.map_err(failed("read"))?;
+        if let Some(announced) = announced.filter(|sums| !sums.same_as(&found)) {
             return Err(Error::WrongChecksum { name: store.name.clone(), announced, found });
         }
         // What every replica is proven to hold need not cross the network again.
@@ -176,7 +265,12 @@ impl ArchiveClient for Elsewhere {
         }
         let mut last = io::Error::other("no node with an archiver lives; start one");
         for address in self.archivers().await? {
-            match self.send(&address, path, size, store, found).await {
+            let stored = match self.offer(&address, path, size, store, found).await {
+                Ok(Some(outcome)) => Ok(outcome),
+                Ok(None) => self.send(&address, path, size, store, found).await,
+                Err(error) => Err(error),
+            };
+            match stored {
                 Ok(outcome) => return Ok(outcome),
                 Err(error) => last = error,
             }

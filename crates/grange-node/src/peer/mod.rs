@@ -4,6 +4,7 @@ pub mod auth;
 pub mod client;
 pub mod deposit;
 pub mod files;
+pub mod known;
 pub mod proof;
 pub mod routes;
 

@@ -93,7 +93,7 @@ async fn store(
         secret_key_file,
         ..grange_blob::Settings::default()
     };
-    let context = grange_blob::Context { data_folder: data.to_owned(), clock: Clock::system(), auth: None };
+    let context = grange_blob::Context::local(data, Clock::system());
     grange_blob::open(&settings, &context).await
 }
 

@@ -10,7 +10,8 @@
 //! | flipped bit, truncated, grown, deleted, swapped pair | `every_kind_of_damage_…`; `tests::damage` of grange-archive |
 //! | a file edited together with its journal line | `every_kind_of_damage_…`; `tests::damage` (also with the whole chain made anew) |
 //! | a sender that lies about its checksum | `a_sender_that_lies_…`; `tests::store` |
-//! | the connection is cut in the middle of a file | `a_transfer_that_is_cut_…`; `conformance::peer_wire` of grange-blob |
+//! | the connection is cut in the middle of a file | `a_transfer_that_is_cut_…` here and in `archive_pull`; `conformance::peer_wire` and `peer_pull` of grange-blob |
+//! | what the archive itself wrote down went wrong | `tests::record` of grange-archive |
 //! | two clients store one name at once | `of_two_machines_…`; `tests::store` |
 //! | hostile names | `hostile_names_…`; `tests::names`, `conformance::peer_wire` |
 

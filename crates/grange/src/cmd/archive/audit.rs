@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use grange_api::Client;
 use grange_api::wire::archive::NewAudit;
 use grange_base::Size;
 use grange_model::AuditKind;
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use super::text;
 use crate::cli::Common;
 use crate::exit::Exit;
+use crate::progress::Progress;
 use crate::{context, output};
 
 /// How often a waiting command looks; a row is cheap to read.
@@ -26,13 +28,20 @@ pub(super) async fn run(
     let client = context::client(common).await?;
     let mut checks: Vec<Value> = client.post("/audits", &NewAudit { kind, replica }).await?;
     let ids: Vec<String> = checks.iter().map(|check| text(&check["id"])).collect();
+    let progress = if wait { Some(Progress::of_copies(copies(&client, &checks).await?)) } else { None };
     while wait && checks.iter().any(|check| check["state"] == "running") {
+        if let Some(progress) = &progress {
+            progress.set(sum(&checks, "files") + sum(&checks, "missing"));
+        }
         tokio::time::sleep(LOOK_EVERY).await;
         let newest: Vec<Value> = client.get("/audits?limit=1000").await?;
         let find = |id: &String| newest.iter().find(|check| text(&check["id"]) == *id).cloned();
         checks = ids.iter().map(|id| find(id).context("a check vanished")).collect::<Result<_, _>>()?;
     }
-    let sum = |field: &str| checks.iter().filter_map(|check| check[field].as_u64()).sum::<u64>();
+    if let Some(progress) = progress {
+        progress.finish();
+    }
+    let sum = |field: &str| sum(&checks, field);
     if common.json {
         let counts = json!({
             "files": sum("files"), "bytes": sum("bytes"), "ok": sum("ok"), "missing": sum("missing"),
@@ -51,6 +60,17 @@ pub(super) async fn run(
     } else {
         Exit::Ok
     })
+}
+
+fn sum(checks: &[Value], field: &str) -> u64 {
+    checks.iter().filter_map(|check| check[field].as_u64()).sum()
+}
+
+/// How many copies the checked replicas should have.
+async fn copies(client: &Client, checks: &[Value]) -> anyhow::Result<u64> {
+    let replicas: Vec<Value> = client.get("/replicas").await?;
+    let checked = |replica: &&Value| checks.iter().any(|check| check["replica"] == replica["name"]);
+    Ok(replicas.iter().filter(checked).filter_map(|replica| replica["files"].as_u64()).sum())
 }
 
 pub(super) async fn status(common: &Common) -> anyhow::Result<Exit> {

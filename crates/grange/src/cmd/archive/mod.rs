@@ -89,7 +89,7 @@ pub(crate) enum AuditCommand {
 pub(crate) struct RepairArgs {
     #[command(subcommand)]
     command: Option<RepairCommand>,
-    /// Every copy that is missing or corrupt
+    /// Every copy that is missing or corrupt, and every record that all copies contradict
     #[arg(long, required = true)]
     all: bool,
     /// Really do it, with the replicas' credentials on this machine; otherwise only say what would be done

@@ -1,0 +1,81 @@
+//! A checksum replica in a folder of this machine: the journal, and the witnesses beside it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use grange_model::{Checksums, FileName};
+use jiff::Timestamp;
+
+use super::Sums;
+use crate::error::Error;
+use crate::journal::{Entry, Journal, Line};
+use crate::replica::blocking;
+use crate::witness;
+
+/// Of one folder. Several of them on one folder, in one process or in many, agree with each other.
+#[derive(Clone, Debug)]
+pub struct LocalSums {
+    journal: Arc<Journal>,
+    folder: PathBuf,
+}
+
+impl LocalSums {
+    /// Opens the folder, making it as needed.
+    pub async fn open(folder: &Path) -> Result<Self, Error> {
+        let folder = folder.to_owned();
+        blocking(move || Ok(Self { journal: Arc::new(Journal::open(&folder)?), folder })).await
+    }
+}
+
+#[async_trait]
+impl Sums for LocalSums {
+    async fn get(&self, name: &FileName) -> Result<Option<Entry>, Error> {
+        let (journal, name) = (Arc::clone(&self.journal), name.clone());
+        blocking(move || journal.get(&name)).await
+    }
+
+    async fn add(&self, line: Line) -> Result<bool, Error> {
+        let journal = Arc::clone(&self.journal);
+        blocking(move || {
+            if journal.get(&line.name)?.is_some_and(|entry| same(entry, &line)) {
+                return Ok(true);
+            }
+            journal.append_if(&line, |known| known.is_none_or(|entry| same(entry, &line)))
+        })
+        .await
+    }
+
+    async fn remove(&self, name: &FileName, at: Timestamp) -> Result<(), Error> {
+        let line = Line { name: name.clone(), size: 0, checksums: Checksums::default(), removed: true, at };
+        let journal = Arc::clone(&self.journal);
+        blocking(move || journal.append(&line)).await
+    }
+
+    async fn list(&self, after: Option<&FileName>, limit: usize) -> Result<Vec<(String, Entry)>, Error> {
+        let (journal, after) = (Arc::clone(&self.journal), after.cloned());
+        blocking(move || {
+            if after.is_none() {
+                // A check starts: what counts is what lies on the disk.
+                journal.refresh()?;
+            }
+            Ok(journal.list(after.as_ref().map(FileName::as_str), limit))
+        })
+        .await
+    }
+
+    async fn put_witness(&self, name: &FileName, text: &[u8]) -> Result<(), Error> {
+        let (folder, name, text) = (self.folder.clone(), name.clone(), text.to_vec());
+        blocking(move || witness::write(&folder, &name, &text)).await
+    }
+
+    async fn witnesses(&self) -> Result<Vec<(FileName, Bytes)>, Error> {
+        let folder = self.folder.clone();
+        blocking(move || witness::read(&folder)).await
+    }
+}
+
+fn same(entry: Entry, line: &Line) -> bool {
+    matches!(entry, Entry::Sums(size, sums) if size == line.size && sums.same_as(&line.checksums))
+}

@@ -1,0 +1,119 @@
+//! A checksum replica on another node: `POST /peer/v1/sums/REPLICA` with one question, one answer. Both sides are here;
+//! nodes prove themselves to each other as for files.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use grange_base::Chain;
+use grange_blob::Peer;
+use grange_model::FileName;
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Sums;
+use crate::error::Error;
+use crate::journal::{Entry, Line};
+use crate::witness;
+
+/// Names per answer at most: a megabyte of JSON.
+const LIST_MAX: usize = 2_000;
+
+/// A question.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
+enum Ask {
+    Get { name: FileName },
+    Add { line: Line },
+    Remove { name: FileName, at: Timestamp },
+    List { after: Option<FileName>, limit: usize },
+    PutWitness { name: FileName, text: String },
+    Witnesses,
+}
+
+/// The replica on the node behind `peer`.
+#[derive(Clone, Debug)]
+pub struct PeerSums(Peer);
+
+impl PeerSums {
+    pub fn new(peer: Peer) -> Self {
+        Self(peer)
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, ask: &Ask) -> Result<T, Error> {
+        Ok(self.0.ask_of_node(ask).await?)
+    }
+}
+
+#[async_trait]
+impl Sums for PeerSums {
+    async fn get(&self, name: &FileName) -> Result<Option<Entry>, Error> {
+        self.ask(&Ask::Get { name: name.clone() }).await
+    }
+
+    async fn add(&self, line: Line) -> Result<bool, Error> {
+        self.ask(&Ask::Add { line }).await
+    }
+
+    async fn remove(&self, name: &FileName, at: Timestamp) -> Result<(), Error> {
+        self.ask(&Ask::Remove { name: name.clone(), at }).await
+    }
+
+    async fn list(&self, after: Option<&FileName>, limit: usize) -> Result<Vec<(String, Entry)>, Error> {
+        let mut listed: Vec<(String, Entry)> = Vec::new();
+        let mut after = after.cloned();
+        while listed.len() < limit {
+            let wanted = (limit - listed.len()).min(LIST_MAX);
+            let page: Vec<(String, Entry)> = self.ask(&Ask::List { after, limit: wanted }).await?;
+            let short = page.len() < wanted;
+            listed.extend(page);
+            after = listed.last().and_then(|(name, _)| name.parse().ok());
+            if short || after.is_none() {
+                break;
+            }
+        }
+        Ok(listed)
+    }
+
+    async fn put_witness(&self, name: &FileName, text: &[u8]) -> Result<(), Error> {
+        let text = String::from_utf8_lossy(text).into_owned();
+        self.ask(&Ask::PutWitness { name: name.clone(), text }).await
+    }
+
+    async fn witnesses(&self) -> Result<Vec<(FileName, Bytes)>, Error> {
+        let found: Vec<(FileName, String)> = self.ask(&Ask::Witnesses).await?;
+        Ok(found.into_iter().map(|(name, text)| (name, text.into())).collect())
+    }
+}
+
+/// The side that has the folder: answers one question. The inner error is what the question lacks, the outer one what
+/// failed here; both are for people.
+pub async fn answer(sums: &dyn Sums, question: &[u8]) -> Result<Result<Value, String>, String> {
+    let ask: Ask = match serde_json::from_slice(question) {
+        Ok(ask) => ask,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let answered = async {
+        let value = match ask {
+            Ask::Get { name } => json!(sums.get(&name).await?),
+            Ask::Add { line } => json!(sums.add(line).await?),
+            Ask::Remove { name, at } => json!(sums.remove(&name, at).await?),
+            Ask::List { after, limit } => json!(sums.list(after.as_ref(), limit.min(LIST_MAX)).await?),
+            Ask::PutWitness { name, text } => {
+                // Nothing else is written beside the journal.
+                if !witness::reserved(&name) || text.len() as u64 > witness::BYTES_MAX {
+                    return Ok(Err("this is no witness".to_owned()));
+                }
+                json!(sums.put_witness(&name, text.as_bytes()).await?)
+            }
+            Ask::Witnesses => {
+                let found = sums.witnesses().await?;
+                let text =
+                    |(name, text): (FileName, Bytes)| (name, String::from_utf8_lossy(&text).into_owned());
+                json!(found.into_iter().map(text).collect::<Vec<_>>())
+            }
+        };
+        Ok::<_, Error>(Ok(value))
+    };
+    answered.await.map_err(|error| Chain(&error).to_string())
+}
