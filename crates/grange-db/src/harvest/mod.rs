@@ -1,5 +1,6 @@
 //! The facts of harvests, a file per noun.
 
+mod afterwards;
 mod channels;
 mod configurations;
 mod credentials;
@@ -20,6 +21,7 @@ mod supervision;
 mod templates;
 mod traps;
 
+pub use afterwards::Afterwards;
 pub use channels::{Channels, NewChannel};
 pub use configurations::ConfigurationChange;
 pub use credentials::NewCredential;
