@@ -16,7 +16,7 @@ use crate::row::Columns;
 pub struct Afterwards {
     /// Added to the details of the harvest.
     pub harvest: Option<String>,
-    /// Added to the details of the upload.
+    /// Added to the details of the upload, if it had errors.
     pub upload: Option<String>,
     /// Of every domain met; kept if the job failed and nothing else is known of it.
     pub domains: Vec<DomainReport>,
@@ -46,11 +46,13 @@ async fn add(tx: &mut Tx<'_>, id: JobId, said: &Afterwards) -> Result<u64, Fail>
     if matches!(job.status, JobStatus::New | JobStatus::Submitted | JobStatus::Started) {
         return Ok(0);
     }
+    // Where nothing was wrong with the upload there is nothing to add.
+    let upload = said.upload.as_deref().filter(|_| job.upload_errors.is_some());
     let query = tx
         .sql(&ADD)
         .bind(id.0)
         .bind(longer(job.harvest_error_details.as_deref(), said.harvest.as_deref()))
-        .bind(longer(job.upload_error_details.as_deref(), said.upload.as_deref()));
+        .bind(longer(job.upload_error_details.as_deref(), upload));
     tx.run(query).await?;
     keep(tx, &job, &said.domains).await
 }
