@@ -59,8 +59,8 @@ pub use files::{FileFilter, FileStatus, Files, Holding, StoredFile, Trouble, dec
 pub use harvest::{
     Added, Afterwards, Candidate, Channels, ConfigurationChange, CustomFields, DeadJobs, Definitions,
     DomainChange, DomainFilter, Domains, Due, Found as FoundDomains, HarvestChange, Heartbeat, HistoryFilter,
-    Imported, JobClaim, JobFilter, JobReport, Jobs, NewChannel, NewCredential, NewHarvest, NewJob, Planner,
-    Policy, Reported, RunPlan, Schedules, SnapshotRow, Templates, Traps,
+    Imported, JobClaim, JobFilter, JobReport, Jobs, Member, NewChannel, NewCredential, NewHarvest, NewJob,
+    Planner, Policy, Reported, RunPlan, Schedules, SnapshotRow, Templates, Traps,
 };
 pub use indexing::{
     AccessRow, AccessRules, CollectedFile, CollectedState, Collection, CollectionCounts, Collections,

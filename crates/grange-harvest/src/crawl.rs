@@ -38,7 +38,9 @@ impl Harvester {
         };
         let Parts { archive, clock, settings, .. } = self.parts();
         // An index over many jobs takes minutes; whoever ends this process does not wait for it.
-        let Some(oracle) = self.0.shutdown.or(self.oracle(info)).await else { return Ok(None) };
+        let Some(oracle) = self.0.shutdown.or(self.oracle(info, engine.asks(&template))).await else {
+            return Ok(None);
+        };
         let (chunks, closed_chunks) = mpsc::unbounded_channel();
         let depositor = Depositor { archive: &**archive, clock, folder, by: self.parts().name.clone() };
         let mut depositing = std::pin::pin!(depositor.chunks(closed_chunks));
@@ -115,9 +117,9 @@ impl Harvester {
     }
 
     /// What the crawl asks for earlier captures. Without one it stores everything.
-    async fn oracle(&self, info: &HarvestInfo) -> OracleHandle {
+    async fn oracle(&self, info: &HarvestInfo, by: dedup::By) -> OracleHandle {
         let Parts { archive, dedup_cache, .. } = self.parts();
-        match dedup::oracle_for(&**archive, dedup_cache, &info.duplicate_reduction_jobs).await {
+        match dedup::oracle_for(archive, dedup_cache, &info.duplicate_reduction_jobs, by).await {
             Ok(prepared) => {
                 if !prepared.missing.is_empty() {
                     let missing = &prepared.missing;
