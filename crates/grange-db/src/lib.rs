@@ -59,10 +59,10 @@ pub use ballots::Votes;
 pub use error::Error;
 pub use files::{FileFilter, FileStatus, Files, Holding, StoredFile, Trouble, deciding};
 pub use harvest::{
-    Added, Candidate, Channels, ConfigurationChange, CustomFields, DeadJobs, Definitions, DomainChange,
-    DomainFilter, Domains, Due, Found as FoundDomains, HarvestChange, Heartbeat, HistoryFilter, Imported,
-    JobClaim, JobFilter, JobReport, Jobs, NewChannel, NewCredential, NewHarvest, NewJob, Planner, Policy,
-    Reported, RunPlan, Schedules, SnapshotRow, Templates, Traps,
+    Added, Afterwards, Candidate, Channels, ConfigurationChange, CustomFields, DeadJobs, Definitions,
+    DomainChange, DomainFilter, Domains, Due, Found as FoundDomains, HarvestChange, Heartbeat, HistoryFilter,
+    Imported, JobClaim, JobFilter, JobReport, Jobs, Member, NewChannel, NewCredential, NewHarvest, NewJob,
+    Planner, Policy, Reported, RunPlan, Schedules, SnapshotRow, Templates, Traps,
 };
 pub use indexing::{
     AccessRow, AccessRules, CollectedFile, CollectedState, Collection, CollectionCounts, Collections,

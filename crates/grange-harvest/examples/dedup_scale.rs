@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
-use grange_harvest::dedup::{Builder, Index, feed};
+use grange_harvest::dedup::{Builder, By, Index, feed};
 use warc::write::{Compression, FileOptions, NewRecord, WarcFile};
 use warc::{Algorithm, Date, Digest};
 
@@ -91,10 +91,10 @@ fn main() -> anyhow::Result<()> {
 
     let (cpu, _) = used();
     let start = Instant::now();
-    let builder = Builder::new(folder.path());
+    let builder = Builder::new(By::Url, folder.path());
     let (one, two) = files.split_at(JOBS / 2);
     let feed_all =
-        |files: &[PathBuf]| files.iter().map(|path| feed(&builder, path)).collect::<Result<Vec<_>, _>>();
+        |files: &[PathBuf]| files.iter().map(|path| feed(&[&builder], path)).collect::<Result<Vec<_>, _>>();
     let fed = std::thread::scope(|scope| {
         let other = scope.spawn(|| feed_all(two));
         let mut fed = feed_all(one)?;

@@ -41,7 +41,7 @@ impl Depositor<'_> {
                         tracing::info!(file = name, chunk = chunk.name, "stored while the crawl goes on");
                         proven.push(file.path);
                     }
-                    Err(reason) => {
+                    Err(Refused { reason, .. }) => {
                         tracing::warn!(file = name, reason, "not stored yet; tried again at the end");
                     }
                 }
@@ -49,21 +49,22 @@ impl Depositor<'_> {
         }
     }
 
-    /// Stores files with so many attempts each, and removes what is proven. Tells what is not.
+    /// Stores files with so many attempts each, and removes what is proven. Tells what is not; what would be refused
+    /// again is not tried again.
     pub(crate) async fn all(&self, files: &[ClosedFile], attempts: u32) -> Vec<UploadFailure> {
         let mut failures = Vec::new();
         for file in files {
             let mut attempt = 1;
             loop {
                 let stored = self.store(file).await;
-                let Err(reason) = stored else {
+                let Err(Refused { reason, for_good }) = stored else {
                     // The papers go with the folder: made anew they would be other bytes.
                     if !self.is_paper(&file.path) {
                         remove(&file.path);
                     }
                     break;
                 };
-                if attempt >= attempts.max(1) {
+                if for_good || attempt >= attempts.max(1) {
                     failures.push(UploadFailure { file: name_of(&file.path), reason });
                     break;
                 }
@@ -81,22 +82,27 @@ impl Depositor<'_> {
     }
 
     /// Ok when every replica is proven to hold the file.
-    async fn store(&self, file: &ClosedFile) -> Result<(), String> {
+    async fn store(&self, file: &ClosedFile) -> Result<(), Refused> {
         if !self.is_paper(&file.path) {
             let (folder, path) = (self.folder.clone(), file.path.clone());
             let noted = tokio::task::spawn_blocking(move || metadata::note_file(&folder, &path)).await;
             match noted {
-                Ok(noted) => noted.map_err(|error| format!("it cannot be indexed: {}", Chain(&error)))?,
+                Ok(noted) => {
+                    noted
+                        .map_err(|error| Refused::now(format!("it cannot be indexed: {}", Chain(&error))))?;
+                }
                 Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             }
         }
-        let name: FileName = name_of(&file.path).parse().map_err(|error| format!("{error}"))?;
+        let name: FileName = name_of(&file.path)
+            .parse()
+            .map_err(|error| Refused { reason: format!("{error}"), for_good: true })?;
         let mut store = Store::new(name, self.by.clone());
         if let Some(sha512) = file.sha512.as_ref().and_then(|hex| hex.parse().ok()) {
             store = store.expecting(Checksums { sha512: Some(sha512), ..Checksums::default() });
         }
         let outcome = self.archive.store(&file.path, &store).await;
-        let outcome = outcome.map_err(|error| Chain(&error).to_string())?;
+        let outcome = outcome.map_err(|error| Refused::by(&error))?;
         if outcome.stored {
             metrics::counter!("grange_harvest_stored_bytes_total").increment(if outcome.already {
                 0
@@ -106,7 +112,27 @@ impl Depositor<'_> {
             return Ok(());
         }
         let unproven = outcome.unproven.iter().map(|one| format!("replica {}: {}", one.replica, one.reason));
-        Err(unproven.collect::<Vec<_>>().join("; "))
+        Err(Refused::now(unproven.collect::<Vec<_>>().join("; ")))
+    }
+}
+
+/// Why a file is not stored.
+#[derive(Debug, PartialEq, Eq)]
+struct Refused {
+    reason: String,
+    /// The same file would be refused again: a person must look at it.
+    for_good: bool,
+}
+
+impl Refused {
+    fn now(reason: String) -> Refused {
+        Refused { reason, for_good: false }
+    }
+
+    fn by(error: &grange_archive::Error) -> Refused {
+        use grange_archive::Error::{OtherBytes, Reserved, WrongChecksum};
+        let for_good = matches!(error, OtherBytes { .. } | Reserved { .. } | WrongChecksum { .. });
+        Refused { reason: Chain(error).to_string(), for_good }
     }
 }
 
@@ -126,3 +152,7 @@ fn remove(path: &Path) {
         tracing::warn!(path = %path.display(), %error, "a stored file could not be removed");
     }
 }
+
+#[cfg(test)]
+#[path = "deposit_tests.rs"]
+mod tests;

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
 
+use crate::dedup::By;
 use crate::folder::JobFolder;
 
 /// A way to crawl. `native` today; Heritrix and a browser can follow.
@@ -19,6 +20,12 @@ pub trait Engine: std::fmt::Debug + Send + Sync {
 
     /// Whether this engine is the one that a template asks for.
     fn understands(&self, template: &str) -> bool;
+
+    /// What a crawl by this template asks of earlier captures.
+    fn asks(&self, template: &str) -> By {
+        let _ = template;
+        By::Url
+    }
 
     /// Writes into the folder what the crawl needs, or says why the job cannot be crawled. After `Ok` the folder alone
     /// is enough to run or resume it.

@@ -33,22 +33,27 @@
 //! * [`dedup::oracle_for`] is called before the crawl, and again when it is resumed. Jobs it knows nothing of are told in
 //!   [`dedup::Prepared::missing`]; they never fail the job.
 
+mod crawl;
 pub mod crawl_job;
 mod crawling;
 pub mod dedup;
 mod deposit;
 pub mod engine;
 pub mod folder;
+mod found;
+mod gate;
 mod harvester;
 mod home;
 pub mod metadata;
 mod native;
 pub mod oai;
 pub mod papers;
+mod prepare;
 mod pulse;
 pub mod report;
 mod settings;
 pub mod statistics;
+mod store;
 #[cfg(test)]
 pub(crate) mod test_bed;
 pub mod watchdog;

@@ -10,12 +10,14 @@ use async_trait::async_trait;
 use grange_base::Clock;
 use grange_crawl::engine::{self as crawler, Crawl, Phase, Snapshot};
 use grange_crawl::record::chunk::Manifest;
+use grange_crawl::record::settings::DedupBy;
 use grange_crawl::template;
 use grange_model::harvest::{CrawlState, Progress};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::crawl_job::{Defaults, crawl_job};
+use crate::dedup::By;
 use crate::engine::{Chunk, ClosedFile, End, Engine, EngineError, Order, Outcome, Run, Sign, Wish};
 use crate::folder::JobFolder;
 use crate::statistics;
@@ -39,6 +41,13 @@ impl Engine for Native {
     /// Templates of Heritrix are XML; everything else is ours to read, or to say what is wrong with it.
     fn understands(&self, template: &str) -> bool {
         !template.trim_start().starts_with('<')
+    }
+
+    fn asks(&self, template: &str) -> By {
+        match template::parse(template).map(|template| template.dedup.by) {
+            Ok(DedupBy::Digest) => By::Payload,
+            _ => By::Url,
+        }
     }
 
     fn prepare(&self, folder: &JobFolder, order: &Order) -> Result<(), EngineError> {

@@ -93,6 +93,16 @@ pub fn report(
     }
 }
 
+/// What is said of a job's folder that was found when the job was over or somebody else's.
+pub fn found_afterwards(harvester: &str, attempt: u32, files: usize, failures: &[UploadFailure]) -> String {
+    let files = match (files, failures.len()) {
+        (0, _) => "there was nothing in it to store".to_owned(),
+        (files, 0) => format!("its {files} files are stored"),
+        (files, failed) => format!("of its {files} files {failed} are not stored yet"),
+    };
+    format!("the folder of attempt {attempt} was found by the harvester {harvester} afterwards: {files}")
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
@@ -170,5 +180,21 @@ mod tests {
         }
         let report = report(&ended(None, None, Some("disk full")), None, Some("no log"), 0, &[]);
         assert_eq!(report.harvest_error_details.as_deref(), Some("disk full\nno log"));
+    }
+
+    #[test]
+    fn a_folder_that_was_found_is_told_with_its_files() {
+        let failure = UploadFailure { file: "a.warc.gz".into(), reason: "replica two is away".into() };
+        for (files, failures, told) in [
+            (0, vec![], "there was nothing in it to store"),
+            (3, vec![], "its 3 files are stored"),
+            (3, vec![failure], "of its 3 files 1 are not stored yet"),
+        ] {
+            let text = found_afterwards("m1", 2, files, &failures);
+            assert_eq!(
+                text,
+                format!("the folder of attempt 2 was found by the harvester m1 afterwards: {told}")
+            );
+        }
     }
 }

@@ -1,19 +1,19 @@
 //! From a harvest's configurations to its jobs, in bounded memory.
 //!
 //! Configurations are read a page at a time and kept as [`Piece`]s of some fifty bytes; seeds never pass through here.
-//! A million domains take about 50 MB.
+//! A million domains take about 100 MB.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use grange_db::{Candidate, Db, Due};
+use grange_db::{Candidate, Db, Due, Member, NewJob};
 use grange_model::harvest::history::still_wanted;
 use grange_model::harvest::{HarvestDefinition, HarvestId, HarvestKind, JobId, Limits};
 
 use crate::dedup::{Snapshot, continued_by};
 use crate::expect::expected_objects;
 use crate::settings::Settings;
-use crate::split::{self, Jobs, Piece};
+use crate::split::{self, Jobs, Piece, Planned};
 
 /// Configurations read at once: some megabytes of rows.
 const PAGE: u32 = 10_000;
@@ -119,6 +119,42 @@ pub async fn read(
 pub fn jobs(settings: &Settings, harvest: &HarvestDefinition, pieces: Vec<Piece>) -> Jobs {
     let snapshot = harvest.kind == HarvestKind::Snapshot;
     split::split(pieces, harvest.limits, snapshot, &settings.splitting)
+}
+
+/// Jobs to be drafted, and the configurations that go into them.
+#[derive(Debug, Default)]
+pub struct Drafts {
+    pub jobs: Vec<NewJob>,
+    pub members: Vec<Drafted>,
+}
+
+/// A configuration, and which of the drafts it goes into. Sorts by the number of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Drafted {
+    configuration: i64,
+    draft: u32,
+    expected: u64,
+}
+
+impl Drafted {
+    /// The same once the drafts have these numbers.
+    pub fn of(&self, jobs: &[JobId]) -> Option<Member> {
+        let job = *jobs.get(self.draft as usize)?;
+        Some(Member { configuration: self.configuration, job, expected_objects: self.expected })
+    }
+}
+
+/// Takes jobs apart into what is written first and what is written then, in another order.
+pub fn drafts(jobs: impl Iterator<Item = Planned>) -> Drafts {
+    let mut drafts = Drafts::default();
+    for (job, draft) in jobs.zip(0_u32..) {
+        let Planned { template, limits, expected_objects, configurations } = job;
+        let count = configurations.len() as u64;
+        drafts.jobs.push(NewJob { template, limits, expected_objects, configurations: count });
+        let drafted = |(configuration, expected)| Drafted { configuration, draft, expected };
+        drafts.members.extend(configurations.into_iter().map(drafted));
+    }
+    drafts
 }
 
 /// What the next run of a harvest would amount to, without making it.

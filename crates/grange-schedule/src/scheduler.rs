@@ -6,10 +6,10 @@ use std::time::Instant;
 use grange_base::worker::Step;
 use grange_base::{Clock, Retry};
 use grange_bus::Announcer;
-use grange_db::{Db, Due, NewJob, Policy, RunPlan};
+use grange_db::{Db, Due, Planner, Policy, RunPlan};
 use grange_model::harvest::{ChannelName, HarvestKind};
 
-use crate::plan::{self, Lease, Pieces};
+use crate::plan::{self, Drafts, Lease, Pieces};
 use crate::settings::{DeadHarvester, Settings};
 
 /// A scheduler. Cheap to clone.
@@ -66,15 +66,13 @@ impl Scheduler {
         let Pieces { pieces, left_out } =
             plan::read(&self.db, &self.settings, harvest, Some(&mut lease)).await?;
         let configurations = pieces.len() as u64;
-        for job in plan::jobs(&self.settings, harvest, pieces) {
+        let Drafts { jobs, mut members } = plan::drafts(plan::jobs(&self.settings, harvest, pieces));
+        lease.keep(&self.db).await?;
+        let ids = planner.draft(due, jobs).await?;
+        members.sort_unstable();
+        for some in members.chunks(Planner::AT_ONCE) {
             lease.keep(&self.db).await?;
-            let job = NewJob {
-                template: job.template,
-                limits: job.limits,
-                expected_objects: job.expected_objects,
-                configurations: job.configurations,
-            };
-            planner.draft(due, job).await?;
+            planner.fill(due, some.iter().filter_map(|member| member.of(&ids)).collect()).await?;
         }
         let next = match &due.schedule {
             Some(schedule) => schedule.next(due.due_at, harvest.runs + 1, self.clock.now())?,

@@ -121,7 +121,11 @@ pub(super) fn pack(
     if fetched.response.is_empty() {
         return Ok(Ready { records: None, line, extracted: None });
     }
-    line.extra = Some(Extra { content_size: Some(fetched.wire_length), ..Extra::default() });
+    let original_url = match &form {
+        Form::Identical(original) if original.url != url => Some(Cow::Owned(original.url.clone())),
+        _ => None,
+    };
+    line.extra = Some(Extra { content_size: Some(fetched.wire_length), original_url, ..Extra::default() });
     let now = crawl.clock.now();
     let viral = matches!(form, Form::Viral(_));
     let ticket = if viral {

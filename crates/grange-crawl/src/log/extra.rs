@@ -15,6 +15,9 @@ pub struct Extra<'a> {
     pub warc_filename: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub warc_file_offset: Option<u64>,
+    /// Of a duplicate: the URL of its original, where that is another.
+    #[serde(borrow, skip_serializing_if = "Option::is_none", default)]
+    pub original_url: Option<Cow<'a, str>>,
 }
 
 impl<'a> Extra<'a> {
@@ -25,11 +28,14 @@ impl<'a> Extra<'a> {
         }
         let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
         let number = |key: &str| object.get(key).and_then(serde_json::Value::as_u64);
-        let name = object.get("warcFilename").and_then(serde_json::Value::as_str);
+        let text = |key: &str| {
+            object.get(key).and_then(serde_json::Value::as_str).map(|text| Cow::Owned(text.to_owned()))
+        };
         Some(Extra {
             content_size: number("contentSize"),
-            warc_filename: name.map(|name| Cow::Owned(name.to_owned())),
+            warc_filename: text("warcFilename"),
             warc_file_offset: number("warcFileOffset"),
+            original_url: text("originalUrl"),
         })
     }
 

@@ -22,6 +22,7 @@ fn sample() -> CrawlLine<'static> {
             content_size: Some(5403),
             warc_filename: Some("1-2-20261116.warc.gz".into()),
             warc_file_offset: Some(77),
+            original_url: None,
         }),
     }
 }
@@ -187,6 +188,7 @@ prop_compose! {
                 content_size,
                 warc_filename: name.map(Into::into),
                 warc_file_offset: content_size,
+                original_url: name.map(|name| format!("http://{name}/").into()),
             }),
         }
     }

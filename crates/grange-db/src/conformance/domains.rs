@@ -40,7 +40,8 @@ async fn an_import_counts_what_was_there(bed: &Bed) {
     bed.stocked(&["a.dk"]).await;
     let names = ["a.dk", "b.dk", "b.dk", "192.0.2.1"].map(domain).to_vec();
     let imported = bed.db.domains().import(names, &anna()).await.unwrap();
-    assert_eq!((imported.created, imported.existing), (2, vec![domain("a.dk")]));
+    // What is given twice was there the second time.
+    assert_eq!((imported.created, imported.existing), (2, vec![domain("a.dk"), domain("b.dk")]));
     assert_eq!(bed.db.domains().count().await.unwrap(), 3);
     let counts = bed.db.domains().count_by_suffix().await.unwrap();
     assert_eq!(counts.into_iter().collect::<Vec<_>>(), [("dk".to_owned(), 2)]);

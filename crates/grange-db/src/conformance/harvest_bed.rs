@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use grange_model::harvest::{DomainName, HarvestDefinition, HarvestKind, Limits, Name, Schedule};
 
 use super::{Bed, LONG, anna};
-use crate::{Due, NewHarvest, NewJob, RunPlan};
+use crate::{Candidate, Due, Member, NewHarvest, NewJob, RunPlan};
 
 pub(super) fn name(text: &str) -> Name {
     text.parse().unwrap()
@@ -68,13 +68,14 @@ impl Bed {
         let planner = self.db.planner();
         let all = planner.candidates(&due.harvest, &[], LONG, 0, 1000).await.unwrap();
         let Some(first) = all.first() else { return };
-        let configurations = all.iter().map(|one| (one.configuration, 7)).collect();
         let job = NewJob {
             template: first.template,
             limits: due.harvest.limits,
             expected_objects: 7,
-            configurations,
+            configurations: all.len() as u64,
         };
-        planner.draft(due, job).await.unwrap();
+        let job = planner.draft(due, vec![job]).await.unwrap()[0];
+        let member = |one: &Candidate| Member { configuration: one.configuration, job, expected_objects: 7 };
+        planner.fill(due, all.iter().map(member).collect()).await.unwrap();
     }
 }

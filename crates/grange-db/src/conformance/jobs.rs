@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::harvest_bed::{domain, name};
 use super::{Bed, LONG, SHORT, anna, on_both_engines};
-use crate::{HistoryFilter, JobClaim, JobFilter, JobReport, Policy};
+use crate::{Afterwards, HistoryFilter, JobClaim, JobFilter, JobReport, Policy};
 
 on_both_engines! {
     a_job_goes_its_way_and_leaves_history,
@@ -18,6 +18,7 @@ on_both_engines! {
     a_dead_harvesters_job_is_taken_over_and_then_given_up,
     a_late_harvester_is_not_heard,
     whoever_has_the_folder_takes_the_job_again,
+    what_is_learnt_after_the_end_is_added,
     a_crawl_that_never_ends_is_ended,
     a_failed_job_is_resubmitted_whole_or_rejected,
     a_cancelled_job_ends,
@@ -151,6 +152,54 @@ async fn a_late_harvester_is_not_heard(bed: &Bed) {
         assert_eq!(error.code(), "lease-lost");
     }
     assert_eq!(status(bed, &late).await, JobStatus::New);
+}
+
+async fn what_is_learnt_after_the_end_is_added(bed: &Bed) {
+    waiting(bed, &["a.dk", "b.dk"]).await;
+    let jobs = bed.db.jobs();
+    let dead = claim(bed, SHORT).await.unwrap();
+    jobs.start(&dead, SHORT).await.unwrap();
+    let said = |text: &str, objects| Afterwards {
+        harvest: Some(text.to_owned()),
+        upload: None,
+        domains: vec![report("a.dk", objects, StopReason::Unfinished)],
+    };
+    // Whoever has the job reports it.
+    assert_eq!(jobs.tell_afterwards(dead.job, said("too early", 1)).await.unwrap(), 0);
+    bed.pass(bed.lease_now() + SHORT).await;
+    jobs.supervise(Policy { takeovers_max: 0, ..POLICY }).await.unwrap();
+    assert_eq!(status(bed, &dead).await, JobStatus::Failed);
+    assert_eq!(jobs.tell_afterwards(dead.job, said("found later", 5)).await.unwrap(), 1);
+    // Again, after a crash; and by somebody who counted otherwise.
+    assert_eq!(jobs.tell_afterwards(dead.job, said("found later", 6)).await.unwrap(), 0);
+    let uploaded = || Afterwards { upload: Some("all stored".to_owned()), ..Afterwards::default() };
+    jobs.tell_afterwards(dead.job, uploaded()).await.unwrap();
+    let job = jobs.get(dead.job).await.unwrap().unwrap();
+    assert_eq!(job.status, JobStatus::Failed);
+    assert_eq!(job.harvest_error_details.as_deref(), Some("found later"));
+    assert_eq!(job.upload_error_details, None, "nothing was wrong with it");
+    assert!(job.harvest_errors.unwrap().contains("fell silent") && job.upload_errors.is_none());
+    let filter = HistoryFilter { domain: None, configuration: None, job: Some(dead.job), limit: 10 };
+    let history = bed.db.domains().history(&filter).await.unwrap();
+    assert_eq!(
+        history.iter().map(|one| (one.objects, one.stop)).collect::<Vec<_>>(),
+        [(5, StopReason::Unfinished)]
+    );
+    // What was done by somebody else is counted already.
+    let again = jobs.resubmit(vec![dead.job], &anna()).await.unwrap()[0];
+    let ours = claim(bed, LONG).await.unwrap();
+    jobs.start(&ours, LONG).await.unwrap();
+    let report = JobReport { upload_errors: Some("1 of 2".to_owned()), ..JobReport::default() };
+    jobs.finish(&ours, report).await.unwrap();
+    jobs.tell_afterwards(again, uploaded()).await.unwrap();
+    let job = jobs.get(again).await.unwrap().unwrap();
+    assert_eq!((job.status, job.upload_error_details.as_deref()), (JobStatus::Failed, Some("all stored")));
+    let third = jobs.resubmit(vec![again], &anna()).await.unwrap()[0];
+    let ours = claim(bed, LONG).await.unwrap();
+    jobs.start(&ours, LONG).await.unwrap();
+    jobs.finish(&ours, JobReport::default()).await.unwrap();
+    assert_eq!(jobs.tell_afterwards(third, said("late", 9)).await.unwrap(), 0);
+    assert_eq!(jobs.tell_afterwards(grange_model::harvest::JobId(999), said("no job", 9)).await.unwrap(), 0);
 }
 
 async fn whoever_has_the_folder_takes_the_job_again(bed: &Bed) {

@@ -17,7 +17,7 @@ use crate::row::{Columns, micros};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     pub created: u64,
-    /// Those that were there before, in the order given.
+    /// Those that were there before, in the order given; also what was given twice, from the second time on.
     pub existing: Vec<DomainName>,
 }
 
@@ -118,6 +118,8 @@ pub(super) async fn import(tx: &mut Tx<'_>, names: &[DomainName], actor: &Actor)
             json!({ "created": created.len(), "first": sorted.iter().find(|name| created.contains(*name)) });
         told(tx, actor, "domain.create", subject, NO_STATE, Some(&state)).await?;
     }
-    let existing = names.iter().filter(|name| !created.contains(*name)).cloned().collect();
-    Ok(Imported { created: created.len() as u64, existing })
+    let count = created.len() as u64;
+    // A name that is given twice was there the second time.
+    let existing = names.iter().filter(|name| !created.remove(*name)).cloned().collect();
+    Ok(Imported { created: count, existing })
 }

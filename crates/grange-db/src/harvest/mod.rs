@@ -1,5 +1,7 @@
 //! The facts of harvests, a file per noun.
 
+mod afterwards;
+mod candidates;
 mod channels;
 mod configurations;
 mod credentials;
@@ -20,6 +22,8 @@ mod supervision;
 mod templates;
 mod traps;
 
+pub use afterwards::Afterwards;
+pub use candidates::{Candidate, SnapshotRow};
 pub use channels::{Channels, NewChannel};
 pub use configurations::ConfigurationChange;
 pub use credentials::NewCredential;
@@ -32,7 +36,7 @@ pub use import::Imported;
 pub use job_list::JobFilter;
 pub use jobs::Jobs;
 pub use members::Added;
-pub use planning::{Candidate, Due, NewJob, Planner, RunPlan, SnapshotRow};
+pub use planning::{Due, Member, NewJob, Planner, RunPlan};
 pub use schedules::Schedules;
 pub use supervision::{DeadJobs, Policy};
 pub use templates::Templates;

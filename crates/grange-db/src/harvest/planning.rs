@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use grange_model::Actor;
 use grange_model::harvest::{
-    Best, ChannelName, HarvestDefinition, HarvestId, HarvestKind, JobId, Limits, Schedule, StopReason,
+    ChannelName, HarvestDefinition, HarvestId, HarvestKind, JobId, Limits, Schedule,
 };
 use jiff::Timestamp;
 use serde_json::json;
-use sqlx::any::AnyRow;
 
 use super::definitions::{BY_ID, definition};
-use super::{NO_STATE, limits, missing, told, traps};
+use super::{NO_STATE, missing, told, traps};
 use crate::act::Tx;
 use crate::bulk::Bulk;
 use crate::dialect::Sql;
@@ -41,28 +40,22 @@ pub struct Due {
     token: i64,
 }
 
-/// A configuration that may become part of a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    pub configuration: i64,
-    pub domain: i64,
-    pub template: i64,
-    pub limits: Limits,
-    pub best: Option<Best>,
-    /// It has a seed at all.
-    pub seeded: bool,
-    /// The newest history in the snapshots that are taken up: why it ended, objects, bytes.
-    pub last: Option<(StopReason, u64, u64)>,
-}
-
 /// A job to be drafted.
 #[derive(Clone, Debug)]
 pub struct NewJob {
     pub template: i64,
     pub limits: Limits,
     pub expected_objects: u64,
-    /// Configurations, and the objects expected of each.
-    pub configurations: Vec<(i64, u64)>,
+    /// How many configurations it will have.
+    pub configurations: u64,
+}
+
+/// A configuration of a drafted job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    pub configuration: i64,
+    pub job: JobId,
+    pub expected_objects: u64,
 }
 
 /// What a finished plan amounts to.
@@ -75,18 +68,10 @@ pub struct RunPlan {
     pub duplicate_reduction_jobs: Vec<JobId>,
 }
 
-/// A snapshot among the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SnapshotRow {
-    pub id: HarvestId,
-    pub created_at: Timestamp,
-    pub continues: Option<HarvestId>,
-}
-
-/// Configurations written in one act: some hundredths of a second, so that harvesters need not wait.
-const BATCH: usize = 1000;
-
 impl Planner<'_> {
+    /// Rows written in one act: some hundredths of a second, so that harvesters need not wait.
+    pub const AT_ONCE: usize = 1000;
+
     /// Takes the harvest of this kind that has been due for longest. With `served`, only if its channel is among them.
     pub async fn claim(
         &self,
@@ -114,119 +99,35 @@ impl Planner<'_> {
             .await
     }
 
-    /// A page of the configurations of a harvest, by number: those after `after`. `taken_up` are the snapshots that a
-    /// snapshot continues; unexpired aliases are not in a snapshot.
-    pub async fn candidates(
-        &self,
-        harvest: &HarvestDefinition,
-        taken_up: &[HarvestId],
-        alias_lifetime: Duration,
-        after: i64,
-        limit: u32,
-    ) -> Result<Vec<Candidate>, Error> {
-        let taken_up = crate::bulk::ids(&taken_up.iter().map(|id| id.0).collect::<Vec<_>>());
-        let input = (harvest.kind, harvest.id, taken_up, (length(alias_lifetime), after, i64::from(limit)));
-        self.0
-            .read(
-                "read the configurations",
-                input,
-                |tx, (kind, harvest, taken_up, (lifetime, after, limit))| {
-                    Box::pin(async move {
-                        let alive = micros(tx.now) - *lifetime;
-                        let query = match kind {
-                            HarvestKind::Selective => {
-                                tx.sql(&SELECTIVE).bind(harvest.0).bind(*after).bind(*limit)
-                            }
-                            HarvestKind::Snapshot if taken_up == "[]" => {
-                                tx.sql(&SNAPSHOT).bind(alive).bind(*after).bind(*limit)
-                            }
-                            HarvestKind::Snapshot => {
-                                CONTINUED.on(tx).bind(alive).bind(*after).bind(*limit).bind(taken_up.as_str())
-                            }
-                        };
-                        tx.rows(query).await?.iter().map(candidate).collect()
-                    })
-                },
-            )
-            .await
+    /// Drafts jobs of the run that is being planned, without their configurations.
+    pub async fn draft(&self, due: &Due, jobs: Vec<NewJob>) -> Result<Vec<JobId>, Error> {
+        let mut ids = Vec::with_capacity(jobs.len());
+        for some in jobs.chunks(Self::AT_ONCE) {
+            let input = (due.clone(), some.to_vec());
+            let drafted =
+                self.0.write("draft jobs", input, |tx, (due, jobs)| Box::pin(draft(tx, due, jobs))).await?;
+            ids.extend(drafted);
+        }
+        Ok(ids)
     }
 
-    /// All snapshots, for chains of them.
-    pub async fn snapshots(&self) -> Result<Vec<SnapshotRow>, Error> {
+    /// Puts configurations into drafted jobs, at most [`Self::AT_ONCE`]. Whoever has many gives them in the order of
+    /// their numbers, whatever their jobs: rows and indexes are then walked from front to back. Job by job the same
+    /// million was read and written all over the file, a hundred times.
+    pub async fn fill(&self, due: &Due, members: Vec<Member>) -> Result<(), Error> {
         self.0
-            .read("list the snapshots", (), |tx, ()| {
-                Box::pin(async move {
-                    let query = tx.sql(&SNAPSHOTS);
-                    let read = |row: &AnyRow| {
-                        Ok(SnapshotRow {
-                            id: HarvestId(row.int("id")?),
-                            created_at: row.time("created_at")?,
-                            continues: row.int_or_none("continues")?.map(HarvestId),
-                        })
-                    };
-                    tx.rows(query).await?.iter().map(read).collect()
-                })
-            })
-            .await
-    }
-
-    /// The jobs of one run of a harvest, or of all.
-    pub async fn jobs_of(&self, harvest: HarvestId, run: Option<u64>) -> Result<Vec<JobId>, Error> {
-        self.0
-            .read("list the jobs", (harvest, run), |tx, (harvest, run)| {
-                Box::pin(async move {
-                    let query = tx.sql(&JOBS_OF).bind(harvest.0).bind(run.map(|run| run as i64));
-                    tx.rows(query).await?.iter().map(|row| Ok(JobId(row.int("id")?))).collect()
-                })
-            })
-            .await
-    }
-
-    /// Drafts a job of the run that is being planned.
-    pub async fn draft(&self, due: &Due, mut job: NewJob) -> Result<(), Error> {
-        // By number, so that rows and indexes are walked from front to back and not all over.
-        job.configurations.sort_unstable();
-        let mut configurations = job.configurations.chunks(BATCH).map(<[_]>::to_vec);
-        let first = configurations.next().unwrap_or_default();
-        let NewJob { template, limits, expected_objects, configurations: all } = &job;
-        let count = all.len() as i64;
-        let input = (due.clone(), (*template, *limits, *expected_objects, count), first);
-        let id = self
-            .0
-            .write("draft a job", input, |tx, (due, (template, limits, expected, count), first)| {
+            .write("fill the jobs", (due.clone(), members), |tx, (due, members)| {
                 Box::pin(async move {
                     fence(tx, due).await?;
-                    let query = tx
-                        .sql(&DRAFT)
-                        .bind(due.harvest.id.0)
-                        .bind(due.harvest.runs as i64 + 1)
-                        .bind(due.channel.to_string())
-                        .bind(i64::from(due.harvest.kind == HarvestKind::Snapshot))
-                        .bind(*template)
-                        .bind(limits.objects.number())
-                        .bind(limits.bytes.number())
-                        .bind(limits.running_s.number())
-                        .bind(*count)
-                        .bind(i64::try_from(*expected).unwrap_or(i64::MAX))
-                        .bind(micros(tx.now));
-                    let row = tx.row(query).await?.ok_or_else(|| missing("template", template))?;
-                    let id = row.int("id")?;
-                    fill(tx, id, first).await?;
-                    Ok(id)
+                    let rows: Vec<_> = members
+                        .iter()
+                        .map(|one| (one.configuration, one.job, one.expected_objects))
+                        .collect();
+                    let query = FILL.on(tx).bind(super::json(&rows));
+                    tx.run(query).await.map(|_| ())
                 })
             })
-            .await?;
-        for batch in configurations {
-            self.0
-                .write("draft a job", (due.clone(), id, batch), |tx, (due, id, batch)| {
-                    Box::pin(async move {
-                        fence(tx, due).await?;
-                        fill(tx, *id, batch).await
-                    })
-                })
-                .await?;
-        }
-        Ok(())
+            .await
     }
 
     /// Turns the drafts into jobs: with the run, its number and the next date, or not at all. Gives their number.
@@ -258,14 +159,6 @@ impl Planner<'_> {
             })
             .await
     }
-}
-
-macro_rules! candidate_columns {
-    () => {
-        "c.id, c.domain_id, c.template_id, c.max_objects, c.max_bytes, c.max_running_s, c.best_objects, c.best_bytes, \
-         c.best_complete, (SELECT count(*) FROM configuration_seed_lists l JOIN seed_lists s ON s.id = l.seed_list_id \
-         WHERE l.configuration_id = c.id AND s.active_count > 0) AS seeded"
-    };
 }
 
 macro_rules! claim_sql {
@@ -310,66 +203,32 @@ static CHANNEL: Sql = Sql::new(
          AND d.kind = CASE h.kind WHEN 'snapshot' THEN 'snapshot' ELSE 'focused' END
      LEFT JOIN schedules s ON s.id = h.schedule_id WHERE h.id = $1",
 );
-static SELECTIVE: Sql = Sql::new(concat!(
-    "SELECT ",
-    candidate_columns!(),
-    ", CAST(NULL AS TEXT) AS stop_reason FROM harvest_configurations m JOIN configurations c ON c.id = m.configuration_id
-     WHERE m.harvest_id = $1 AND m.configuration_id > $2 ORDER BY m.configuration_id LIMIT $3"
-));
-static SNAPSHOT: Sql = Sql::new(concat!(
-    "SELECT ",
-    candidate_columns!(),
-    ", CAST(NULL AS TEXT) AS stop_reason FROM configurations c JOIN domains d ON d.id = c.domain_id
-     WHERE c.is_default = 1 AND (d.alias_of IS NULL OR d.alias_at <= $1) AND c.id > $2 ORDER BY c.id LIMIT $3"
-));
-macro_rules! continued {
-    ($list:literal) => {
-        concat!(
-            "SELECT ",
-            candidate_columns!(),
-            ", o.stop_reason, o.objects, o.bytes FROM configurations c JOIN domains d ON d.id = c.domain_id
-             LEFT JOIN domain_history o ON o.id = (SELECT max(n.id) FROM domain_history n WHERE n.domain_id = c.domain_id
-                 AND n.harvest_id IN (",
-            $list,
-            ")) WHERE c.is_default = 1 AND (d.alias_of IS NULL OR d.alias_at <= $1) AND c.id > $2
-             ORDER BY c.id LIMIT $3"
-        )
-    };
-}
-static CONTINUED: Bulk = Bulk {
-    sqlite: Sql::new(continued!("SELECT value FROM json_each($4)")),
-    postgres: Sql::new(continued!("SELECT value::bigint FROM jsonb_array_elements_text($4::jsonb)")),
-};
-static SNAPSHOTS: Sql =
-    Sql::new("SELECT id, created_at, continues FROM harvest_definitions WHERE kind = 'snapshot' ORDER BY id");
-static JOBS_OF: Sql = Sql::new(
-    "SELECT id FROM jobs WHERE harvest_id = $1 AND ($2 IS NULL OR run = $2) AND status <> 'draft' ORDER BY id",
-);
 static DRAFT: Sql = Sql::new(
     "INSERT INTO jobs (harvest_id, run, status, channel, snapshot, template_id, template_version, max_objects, max_bytes,
          max_running_s, configurations, expected_objects, created_at)
      SELECT $1, $2, 'draft', $3, $4, t.id, t.version, $6, $7, $8, $9, $10, $11 FROM templates t WHERE t.id = $5
      RETURNING id",
 );
+// Values of a row: configuration, job, expected objects.
 static FILL: Bulk = Bulk {
     sqlite: Sql::new(
         "INSERT INTO job_configurations (job_id, configuration_id, domain_id, name, max_objects, max_bytes,
              max_running_s, expected_objects, seeds, traps)
-         SELECT $1, c.id, c.domain_id, c.name, c.max_objects, c.max_bytes, c.max_running_s, p.value ->> 1,
+         SELECT p.value ->> 1, c.id, c.domain_id, c.name, c.max_objects, c.max_bytes, c.max_running_s, p.value ->> 2,
              COALESCE((SELECT group_concat(COALESCE(s.active, s.seeds), char(10)) FROM configuration_seed_lists l
                  JOIN seed_lists s ON s.id = l.seed_list_id WHERE l.configuration_id = c.id AND s.active_count > 0), ''),
              d.traps
-         FROM json_each($2) p CROSS JOIN configurations c ON c.id = p.value ->> 0 JOIN domains d ON d.id = c.domain_id",
+         FROM json_each($1) p CROSS JOIN configurations c ON c.id = p.value ->> 0 JOIN domains d ON d.id = c.domain_id",
     ),
     postgres: Sql::new(
         "INSERT INTO job_configurations (job_id, configuration_id, domain_id, name, max_objects, max_bytes,
              max_running_s, expected_objects, seeds, traps)
-         SELECT $1, c.id, c.domain_id, c.name, c.max_objects, c.max_bytes, c.max_running_s, (p.value ->> 1)::bigint,
+         SELECT (p.value ->> 1)::bigint, c.id, c.domain_id, c.name, c.max_objects, c.max_bytes, c.max_running_s, (p.value ->> 2)::bigint,
              COALESCE((SELECT string_agg(COALESCE(s.active, s.seeds), chr(10) ORDER BY s.id)
                  FROM configuration_seed_lists l JOIN seed_lists s ON s.id = l.seed_list_id
                  WHERE l.configuration_id = c.id AND s.active_count > 0), ''),
              d.traps
-         FROM jsonb_array_elements($2::jsonb) p JOIN configurations c ON c.id = (p.value ->> 0)::bigint
+         FROM jsonb_array_elements($1::jsonb) p JOIN configurations c ON c.id = (p.value ->> 0)::bigint
          JOIN domains d ON d.id = c.domain_id",
     ),
 };
@@ -446,9 +305,27 @@ async fn fence(tx: &mut Tx<'_>, due: &Due) -> Result<(), Fail> {
     if row.int("edition")? == due.harvest.edition { Ok(()) } else { Err(lost(due)) }
 }
 
-async fn fill(tx: &mut Tx<'_>, job: i64, configurations: &[(i64, u64)]) -> Result<(), Fail> {
-    let query = FILL.on(tx).bind(job).bind(super::json(&configurations));
-    tx.run(query).await.map(|_| ())
+async fn draft(tx: &mut Tx<'_>, due: &Due, jobs: &[NewJob]) -> Result<Vec<JobId>, Fail> {
+    fence(tx, due).await?;
+    let mut ids = Vec::with_capacity(jobs.len());
+    for NewJob { template, limits, expected_objects, configurations } in jobs {
+        let query = tx
+            .sql(&DRAFT)
+            .bind(due.harvest.id.0)
+            .bind(due.harvest.runs as i64 + 1)
+            .bind(due.channel.to_string())
+            .bind(i64::from(due.harvest.kind == HarvestKind::Snapshot))
+            .bind(*template)
+            .bind(limits.objects.number())
+            .bind(limits.bytes.number())
+            .bind(limits.running_s.number())
+            .bind(*configurations as i64)
+            .bind(i64::try_from(*expected_objects).unwrap_or(i64::MAX))
+            .bind(micros(tx.now));
+        let row = tx.row(query).await?.ok_or_else(|| missing("template", template))?;
+        ids.push(JobId(row.int("id")?));
+    }
+    Ok(ids)
 }
 
 async fn commit(tx: &mut Tx<'_>, due: &Due, plan: &RunPlan) -> Result<u64, Fail> {
@@ -477,30 +354,6 @@ async fn commit(tx: &mut Tx<'_>, due: &Due, plan: &RunPlan) -> Result<u64, Fail>
     let query = tx.sql(&ADVANCE).bind(id).bind(micros_or_none(plan.next_at));
     tx.run(query).await?;
     Ok(jobs)
-}
-
-fn candidate(row: &AnyRow) -> Result<Candidate, Fail> {
-    let best = match (row.int_or_none("best_objects")?, row.int_or_none("best_bytes")?) {
-        (Some(objects), Some(bytes)) => Some(Best {
-            objects: objects as u64,
-            bytes: bytes as u64,
-            complete: row.int_or_none("best_complete")? == Some(1),
-        }),
-        _ => None,
-    };
-    let last = match row.text_or_none("stop_reason")? {
-        Some(_) => Some((row.parsed("stop_reason")?, row.int("objects")? as u64, row.int("bytes")? as u64)),
-        None => None,
-    };
-    Ok(Candidate {
-        configuration: row.int("id")?,
-        domain: row.int("domain_id")?,
-        template: row.int("template_id")?,
-        limits: limits(row)?,
-        best,
-        seeded: row.int("seeded")? > 0,
-        last,
-    })
 }
 
 impl Db {

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::entry::{ENTRY_BYTES, Entry, FILES_MAX, KEY_BYTES};
+use warc::Digest;
+
+use super::entry::{ENTRY_BYTES, Entry, FILES_MAX, KEY_BYTES, Key};
 use super::join::{LOOSE_BYTES, Loose, join};
 use super::layout::{BLOCK_BYTES, HEADER_BYTES, Header, names};
 use super::partition::Partitions;
@@ -15,9 +17,19 @@ use super::partition::Partitions;
 /// How the names of files begin that are not whole yet. Those of crashes are taken away with old indexes.
 pub(super) const ASIDE: &str = "papers-";
 
+/// What an index is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// This payload under this URL.
+    Url,
+    /// This payload anywhere.
+    Payload,
+}
+
 /// Gathers entries, from many threads if need be.
 #[derive(Debug)]
 pub struct Builder {
+    by: By,
     entries: Partitions<ENTRY_BYTES>,
     loose: Partitions<LOOSE_BYTES>,
     files: Mutex<Files>,
@@ -43,12 +55,25 @@ pub struct Built {
 
 impl Builder {
     /// Temporary files go to `folder`.
-    pub fn new(folder: &Path) -> Builder {
+    pub fn new(by: By, folder: &Path) -> Builder {
         Builder {
+            by,
             entries: Partitions::new(folder),
             loose: Partitions::new(folder),
             files: Mutex::default(),
             taken: AtomicU64::new(0),
+        }
+    }
+
+    pub fn by(&self) -> By {
+        self.by
+    }
+
+    /// Where a capture stands in this index.
+    pub(super) fn key(&self, url: &str, payload: &Digest) -> Key {
+        match self.by {
+            By::Url => Key::new(url, payload),
+            By::Payload => Key::of_payload(payload),
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use grange_model::harvest::JobId;
 use md5::{Digest as _, Md5};
 
-use super::build::ASIDE;
+use super::build::{ASIDE, By};
 
 /// How many numbers of jobs stand in a name; of larger sets the first ones, and a digest of all.
 const NAMED_MAX: usize = 4;
@@ -71,14 +71,19 @@ impl Cache {
         &self.folder
     }
 
-    pub fn path(&self, jobs: &[JobId]) -> PathBuf {
-        self.folder.join(set_name(jobs))
+    pub fn path(&self, by: By, jobs: &[JobId]) -> PathBuf {
+        let name = set_name(jobs);
+        match by {
+            By::Url => self.folder.join(name),
+            // An index that NetarchiveSuite does not have.
+            By::Payload => self.folder.join(format!("{}-payloads{SUFFIX}", name.trim_end_matches(SUFFIX))),
+        }
     }
 
-    /// Waits until nobody else makes the index of these jobs. The system lets go of the lock when its process ends,
+    /// Waits until nobody else makes an index of these jobs. The system lets go of the lock when its process ends,
     /// however it ends.
     pub fn lock(&self, jobs: &[JobId]) -> io::Result<Working> {
-        let lock = File::create(lock_path(&self.path(jobs)))?;
+        let lock = File::create(lock_path(&self.path(By::Url, jobs)))?;
         lock.lock()?;
         Ok(Working { _lock: lock })
     }
@@ -89,8 +94,8 @@ impl Cache {
     }
 
     /// Takes away what nobody used for long, then what was used longest ago until the rest is small enough. Indexes
-    /// being made are left alone, `keep` too. Those in use lose only their names. Answers the paths taken away.
-    pub fn trim(&self, limits: Limits, keep: &Path, now: SystemTime) -> io::Result<Vec<PathBuf>> {
+    /// being made are left alone, those in `keep` too. Those in use lose only their names. Answers the paths taken away.
+    pub fn trim(&self, limits: Limits, keep: &[&Path], now: SystemTime) -> io::Result<Vec<PathBuf>> {
         let mut indexes = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
@@ -111,7 +116,7 @@ impl Cache {
         let mut gone = Vec::new();
         for (used, len, path) in indexes {
             let old = now.duration_since(used).is_ok_and(|age| age > limits.age);
-            if path == keep || !(old || size > limits.size) {
+            if keep.contains(&path.as_path()) || !(old || size > limits.size) {
                 continue;
             }
             let lock = File::create(lock_path(&path))?;

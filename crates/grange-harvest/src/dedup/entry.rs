@@ -1,7 +1,7 @@
 //! What is known of one original: 26 bytes.
 //!
 //! ```text
-//! 12  key     the first 96 bits of BLAKE3(URL, 0, algorithm, digest)
+//! 12  key     the first 96 bits of BLAKE3(URL, 0, algorithm, digest); without a URL in an index of payloads
 //!  3  file    the number of its name
 //!  5  offset  of the record in the file: up to a terabyte
 //!  6  date    milliseconds since 1970, as exact as crawl logs are
@@ -28,6 +28,11 @@ impl Key {
         let mut bytes = [0; KEY_BYTES];
         bytes.copy_from_slice(&hasher.finalize().as_bytes()[..KEY_BYTES]);
         Key(bytes)
+    }
+
+    /// A payload under whatever URL: no URL is empty.
+    pub fn of_payload(payload: &Digest) -> Key {
+        Key::new("", payload)
     }
 
     /// The first 32 bits: where to look for it.

@@ -71,7 +71,16 @@ impl Index {
 
     /// The original of this URL with this payload.
     pub fn find(&self, url: &str, payload: &Digest) -> Result<Option<Original>, IndexError> {
-        let Some(entry) = self.entry(Key::new(url, payload))? else { return Ok(None) };
+        self.find_key(url, Key::new(url, payload))
+    }
+
+    /// The original of this payload, in an index of payloads. Its URL is not known here: it is left empty.
+    pub fn find_payload(&self, payload: &Digest) -> Result<Option<Original>, IndexError> {
+        self.find_key("", Key::of_payload(payload))
+    }
+
+    fn find_key(&self, url: &str, key: Key) -> Result<Option<Original>, IndexError> {
+        let Some(entry) = self.entry(key)? else { return Ok(None) };
         let file = self.name(entry.file)?.to_owned();
         let (date, offset) = (entry.date(), entry.offset);
         Ok(Some(Original { url: url.to_owned(), date, file, offset, record: None }))

@@ -6,18 +6,20 @@
 //! ```
 //!
 //! Which jobs a job continues from was settled when it was planned (`grange_schedule::dedup`). The index answers one
-//! question, "was this URL stored with this payload?", with file, offset and date of the original record. It does not
-//! know payloads under other URLs ([`same_payload`](grange_crawl::record::DuplicateOracle::same_payload) finds nothing),
-//! nor validators of servers: logs do not tell them.
+//! question, "was this URL stored with this payload?", with file, offset and date of the original record. A second one,
+//! made for templates with `dedup.by = "digest"`, answers "was this payload stored?". Neither knows validators of
+//! servers: logs do not tell them.
 //!
 //! Invariants:
-//! - A line that is a duplicate itself passes its original on: revisits never refer to revisits.
+//! - A line that is a duplicate itself passes its original on: revisits never refer to revisits. If that original is a
+//!   record of another URL it stands for the payload only.
 //! - A key is 96 bits of BLAKE3 over URL and digest, and an entry is believed only if all of them are equal. Among ten
 //!   million entries one lookup in 2^73 (10^22) is answered wrongly by chance.
 //! - Every type is indexed; the template's `dedup.skip_types` decides what is asked for. By default no text is.
 //! - An index file is there whole or not at all, and every byte of it is under a checksum. A damaged one is named, taken
 //!   away and made anew; until then captures are stored in full.
 
+mod anywhere;
 mod build;
 mod cache;
 mod entry;
@@ -31,7 +33,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use build::Builder;
+pub use build::{Builder, By};
 pub use cache::{Cache, Limits, set_name};
 pub use entry::{Entry, Key};
 pub use index::{Index, IndexError};

@@ -13,7 +13,8 @@ use grange_model::harvest::JobId;
 use tokio::task::JoinSet;
 use warc::Digest;
 
-use super::build::{ASIDE, Builder};
+use super::anywhere::Anywhere;
+use super::build::{ASIDE, Builder, By};
 use super::cache::{Cache, Limits, Working};
 use super::index::{Index, IndexError};
 use super::source::{Fed, feed};
@@ -60,26 +61,35 @@ const MADE_MAX: u32 = 3;
 const READERS: usize = 2;
 
 /// An oracle over what `jobs` have stored; its index is kept in the folder `cache`. Jobs without papers in the archive
-/// are left out and told: an index over most of the jobs saves most of the bytes.
+/// are left out and told: an index over most of the jobs saves most of the bytes. `by` is what the crawl will ask:
+/// payloads under other URLs have an index of their own, made only for those who want it.
 pub async fn oracle_for(
-    archive: &dyn ArchiveClient,
+    archive: &Arc<dyn ArchiveClient>,
     cache: &Path,
     jobs: &[JobId],
+    by: By,
 ) -> Result<Prepared, DedupError> {
+    let kinds = match by {
+        By::Url => &[By::Url][..],
+        By::Payload => &[By::Url, By::Payload],
+    };
     let io = |error| DedupError::Io(cache.to_owned(), error);
     let folder = Cache::open(cache).map_err(io)?;
     let mut wanted = jobs.to_vec();
     wanted.sort_unstable();
     wanted.dedup();
     let (mut missing, mut made) = (Vec::new(), 0);
-    let index = loop {
+    let indexes = loop {
         if wanted.is_empty() {
             return Ok(Prepared { oracle: Arc::new(NoOracle), jobs: wanted, missing });
         }
-        if let Some(index) = opened(&folder, &wanted)? {
-            break index;
+        let opened = kinds.iter().map(|by| opened(&folder, *by, &wanted)).collect::<Result<Vec<_>, _>>()?;
+        let absent_kinds: Vec<_> =
+            kinds.iter().zip(&opened).filter(|(_, index)| index.is_none()).map(|(by, _)| *by).collect();
+        if absent_kinds.is_empty() {
+            break opened.into_iter().flatten().collect::<Vec<_>>();
         }
-        let papers = papers_of(archive, &wanted).await?;
+        let papers = papers_of(&**archive, &wanted).await?;
         let absent: Vec<_> =
             papers.iter().filter(|(_, files)| files.is_empty()).map(|(job, _)| *job).collect();
         if absent.is_empty() {
@@ -88,7 +98,7 @@ pub async fn oracle_for(
                 let error = io::Error::other("an index that was just made cannot be read; check the disk");
                 return Err(io(error));
             }
-            let lost = make(archive, &folder, &wanted, papers).await?;
+            let lost = make(&**archive, &folder, &wanted, &absent_kinds, papers).await?;
             if let Some(job) = lost {
                 wanted.retain(|one| *one != job);
                 missing.push(job);
@@ -105,8 +115,9 @@ pub async fn oracle_for(
             "captures of these jobs are not known: they have no papers that can be read"
         );
     }
-    folder.touch(index.path());
-    match folder.trim(Limits::default(), index.path(), SystemTime::now()) {
+    let paths: Vec<_> = indexes.iter().map(Index::path).collect();
+    paths.iter().for_each(|path| folder.touch(path));
+    match folder.trim(Limits::default(), &paths, SystemTime::now()) {
         Ok(gone) if !gone.is_empty() => {
             tracing::info!(indexes = gone.len(), "took unused indexes of duplicates away");
         }
@@ -114,18 +125,26 @@ pub async fn oracle_for(
         Ok(_) => {}
     }
     missing.sort_unstable();
-    Ok(Prepared { oracle: Arc::new(index), jobs: wanted, missing })
+    let mut indexes = indexes.into_iter();
+    let (urls, payloads) = (indexes.next(), indexes.next());
+    let oracle: Arc<dyn DuplicateOracle> = match (urls, payloads) {
+        (Some(urls), Some(payloads)) => Arc::new(Anywhere::new(urls, payloads, archive.clone())),
+        (Some(urls), None) => Arc::new(urls),
+        (None, _) => Arc::new(NoOracle),
+    };
+    Ok(Prepared { oracle, jobs: wanted, missing })
 }
 
 /// The index of exactly these jobs, if there is one. A damaged one is told and taken away.
-fn opened(folder: &Cache, jobs: &[JobId]) -> Result<Option<Index>, DedupError> {
-    match Index::open(&folder.path(jobs)) {
+fn opened(folder: &Cache, by: By, jobs: &[JobId]) -> Result<Option<Index>, DedupError> {
+    match Index::open(&folder.path(by, jobs)) {
         Ok(index) => Ok(Some(index)),
         Err(IndexError::Io(_, error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(IndexError::Io(path, error)) => Err(IndexError::Io(path, error).into()),
         Err(error @ IndexError::Damaged { .. }) => {
             tracing::error!(%error, "the index is made anew");
-            remove(&folder.path(jobs)).map_err(|error| DedupError::Io(folder.folder().to_owned(), error))?;
+            remove(&folder.path(by, jobs))
+                .map_err(|error| DedupError::Io(folder.folder().to_owned(), error))?;
             Ok(None)
         }
     }
@@ -150,24 +169,25 @@ async fn papers_of(
     Ok(papers)
 }
 
-/// Makes the index of these jobs. Answers a job whose papers could not be read, if there is one; then no index is made.
+/// Makes indexes of these jobs. Answers a job whose papers could not be read, if there is one; then no index is made.
 async fn make(
     archive: &dyn ArchiveClient,
     folder: &Cache,
     jobs: &[JobId],
+    kinds: &[By],
     papers: Vec<(JobId, Vec<FileName>)>,
 ) -> Result<Option<JobId>, DedupError> {
     let io = |error| DedupError::Io(folder.folder().to_owned(), error);
     let began = Instant::now();
     let (cache, set) = (folder.clone(), jobs.to_vec());
     let working: Working = blocking(move || cache.lock(&set)).await.map_err(io)?;
-    let path = folder.path(jobs);
-    if path.exists() {
+    let paths: Vec<_> = kinds.iter().map(|by| folder.path(*by, jobs)).collect();
+    if paths.iter().all(|path| path.exists()) {
         // Somebody else made it while we waited.
         return Ok(None);
     }
     let scratch = tempfile::Builder::new().prefix(ASIDE).tempdir_in(folder.folder()).map_err(io)?;
-    let builder = Arc::new(Builder::new(scratch.path()));
+    let builders: Arc<Vec<_>> = Arc::new(kinds.iter().map(|by| Builder::new(*by, scratch.path())).collect());
     let mut readers: JoinSet<(JobId, io::Result<Fed>)> = JoinSet::new();
     let mut fed = Fed::default();
     let mut ended = |(job, result): (JobId, io::Result<Fed>)| match result {
@@ -196,9 +216,9 @@ async fn make(
             tracing::warn!(%job, file = %name, error = %grange_base::Chain(&error), "cannot fetch the papers of a job");
             return Ok(Some(job));
         }
-        let builder = builder.clone();
+        let builders = builders.clone();
         readers.spawn_blocking(move || {
-            let fed = feed(&builder, &dest);
+            let fed = feed(&builders.iter().collect::<Vec<_>>(), &dest);
             // It has served; the folder goes in any case.
             let _ = fs::remove_file(&dest);
             (job, fed)
@@ -210,18 +230,15 @@ async fn make(
             return Ok(Some(lost));
         }
     }
-    let Some(builder) = Arc::into_inner(builder) else { return Ok(None) };
-    let built = blocking(move || builder.finish(&path)).await.map_err(io)?;
+    let Some(builders) = Arc::into_inner(builders) else { return Ok(None) };
+    for (builder, path) in builders.into_iter().zip(paths) {
+        let (by, lines) = (builder.by(), fed.lines);
+        let built = blocking(move || builder.finish(&path)).await.map_err(io)?;
+        let (took_ms, bytes) = (began.elapsed().as_millis() as u64, built.size);
+        let (jobs, entries) = (jobs.len(), built.entries);
+        tracing::info!(?by, jobs, lines, entries, bytes, took_ms, "made an index of duplicates");
+    }
     drop(working);
-    let (took_ms, bytes) = (began.elapsed().as_millis() as u64, built.size);
-    tracing::info!(
-        jobs = jobs.len(),
-        lines = fed.lines,
-        entries = built.entries,
-        bytes,
-        took_ms,
-        "made an index of duplicates"
-    );
     Ok(None)
 }
 
@@ -232,15 +249,20 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
 
 impl DuplicateOracle for Index {
     fn same_url(&self, url: &str, payload: &Digest) -> Option<Original> {
-        self.find(url, payload).unwrap_or_else(|error| {
-            tracing::error!(%error, "captures are stored in full; the index is made anew for the next job");
-            // Whoever has it open keeps it; the next one makes a sound one.
-            let _ = remove(self.path());
-            None
-        })
+        believed(self, self.find(url, payload))
     }
 
     fn same_payload(&self, _: &Digest) -> Option<Original> {
         None
     }
+}
+
+/// What an index found. A damaged one is told and taken away, and nothing it says is believed.
+pub(super) fn believed(index: &Index, found: Result<Option<Original>, IndexError>) -> Option<Original> {
+    found.unwrap_or_else(|error| {
+        tracing::error!(%error, "captures are stored in full; the index is made anew for the next job");
+        // Whoever has it open keeps it; the next one makes a sound one.
+        let _ = remove(index.path());
+        None
+    })
 }

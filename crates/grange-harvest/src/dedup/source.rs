@@ -7,7 +7,7 @@ use grange_crawl::log::{CrawlLine, Revisit, read_digits};
 use jiff::Timestamp;
 use warc::Digest;
 
-use super::build::Builder;
+use super::build::{Builder, By};
 use super::entry::{Entry, Key};
 use super::join::Loose;
 use crate::metadata::read::{Part, lines_of_file};
@@ -27,20 +27,28 @@ pub struct Fed {
     pub problems: u64,
 }
 
-/// Reads a metadata file into the builder.
-pub fn feed(builder: &Builder, path: &Path) -> io::Result<Fed> {
-    let mut feeder = Feeder { builder, fed: Fed::default(), last: None, failed: None };
+/// Reads a metadata file into the builders. Counts are those of the first.
+pub fn feed(builders: &[&Builder], path: &Path) -> io::Result<Fed> {
+    let feed = |builder| Feeder { builder, fed: Fed::default(), last: None };
+    let mut feeders: Vec<_> = builders.iter().copied().map(feed).collect();
+    let mut failed = None;
     let tally = lines_of_file(path, &[Part::CrawlLog, Part::Cdx], &mut |part, line| {
         let done = match part {
-            Part::CrawlLog => feeder.logged(line),
-            Part::Cdx => feeder.placed(line),
+            Part::CrawlLog => {
+                let parsed = std::str::from_utf8(line).ok().and_then(|line| CrawlLine::parse(line).ok());
+                feeders.iter_mut().try_for_each(|feeder| feeder.logged(parsed.as_ref()))
+            }
+            Part::Cdx => feeders.iter_mut().try_for_each(|feeder| feeder.placed(line)),
         };
-        feeder.failed = done.err();
-        feeder.failed.is_none()
+        failed = done.err();
+        failed.is_none()
     })?;
-    match feeder.failed {
-        Some(error) => Err(error),
-        None => Ok(Fed { problems: tally.problems + tally.long_lines, ..feeder.fed }),
+    match (failed, feeders.first()) {
+        (Some(error), _) => Err(error),
+        (None, first) => {
+            let fed = first.map(|feeder| feeder.fed).unwrap_or_default();
+            Ok(Fed { problems: tally.problems + tally.long_lines, ..fed })
+        }
     }
 }
 
@@ -49,20 +57,24 @@ struct Feeder<'b> {
     fed: Fed,
     /// The file named last: lines name one file many times in a row.
     last: Option<(String, u32)>,
-    failed: Option<io::Error>,
 }
 
 impl Feeder<'_> {
-    fn logged(&mut self, line: &[u8]) -> io::Result<()> {
+    fn logged(&mut self, line: Option<&CrawlLine<'_>>) -> io::Result<()> {
         self.fed.lines += 1;
-        let parsed = std::str::from_utf8(line).ok().and_then(|line| CrawlLine::parse(line).ok());
-        let Some(line) = parsed else {
+        let Some(line) = line else {
             self.fed.unreadable += 1;
             return Ok(());
         };
-        let Some((key, date)) = captured(&line) else { return Ok(()) };
+        let Some((digest, date)) = captured(line) else { return Ok(()) };
+        let key = self.builder.key(&line.url, &digest);
         if line.revisit().is_some() {
             let Some(origin) = line.original() else { return Ok(()) };
+            // A record of another URL is no original of this one.
+            let elsewhere = line.extra.as_ref().is_some_and(|extra| extra.original_url.is_some());
+            if elsewhere && self.builder.by() == By::Url {
+                return Ok(());
+            }
             // Old deduplicators leave the date out; then that of this line stands for it.
             let date = read_digits(origin.timestamp).unwrap_or(date);
             return self.take(key, origin.file, origin.offset, date);
@@ -113,7 +125,7 @@ impl Feeder<'_> {
 }
 
 /// What a line says was captured, if it may stand for later captures.
-fn captured(line: &CrawlLine<'_>) -> Option<(Key, Timestamp)> {
+fn captured(line: &CrawlLine<'_>) -> Option<(Digest, Timestamp)> {
     let web = line.url.starts_with("http://") || line.url.starts_with("https://");
     // What the virus gate masked is no response that a revisit could refer to; a server's "not modified" is none either.
     let masked = line.annotations().any(|word| word.starts_with("stream:") || word.starts_with("unscanned:"));
@@ -121,5 +133,5 @@ fn captured(line: &CrawlLine<'_>) -> Option<(Key, Timestamp)> {
         return None;
     }
     let digest = Digest::parse(line.digest.as_deref()?.as_bytes()).ok()?;
-    Some((Key::new(&line.url, &digest), line.fetched?.began))
+    Some((digest, line.fetched?.began))
 }

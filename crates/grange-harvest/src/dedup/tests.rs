@@ -20,7 +20,7 @@ use warc::write::{FileOptions, NewRecord, WarcFile};
 use warc::{Algorithm, Date, Digest, Reader, RecordType};
 
 use super::entry::Key;
-use super::{Builder, Cache, Entry, Index, IndexError, Limits, feed, oracle_for, set_name};
+use super::{Builder, By, Cache, Entry, Index, IndexError, Limits, feed, oracle_for, set_name};
 use crate::folder::JobFolder;
 use crate::metadata;
 use crate::test_bed::{crawl_job, folder, papers};
@@ -32,7 +32,7 @@ fn entry(seed: u64, file: u32, date_ms: i64) -> Entry {
 }
 
 fn built(folder: &Path, entries: &[Entry], files: &[&str]) -> PathBuf {
-    let builder = Builder::new(folder);
+    let builder = Builder::new(By::Url, folder);
     for name in files {
         builder.file(name).unwrap();
     }
@@ -127,7 +127,7 @@ fn the_cache_lets_go_of_the_old_and_the_too_much() {
     let now = SystemTime::now();
     let day = Duration::from_secs(24 * 3600);
     for (job, age, len) in [(1, 90, 10), (2, 5, 400), (3, 4, 400), (4, 3, 400), (5, 100, 10), (6, 80, 10)] {
-        let path = cache.path(&[JobId(job)]);
+        let path = cache.path(By::Url, &[JobId(job)]);
         std::fs::write(&path, vec![0; len]).unwrap();
         let file = std::fs::File::options().append(true).open(&path).unwrap();
         file.set_modified(now - day * age).unwrap();
@@ -139,13 +139,13 @@ fn the_cache_lets_go_of_the_old_and_the_too_much() {
     }
     let _working = cache.lock(&[JobId(6)]).unwrap();
     let limits = Limits { size: 900, age: day * 60 };
-    let gone = cache.trim(limits, &cache.path(&[JobId(5)]), now).unwrap();
+    let gone = cache.trim(limits, &[&cache.path(By::Url, &[JobId(5)])], now).unwrap();
     // 1 is old; 2 was used longest ago of those that are too much; 5 is wanted and 6 is being made.
-    assert_eq!(gone, [cache.path(&[JobId(1)]), cache.path(&[JobId(2)])]);
-    assert!([3, 4, 5, 6].iter().all(|job| cache.path(&[JobId(*job)]).exists()));
+    assert_eq!(gone, [cache.path(By::Url, &[JobId(1)]), cache.path(By::Url, &[JobId(2)])]);
+    assert!([3, 4, 5, 6].iter().all(|job| cache.path(By::Url, &[JobId(*job)]).exists()));
     assert!(!folder.path().join("papers-old").exists() && folder.path().join("papers-new").exists());
-    cache.touch(&cache.path(&[JobId(5)]));
-    assert_eq!(cache.trim(limits, Path::new(""), now).unwrap(), Vec::<PathBuf>::new());
+    cache.touch(&cache.path(By::Url, &[JobId(5)]));
+    assert_eq!(cache.trim(limits, &[], now).unwrap(), Vec::<PathBuf>::new());
 }
 
 /// A metadata file in NetarchiveSuite's manner: its log does not say where records lie.
@@ -194,8 +194,8 @@ fn foreign_logs_find_their_places_in_the_index_lines() {
     let cdx = "http://e.dk/a 1.2.3.4 20200101000001 image/png 10 1-1-x.arc.gz 555 abc\n\
                http://e.dk/a 1.2.3.4 20180101000001 image/png 10 1-1-x.arc.gz 111 abc\nrubbish\n";
     foreign(&path, &log, cdx);
-    let builder = Builder::new(folder.path());
-    let fed = feed(&builder, &path).unwrap();
+    let builder = Builder::new(By::Url, folder.path());
+    let fed = feed(&[&builder], &path).unwrap();
     assert_eq!((fed.lines, fed.entries, fed.loose, fed.unreadable), (8, 2, 2, 1));
     let built = builder.finish(&folder.path().join("index")).unwrap();
     assert_eq!((built.entries, built.unplaced), (3, 1));
@@ -271,7 +271,7 @@ async fn crawls_build_on_one_another_and_every_revisit_leads_to_the_first_record
     let base = tempfile::tempdir().unwrap();
     let store = base.path().join("store");
     std::fs::create_dir(&store).unwrap();
-    let archive = Shelf(store.clone());
+    let archive: Arc<dyn ArchiveClient> = Arc::new(Shelf(store.clone()));
     let cache = base.path().join("cache");
     let first = crawled(&base.path().join("1"), &store, 1, 0, Arc::new(NoOracle)).await;
     let originals = records(&first, RecordType::Response);
@@ -285,7 +285,7 @@ async fn crawls_build_on_one_another_and_every_revisit_leads_to_the_first_record
 
     // The second job knows the first, the third only the second; nothing has changed meanwhile.
     for (job, before) in [(2, 1), (3, 2)] {
-        let prepared = oracle_for(&archive, &cache, &[JobId(before)]).await.unwrap();
+        let prepared = oracle_for(&archive, &cache, &[JobId(before)], By::Url).await.unwrap();
         assert_eq!((prepared.jobs, prepared.missing), (vec![JobId(before)], vec![]));
         assert!(cache.join(format!("{before}-cache")).exists());
         for url in &pictures {
@@ -311,15 +311,15 @@ async fn crawls_build_on_one_another_and_every_revisit_leads_to_the_first_record
 
     // Job 9 has no papers: the index over the others is used and that is told.
     let jobs = [JobId(9), JobId(2), JobId(1)];
-    let prepared = oracle_for(&archive, &cache, &jobs).await.unwrap();
+    let prepared = oracle_for(&archive, &cache, &jobs, By::Url).await.unwrap();
     assert_eq!((prepared.jobs, prepared.missing), (vec![JobId(1), JobId(2)], vec![JobId(9)]));
     assert!(cache.join("1-2-cache").exists() && !cache.join("1-2-9-cache").exists());
     // A damaged index is made anew; papers that cannot be read are as good as none.
     std::fs::write(cache.join("1-2-cache"), "rubbish").unwrap();
-    let prepared = oracle_for(&archive, &cache, &jobs).await.unwrap();
+    let prepared = oracle_for(&archive, &cache, &jobs, By::Url).await.unwrap();
     assert_eq!(prepared.jobs, [JobId(1), JobId(2)]);
     Index::open(&cache.join("1-2-cache")).unwrap().verify().unwrap();
-    let nothing = oracle_for(&archive, &cache, &[]).await.unwrap();
+    let nothing = oracle_for(&archive, &cache, &[], By::Url).await.unwrap();
     assert!(nothing.jobs.is_empty() && nothing.missing.is_empty());
 }
 

@@ -110,11 +110,17 @@ async fn take(
         Ok(archive) => archive,
         Err(error) => return refused(&Chain(&error)),
     };
-    let reader = StreamReader::new(body.into_data_stream().map_err(io::Error::other));
     let store = Store::new(name, sent.by).expecting(checksums);
-    match archive.store_reader(reader, &store).await {
-        Ok(outcome) => axum::Json(outcome).into_response(),
-        Err(error) => refused(&Chain(&error)),
+    // A task of its own: a sender that goes away takes the answer with it, not the store. Half done, it would hold its
+    // lease for nobody and leave its bytes in the spool.
+    let stored = tokio::spawn(async move {
+        let reader = StreamReader::new(body.into_data_stream().map_err(io::Error::other));
+        archive.store_reader(reader, &store).await
+    });
+    match stored.await {
+        Ok(Ok(outcome)) => axum::Json(outcome).into_response(),
+        Ok(Err(error)) => refused(&Chain(&error)),
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     }
 }
 
@@ -249,19 +255,23 @@ impl ArchiveClient for Elsewhere {
             return Err(Error::WrongChecksum { name: store.name.clone(), announced, found });
         }
         // What every replica is proven to hold need not cross the network again.
-        if let Some(status) = self.archive.status(&store.name).await?
-            && status.proven()
-            && status.file.checksums.same_as(&found)
-        {
-            let (name, checksums) = (store.name.clone(), status.file.checksums);
-            return Ok(StoreOutcome {
-                name,
-                size,
-                checksums,
-                stored: true,
-                already: true,
-                unproven: Vec::new(),
-            });
+        if let Some(status) = self.archive.status(&store.name).await? {
+            let (name, known) = (store.name.clone(), status.file.checksums);
+            if status.proven() && known.same_as(&found) {
+                let unproven = Vec::new();
+                return Ok(StoreOutcome {
+                    name,
+                    size,
+                    checksums: known,
+                    stored: true,
+                    already: true,
+                    unproven,
+                });
+            }
+            // What the archiver would refuse whenever it is asked.
+            if known.sha512.is_some() && !known.same_as(&found) {
+                return Err(Error::OtherBytes { name, known, given: found });
+            }
         }
         let mut last = io::Error::other("no node with an archiver lives; start one");
         for address in self.archivers().await? {

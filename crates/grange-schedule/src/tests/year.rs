@@ -85,9 +85,11 @@ async fn dies(db: &Db) -> bool {
         template: all[0].template,
         limits: Limits::NONE,
         expected_objects: 1,
-        configurations: vec![(all[0].configuration, 1)],
+        configurations: 1,
     };
-    db.planner().draft(&due, job).await.unwrap();
+    let job = db.planner().draft(&due, vec![job]).await.unwrap()[0];
+    let member = grange_db::Member { configuration: all[0].configuration, job, expected_objects: 1 };
+    db.planner().fill(&due, vec![member]).await.unwrap();
     true
 }
 

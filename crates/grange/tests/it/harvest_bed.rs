@@ -42,12 +42,17 @@ impl Site {
 
     /// Defines a harvest of the whole web and puts it into service: its first run is due at once.
     pub(crate) fn harvest(&self, grange: &Grange, name: &str, delay: &str) {
+        self.define(grange, name, delay);
+        grange.run(&["harvests", "activate", name]).ok();
+    }
+
+    /// Defines a harvest of the whole web.
+    pub(crate) fn define(&self, grange: &Grange, name: &str, delay: &str) {
         let template = grange.file("template.toml", &self.template(delay));
         grange.run(&["templates", "put", "web", template.to_str().unwrap()]).ok();
         grange.run(&["harvests", "create", "selective", name, "--schedule", "daily"]).ok();
         let seeds = grange.file("seeds.txt", &self.web.seeds().join("\n"));
         grange.run(&["harvests", "add-seeds", name, seeds.to_str().unwrap(), "--template", "web"]).ok();
-        grange.run(&["harvests", "activate", name]).ok();
     }
 
     fn template(&self, delay: &str) -> String {

@@ -14,6 +14,7 @@ mod generated;
 mod harness;
 mod harvest_bed;
 mod harvest_run;
+mod harvest_troubles;
 mod harvests;
 mod health;
 mod oai;
