@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use grange_blob::is_bucket_url;
 use grange_db::{CollectedFile, CollectedState, Collection, Enrolled, NewCollected, Which};
 use grange_model::account::Permission;
 use grange_model::collection::{FileKind, check_name};
@@ -48,7 +49,7 @@ impl App {
         Ok(self.db.collections().files(name, state, after, limit).await?)
     }
 
-    /// Registers files and folders of the node's machine, or stores and then registers them. Repeating it changes nothing.
+    /// Registers files and folders of the node's machine and of buckets, or stores and then registers them. Repeating it changes nothing.
     pub async fn import(
         &self,
         who: &Who,
@@ -61,9 +62,14 @@ impl App {
             return Err(Error::NotLocal { what: "name files of it" });
         }
         check_name(name).map_err(Error::Invalid)?;
-        let asked = paths.to_vec();
+        let in_bucket = |path: &&PathBuf| path.to_str().is_some_and(is_bucket_url);
+        let (far, near): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(in_bucket);
+        let asked: Vec<PathBuf> = near.into_iter().cloned().collect();
         let walked = tokio::task::spawn_blocking(move || walk(&asked, store)).await;
-        let (files, mut passed_over) = walked.map_err(|error| Error::Invalid(error.to_string()))?;
+        let (mut files, mut passed_over) = walked.map_err(|error| Error::Invalid(error.to_string()))?;
+        for path in far {
+            self.walk_bucket(path, store, &mut files, &mut passed_over).await;
+        }
         self.db.collections().ensure(name, &who.actor()).await?;
         let mut enrolled = Enrolled::default();
         for batch in files.chunks(ENROL_FILES) {
@@ -92,6 +98,36 @@ impl App {
         }
         passed_over.truncate(PASSED_OVER_MAX);
         Ok(CollectionImport { enrolled, passed_over })
+    }
+
+    /// The files of a bucket, or below a prefix of it.
+    async fn walk_bucket(
+        &self,
+        path: &Path,
+        store: bool,
+        files: &mut Vec<(PathBuf, u64)>,
+        passed_over: &mut Vec<String>,
+    ) {
+        let url = path.to_string_lossy();
+        if store {
+            return passed_over
+                .push(format!("{url}: files of buckets are registered in place; store copies of them"));
+        }
+        match self.buckets.list(&url).await {
+            Ok(listed) if listed.is_empty() => passed_over.push(format!("{url}: there is nothing")),
+            Ok(listed) => {
+                let one = matches!(listed.as_slice(), [only] if *only.url == *url);
+                for file in listed {
+                    let path = PathBuf::from(file.url);
+                    match fits(&path, store) {
+                        Ok(()) => files.push((path, file.size)),
+                        Err(reason) if one => passed_over.push(format!("{url}: {reason}")),
+                        Err(_) => {}
+                    }
+                }
+            }
+            Err(error) => passed_over.push(format!("{url}: {}", grange_base::Chain(&error))),
+        }
     }
 
     /// Marks a collection for removal; its index goes, its files stay.

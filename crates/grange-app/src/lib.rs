@@ -49,6 +49,7 @@ pub struct App {
     archive: OpenArchive,
     harvesting: Arc<Harvesting>,
     oai: Option<Arc<dyn OaiPort>>,
+    buckets: grange_blob::Buckets,
 }
 
 /// What the settings say about acts.
@@ -67,13 +68,27 @@ pub struct Rules {
 
 impl App {
     pub fn new(db: Db, clock: Clock, rules: Rules, archive: OpenArchive) -> Self {
-        Self { db, clock, rules: Arc::new(rules), archive, harvesting: Arc::default(), oai: None }
+        Self {
+            db,
+            clock,
+            rules: Arc::new(rules),
+            archive,
+            harvesting: Arc::default(),
+            oai: None,
+            buckets: grange_blob::Buckets::default(),
+        }
     }
 
     /// With what the settings say about harvests; without it the defaults hold and logins cannot be kept.
     #[must_use]
     pub fn with_harvesting(self, harvesting: Harvesting) -> Self {
         Self { harvesting: Arc::new(harvesting), ..self }
+    }
+
+    /// With buckets whose files may be imported.
+    #[must_use]
+    pub fn with_buckets(self, buckets: grange_blob::Buckets) -> Self {
+        Self { buckets, ..self }
     }
 
     pub fn secure_cookies(&self) -> bool {

@@ -39,6 +39,6 @@ pub use memory::Memory;
 pub use open::{Context, mount, open, peer_at};
 pub use peer::{Nodes, Offer, Offers, Origin, Peer, PeerAuth, Reach, SignedRequest};
 #[cfg(feature = "s3")]
-pub use s3::{S3, S3Settings};
+pub use s3::{BucketFile, BucketSettings, Buckets, S3, S3Settings, is_bucket_url};
 pub use settings::Settings;
 pub use swap::Swap;

@@ -43,11 +43,22 @@ enum Address {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Bucket {
-    name: String,
-    prefix: String,
-    endpoint: Option<String>,
-    region: String,
+pub(crate) struct Bucket {
+    pub(crate) name: String,
+    pub(crate) prefix: String,
+    pub(crate) endpoint: Option<String>,
+    pub(crate) region: String,
+}
+
+#[cfg(feature = "s3")]
+impl Bucket {
+    /// What `s3://…` names.
+    pub(crate) fn read(url: &str) -> Result<Self, Error> {
+        match Address::read(url)? {
+            Address::S3(bucket) => Ok(bucket),
+            _ => Err(Error::Url { given: url.to_owned(), reason: "it is no bucket".to_owned() }),
+        }
+    }
 }
 
 /// The path below which a node answers for its store of that name.

@@ -17,6 +17,7 @@ mod address;
 mod batch;
 mod block;
 mod capture;
+mod closest;
 mod combine;
 mod compact;
 pub mod dialect;
@@ -46,6 +47,7 @@ mod tests;
 
 pub use batch::{Batch, Committed};
 pub use capture::Capture;
+pub use closest::Closest;
 pub use compact::Merger;
 pub use error::{Error, Result};
 pub use jobs::{JobIndexKind, JobIndexReport, write_job_index};

@@ -1,9 +1,9 @@
 //! The index at one moment: what readers read.
 
-use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use crate::capture::Capture;
+use crate::closest::Closest;
 use crate::digest;
 use crate::error::Result;
 use crate::merge::{Layer, Merge};
@@ -79,40 +79,30 @@ impl Snapshot {
 
     /// Captures of one key from `time` on, ascending. Segments that do not know the key are not touched.
     pub fn captures(&self, surt: &str, time: Stamp) -> Result<Ascending> {
-        let mut start = Position::before(surt);
-        start.time = time;
-        let mut end = surt.as_bytes().to_vec();
-        end.push(0);
-        let mut cursors = Vec::new();
-        for layer in &self.layers {
-            if layer.segment.may_hold(surt.as_bytes(), &end)? {
-                cursors.push((Cursor::new(layer.segment.clone(), start.clone()), layer.clone()));
-            }
-        }
-        // Keys hold no NUL, so this is above the key and not above any that is larger.
-        Ok(Ascending { merge: Merge::new(cursors), end: Some(end), done: false })
+        let layers = self.that_may_hold(surt)?;
+        Ok(Ascending::of_key(layers.into_iter(), surt.as_bytes(), time))
+    }
+
+    /// Captures of one key by their distance from `time`. Segments that do not know the key are not touched.
+    pub fn by_distance(&self, surt: &str, time: Stamp) -> Result<Closest> {
+        Ok(Closest::new(&self.that_may_hold(surt)?, surt.as_bytes(), time))
     }
 
     /// The capture of a key closest in time, earlier ones first among equals.
     pub fn closest(&self, surt: &str, time: Stamp) -> Result<Option<Capture>> {
-        let mut later = self.captures(surt, time)?;
-        let later = later.next()?.map(|view| view.to_capture());
-        if later.as_ref().is_some_and(|capture| capture.time == time) {
-            return Ok(later);
-        }
-        let mut end = Position::before(surt);
-        end.time = time;
-        let mut earlier = self.descending(surt.as_bytes().to_vec(), end);
-        let earlier =
-            earlier.next()?.filter(|view| view.surt_bytes() == surt.as_bytes()).map(|view| view.to_capture());
-        Ok(match (earlier, later) {
-            (Some(earlier), Some(later)) => {
-                let (before, after) =
-                    (time.seconds() - earlier.time.seconds(), later.time.seconds() - time.seconds());
-                Some(if after.cmp(&before) == Ordering::Less { later } else { earlier })
+        let mut captures = self.by_distance(surt, time)?;
+        Ok(if captures.advance()? { captures.current().map(|view| view.to_capture()) } else { None })
+    }
+
+    fn that_may_hold(&self, surt: &str) -> Result<Vec<&Layer>> {
+        let end = end_of_key(surt.as_bytes());
+        let mut layers = Vec::with_capacity(self.layers.len());
+        for layer in &self.layers {
+            if layer.segment.may_hold(surt.as_bytes(), &end)? {
+                layers.push(layer);
             }
-            (earlier, later) => earlier.or(later),
-        })
+        }
+        Ok(layers)
     }
 
     /// Where the payload of a revisit stands: an original of the same URL with its digest, the nearest earlier one if there
@@ -214,6 +204,11 @@ impl Snapshot {
     }
 }
 
+/// Above the key and not above any that is larger: keys hold no NUL.
+fn end_of_key(surt: &[u8]) -> Vec<u8> {
+    [surt, &[0]].concat()
+}
+
 /// How often a content was captured, and when first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DigestUse {
@@ -230,6 +225,12 @@ pub struct Ascending {
 }
 
 impl Ascending {
+    pub(crate) fn of_key<'l>(layers: impl Iterator<Item = &'l Layer>, surt: &[u8], time: Stamp) -> Self {
+        let start = Position { time, ..Position::before(surt) };
+        let cursors = layers.map(|layer| (Cursor::new(layer.segment.clone(), start.clone()), layer.clone()));
+        Self { merge: Merge::new(cursors), end: Some(end_of_key(surt)), done: false }
+    }
+
     /// Moves to the next capture; false after the last.
     pub fn advance(&mut self) -> Result<bool> {
         if self.done || !self.merge.advance()? {
@@ -263,6 +264,14 @@ pub struct Descending {
 }
 
 impl Descending {
+    /// Captures of a key before `time`.
+    pub(crate) fn of_key<'l>(layers: impl Iterator<Item = &'l Layer>, surt: &[u8], time: Stamp) -> Self {
+        let end = Position { time, ..Position::before(surt) };
+        let cursors =
+            layers.map(|layer| (BackCursor::new(layer.segment.clone(), end.clone()), layer.clone()));
+        Self { merge: Merge::new(cursors), start: surt.to_vec(), done: false }
+    }
+
     /// Moves to the next capture; false after the last.
     pub fn advance(&mut self) -> Result<bool> {
         if self.done || !self.merge.advance()? {

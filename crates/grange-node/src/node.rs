@@ -53,6 +53,8 @@ pub enum StartError {
     #[error(transparent)]
     Collections(#[from] grange_replay::collect::WatchError),
     #[error(transparent)]
+    Bucket(#[from] grange_blob::Error),
+    #[error(transparent)]
     Swap(#[from] grange_swap::Error),
     #[error(transparent)]
     Authority(#[from] grange_replay::proxy::AuthorityError),
@@ -237,6 +239,7 @@ impl Node {
             role::indexer::start(
                 &mut parts,
                 &settings,
+                data.path(),
                 &db,
                 shelf.clone(),
                 archive.clone(),

@@ -114,6 +114,8 @@ pub async fn app(
         announcer,
         crawl_logs: Some(CrawlLogs { read: crawl_log, scratch: data.path().join("spool") }),
     };
+    let buckets = grange_blob::Buckets::open(&settings.index.buckets, data.path())
+        .map_err(|error| grange_app::Error::Invalid(grange_base::Chain(&error).to_string()))?;
     let app = App::new(
         db,
         clock,
@@ -127,7 +129,8 @@ pub async fn app(
         },
         archive,
     )
-    .with_harvesting(harvesting);
+    .with_harvesting(harvesting)
+    .with_buckets(buckets);
     app.ship().await?;
     Ok(app)
 }

@@ -56,15 +56,15 @@ pub fn add(path: &Path, index: &Index, files: &LocalFiles) -> Result<Added, AddE
         let members =
             wacz::members(path).map_err(|source| AddError::Wacz { path: path.to_owned(), source })?;
         for member in members.into_iter().filter(wacz::Member::is_archive) {
-            let Some(section) = member.section else {
+            let Some(section) = member.section.clone() else {
                 added.problems.push(format!(
                     "{} is packed inside the zip file and cannot be read in place",
                     member.name
                 ));
                 continue;
             };
-            records(&format!("{name}!{}", member.name), section, index, files, &mut added)
-                .map_err(failed)??;
+            let name = member.name_in(&name);
+            records(&name, section, index, files, &mut added).map_err(failed)??;
         }
         return Ok(added);
     }

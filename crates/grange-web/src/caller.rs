@@ -80,10 +80,37 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// One cookie's value among all that were sent.
+///
+/// Another site on this host name, such as replay on another port, can set cookies of the same name for another path, and
+/// browsers do not say which is whose. So two of them are none.
 pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let lines = headers.get_all(header::COOKIE).into_iter().filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(';')).find_map(|pair| {
+    let mut values = lines.flat_map(|line| line.split(';')).filter_map(|pair| {
         let (key, value) = pair.trim().split_once('=')?;
         (key == name).then_some(value)
-    })
+    });
+    values.next().filter(|_| values.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_that_comes_twice_is_nobodys() {
+        for (lines, found) in [
+            (&["a=1; grange_session=x"][..], Some("x")),
+            (&["grange_session=x", "b=2"], Some("x")),
+            (&["grange_session=x; grange_session=y"], None),
+            (&["grange_session=x", "grange_session=x"], None),
+            (&["grange_session2=x"], None),
+            (&[], None),
+        ] {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(header::COOKIE, line.parse().unwrap());
+            }
+            assert_eq!(cookie(&headers, "grange_session"), found, "{lines:?}");
+        }
+    }
 }

@@ -11,6 +11,7 @@
 //! for abandoned multipart uploads keeps the bucket clean. Copies on the server's side end at 5 GiB (the limit of
 //! one part in S3), and so do files here.
 
+mod foreign;
 mod write;
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -33,6 +34,8 @@ use crate::blob::{Blob, Listed, Opened, Source, Space, Stat, Stored};
 use crate::check;
 use crate::digest::{By, Proving, Summing};
 use crate::error::Error;
+
+pub use foreign::{BucketFile, BucketSettings, Buckets, is_bucket_url};
 
 /// Temporary objects this old belong to nobody any more: no upload takes a week.
 const TEMP_AGE_MAX_S: i64 = 7 * 24 * 60 * 60;

@@ -29,7 +29,7 @@ pub enum Order {
     #[default]
     Ascending,
     Descending,
-    /// By distance from a time; for one key only.
+    /// By distance from a time, for one key. Several keys are told in ascending order.
     Closest(Stamp),
 }
 
@@ -102,8 +102,8 @@ impl Query {
                 Ok(Next::More)
             }
         };
-        match self.order {
-            Order::Ascending => {
+        match (self.order, &self.keys) {
+            (Order::Ascending, _) | (Order::Closest(_), Keys::Range(..)) => {
                 let mut rows = self.ascending(snapshot)?;
                 while answered.past_damage(|| rows.advance())? {
                     if let Some(view) = rows.current()
@@ -113,7 +113,7 @@ impl Query {
                     }
                 }
             }
-            Order::Descending => {
+            (Order::Descending, _) => {
                 let mut rows = self.descending(snapshot);
                 while answered.past_damage(|| rows.advance())? {
                     if let Some(view) = rows.current()
@@ -123,7 +123,16 @@ impl Query {
                     }
                 }
             }
-            Order::Closest(time) => self.closest(snapshot, time, &mut answered, give)?,
+            (Order::Closest(time), Keys::Exact(surt)) => {
+                let mut rows = snapshot.by_distance(surt, time)?;
+                while answered.past_damage(|| rows.advance())? {
+                    if let Some(view) = rows.current()
+                        && give(&view)? == Next::Stop
+                    {
+                        break;
+                    }
+                }
+            }
         }
         Ok(answered)
     }
@@ -156,41 +165,6 @@ impl Query {
             position = position.min(after.clone());
         }
         snapshot.descending(start, position)
-    }
-
-    fn closest(
-        &self,
-        snapshot: &Snapshot,
-        time: Stamp,
-        answered: &mut Answered,
-        mut give: impl FnMut(&CaptureView<'_>) -> Result<Next>,
-    ) -> Result<()> {
-        let (start, end) = bounds(&self.keys);
-        let middle = Position { time, ..Position::before(start.clone()) };
-        let mut later = snapshot.ascending(middle.clone(), end);
-        let mut earlier = snapshot.descending(start, middle);
-        let mut is_later = answered.past_damage(|| later.advance())?;
-        let mut is_earlier = answered.past_damage(|| earlier.advance())?;
-        while is_later || is_earlier {
-            let distance = |view: Option<CaptureView<'_>>| {
-                view.map_or(i64::MAX, |view| (view.time().seconds() - time.seconds()).abs())
-            };
-            // Of two equally close the earlier is told first, as pywb does.
-            let take_later =
-                is_later && (!is_earlier || distance(later.current()) < distance(earlier.current()));
-            let view = if take_later { later.current() } else { earlier.current() };
-            if let Some(view) = view
-                && give(&view)? == Next::Stop
-            {
-                return Ok(());
-            }
-            if take_later {
-                is_later = answered.past_damage(|| later.advance())?;
-            } else {
-                is_earlier = answered.past_damage(|| earlier.advance())?;
-            }
-        }
-        Ok(())
     }
 }
 

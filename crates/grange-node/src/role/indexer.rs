@@ -9,9 +9,11 @@ use grange_app::OpenArchive;
 use grange_archive::ArchiveClient;
 use grange_base::worker::{Hint, Step};
 use grange_base::{Chain, Clock, Worker};
+use grange_blob::Buckets;
 use grange_db::Db;
 pub use grange_index::{JobIndexKind, JobIndexReport};
-use grange_replay::collect::{FeedError, Feeder, Shelf, mirror};
+use grange_replay::collect::{FeedError, Feeder, Follower, Publisher, Shelf, mirror};
+use tokio::sync::Mutex;
 
 use crate::data::{Access, DataFolder};
 use crate::node::StartError;
@@ -24,7 +26,14 @@ pub fn shelf(settings: &Settings, data: &Path, writes: bool) -> Shelf {
     Shelf::new(data, settings.index.engine(), writes)
 }
 
-fn feeder(db: &Db, shelf: Shelf, archive: OpenArchive, clock: &Clock, owner: String) -> Feeder {
+fn feeder(
+    db: &Db,
+    shelf: Shelf,
+    archive: OpenArchive,
+    buckets: Buckets,
+    clock: &Clock,
+    owner: String,
+) -> Feeder {
     let archive = move || {
         let archive = archive.clone();
         let opened = async move {
@@ -33,21 +42,38 @@ fn feeder(db: &Db, shelf: Shelf, archive: OpenArchive, clock: &Clock, owner: Str
         };
         Box::pin(opened) as _
     };
-    Feeder { db: db.clone(), shelf, archive: Arc::new(archive), clock: clock.clone(), owner }
+    Feeder { db: db.clone(), shelf, archive: Arc::new(archive), clock: clock.clone(), owner, buckets }
 }
 
 /// Starts the indexer.
+#[allow(clippy::too_many_arguments)] // Each is a handle that is opened elsewhere.
 pub async fn start(
     parts: &mut Parts,
     settings: &Settings,
+    data: &Path,
     db: &Db,
     shelf: Shelf,
     archive: OpenArchive,
     clock: &Clock,
     owner: String,
-) -> Result<(), grange_db::Error> {
+) -> Result<(), StartError> {
     db.collections().reclaim(&owner).await?;
-    let feeder = feeder(db, shelf, archive, clock, owner);
+    if let Some(blob) = copies(settings, data).await? {
+        let publisher = Publisher::new(db.clone(), shelf.clone(), blob, clock.clone());
+        let publisher = Arc::new(Mutex::new(publisher));
+        let (clock, interval) = (clock.clone(), settings.index.copies.every.0);
+        parts.start("index-copies", move |shutdown| async move {
+            let worker =
+                Worker { name: "index-copies".to_owned(), interval, clock, shutdown, hint: Hint::new() };
+            let step = || {
+                let publisher = Arc::clone(&publisher);
+                async move { publisher.lock().await.step().await }
+            };
+            worker.run(step).await
+        });
+    }
+    let buckets = Buckets::open(&settings.index.buckets, data)?;
+    let feeder = feeder(db, shelf, archive, buckets, clock, owner);
     let (clock, interval) = (clock.clone(), settings.index.look_every.0);
     parts.start("indexer", move |shutdown| async move {
         let worker = Worker { name: "indexer".to_owned(), interval, clock, shutdown, hint: Hint::new() };
@@ -95,6 +121,31 @@ async fn store(
     };
     let context = grange_blob::Context::local(data, Clock::system());
     grange_blob::open(&settings, &context).await
+}
+
+/// The store for copies of indexes, if the settings name one.
+async fn copies(
+    settings: &Settings,
+    data: &Path,
+) -> Result<Option<Arc<dyn grange_blob::Blob>>, grange_blob::Error> {
+    let copies = &settings.index.copies;
+    if copies.url.is_empty() {
+        return Ok(None);
+    }
+    let keys = copies.access_key_file.clone().zip(copies.secret_key_file.clone());
+    store(data, &copies.url, keys).await.map(Some)
+}
+
+/// Follows the copies of indexes, if the settings name a store for them.
+pub(super) async fn follower(
+    settings: &Settings,
+    data: &Path,
+    clock: &Clock,
+) -> Result<Option<Follower>, grange_blob::Error> {
+    let Some(blob) = copies(settings, data).await? else { return Ok(None) };
+    let every = settings.index.copies.every.0;
+    let folder = data.join("index-copies");
+    Ok(Some(Follower::new(blob, folder, settings.index.engine(), every, clock.clone())))
 }
 
 /// Copies the index of a collection into a store. Needs the index for itself: no node may feed it meanwhile.
@@ -150,6 +201,7 @@ pub async fn feeding(settings: &Settings, data: &Path) -> Result<Feeding, StartE
     db.collections().reclaim(&owner).await?;
     let archive = crate::access::working_archive(settings, folder.path(), &db);
     let shelf = shelf(settings, folder.path(), true);
-    let feeder = feeder(&db, shelf, archive, &clock, owner);
+    let buckets = Buckets::open(&settings.index.buckets, folder.path())?;
+    let feeder = feeder(&db, shelf, archive, buckets, &clock, owner);
     Ok(Feeding::Here(Box::new(Here { feeder, _folder: folder })))
 }

@@ -8,6 +8,7 @@ use grange_app::OpenArchive;
 use grange_archive::ArchiveClient;
 use grange_base::worker::Hint;
 use grange_base::{Clock, Worker};
+use grange_blob::Buckets;
 use grange_db::Db;
 use grange_replay::cdx::Options;
 use grange_replay::collect::{Shelf, open_all};
@@ -59,7 +60,10 @@ pub async fn start(
 ) -> Result<(), StartError> {
     let client: Arc<dyn ArchiveClient> = Arc::new(archive.get().await?.clone());
     let holdings: Arc<dyn Holdings> = Arc::new(ArchiveFiles::new(client));
-    let (collections, watcher) = open_all(db, shelf, holdings).await?;
+    let buckets = Buckets::open(&settings.index.buckets, data)?;
+    let follower =
+        if shelf.writes() { None } else { super::indexer::follower(settings, data, clock).await? };
+    let (collections, watcher) = open_all(db, shelf, holdings, buckets, follower).await?;
     let user_header = match settings.replay.user_header.as_str() {
         "" => None,
         name => Some(http::HeaderName::try_from(name).map_err(|_| StartError::UserHeader(name.to_owned()))?),

@@ -47,6 +47,13 @@ impl Body {
         }
     }
 
+    /// Promises no length any more: what was announced may not be what comes.
+    pub(super) fn forget_len(&mut self) {
+        if let Self::Stream(pieces) = self {
+            pieces.len = None;
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Whole(bytes) if bytes.is_empty())
     }

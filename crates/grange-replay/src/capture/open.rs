@@ -43,39 +43,56 @@ pub async fn open(
     if let Some(length) = place.length.filter(|length| (1..=STORED_BYTES_SMALL).contains(length)) {
         let bytes = holdings.read_at(&place.file, place.offset, length).await?;
         let bytes = bytes.ok_or_else(|| OpenError::NoFile { file: place.file.clone() })?;
-        if let Some(found) = at_once(bytes, place, &undo).map_err(read_error)? {
-            return Ok(found);
+        match at_once(bytes, place, &undo).map_err(read_error)? {
+            AtOnce::Whole(about, body) => return Ok((*about, body)),
+            AtOnce::No => {}
+            AtOnce::Damaged => {
+                // Its lengths may lie, so none is promised to whoever asked.
+                let (mut about, mut body) = stream::open(Arc::clone(holdings), place.clone(), undo).await?;
+                about.payload_len = None;
+                body.forget_len();
+                return Ok((about, body));
+            }
         }
     }
     stream::open(Arc::clone(holdings), place.clone(), undo).await
 }
 
-/// Reads a record that lies whole in `bytes`. `None` if that turns out not to be so, or its body is too long for memory.
-fn at_once(bytes: Bytes, place: &Place, undo: impl Fn(&About) -> Undo) -> io::Result<Option<(About, Body)>> {
+/// What came of reading a record from the bytes that the index says it takes.
+enum AtOnce {
+    Whole(Box<About>, Body),
+    /// It is not that record, needs more of the file, or its body is too long for memory.
+    No,
+    /// It does not end where the index or its own header says.
+    Damaged,
+}
+
+fn at_once(bytes: Bytes, place: &Place, undo: impl Fn(&About) -> Undo) -> io::Result<AtOnce> {
     // zstd frames may need the dictionary at the start of the file.
     let zstd = bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
     if zstd {
-        return Ok(None);
+        return Ok(AtOnce::No);
     }
     let mut reader = Reader::seekable(Cursor::new(unpacked(bytes)))?;
-    let Some(mut record) = reader.next()? else { return Ok(None) };
+    let Some(mut record) = reader.next()? else { return Ok(AtOnce::No) };
     if !matches(&record, place) {
-        return Ok(None);
+        return Ok(AtOnce::No);
     }
     let about = About::of(&mut record)?;
     let mut body = Vec::with_capacity(about.payload_len.unwrap_or(0).min(BODY_BYTES_SMALL as u64) as usize);
     let most = BODY_BYTES_SMALL as u64 + 1;
     match undo(&about) {
-        Undo::Skip => return Ok(Some((about, Body::empty()))),
+        Undo::Skip => return Ok(AtOnce::Whole(Box::new(about), Body::empty())),
         Undo::Transfer => record.payload()?.take(most).read_to_end(&mut body)?,
         Undo::Content { .. } => record.content()?.take(most).read_to_end(&mut body)?,
     };
     // A length that is too short in the index cuts the record off; the file itself knows better.
     let cut = record.problems().iter().any(|problem| problem.kind.level() == Level::Damage);
-    if cut || body.len() > BODY_BYTES_SMALL {
-        return Ok(None);
-    }
-    Ok(Some((about, Body::Whole(body.into()))))
+    Ok(match () {
+        () if cut => AtOnce::Damaged,
+        () if body.len() > BODY_BYTES_SMALL => AtOnce::No,
+        () => AtOnce::Whole(Box::new(about), Body::Whole(body.into())),
+    })
 }
 
 thread_local! {

@@ -31,13 +31,19 @@ struct Rest {
     file: String,
     /// Where the next byte is.
     at: u64,
+    /// Nothing behind this byte is the record's.
+    end: u64,
     bytes: Bytes,
 }
 
 impl Read for Rest {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.bytes.is_empty() && !buf.is_empty() {
-            let read = self.holdings.read_at(&self.file, self.at, buf.len() as u64);
+            let len = self.end.saturating_sub(self.at).min(buf.len() as u64);
+            if len == 0 {
+                return Ok(0);
+            }
+            let read = self.holdings.read_at(&self.file, self.at, len);
             let bytes = self.runtime.block_on(read).map_err(io::Error::other)?;
             self.bytes = bytes.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         }
@@ -48,12 +54,22 @@ impl Read for Rest {
     }
 }
 
+impl Rest {
+    /// The first few bytes at a place; none behind the end of the file.
+    fn look(&mut self, at: u64) -> io::Result<Vec<u8>> {
+        self.seek(SeekFrom::Start(at))?;
+        let mut first = Vec::with_capacity(8);
+        Read::by_ref(self).take(8).read_to_end(&mut first)?;
+        Ok(first)
+    }
+}
+
 impl Seek for Rest {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        // Nobody needs the true end: reading beyond it gives no bytes.
+        // Where the end is not known, nobody needs it: reading beyond it gives no bytes.
         let at = match to {
             SeekFrom::Start(at) => Some(at),
-            SeekFrom::End(by) => (i64::MAX as u64).checked_add_signed(by),
+            SeekFrom::End(by) => self.end.min(i64::MAX as u64).checked_add_signed(by),
             SeekFrom::Current(by) => self.at.checked_add_signed(by),
         };
         self.at = at.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -113,17 +129,28 @@ impl Source {
             runtime: self.runtime.clone(),
             file: self.place.file.clone(),
             at: self.place.offset,
+            end: u64::MAX,
             bytes: Bytes::new(),
         };
-        let mut first = [0; 4];
-        let len = rest.read(&mut first)?;
-        rest.seek(SeekFrom::Start(self.place.offset))?;
-        // Only zstd has something at the start of the file that is needed here.
-        if first[..len] == [0x28, 0xb5, 0x2f, 0xfd] {
+        let first = rest.look(self.place.offset)?;
+        // A record that says it is longer than it is would show what follows it, which may be hidden from this reader. So
+        // where the index says that it ends and another one begins, or the file ends, it ends. Packed ones end with their
+        // member.
+        if first.starts_with(b"WARC/")
+            && let Some(end) = self.place.length.and_then(|length| self.place.offset.checked_add(length))
+        {
+            let next = rest.look(end)?;
+            if next.is_empty() || next.starts_with(b"WARC/") {
+                rest.end = end;
+            }
+        }
+        // zstd has something at the start of the file that is needed here; with a known end, lengths are held against it.
+        if first.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) || rest.end < u64::MAX {
             let mut reader = Reader::seekable(rest)?;
             reader.seek(self.place.offset)?;
             return Ok(reader);
         }
+        rest.seek(SeekFrom::Start(self.place.offset))?;
         Reader::new(rest)
     }
 }
@@ -169,7 +196,11 @@ fn serve(
         }
         first = false;
         if any || matches(&record, &source.place) {
-            let about = About::of(&mut record)?;
+            let mut about = About::of(&mut record)?;
+            // A length that is known to lie is not announced.
+            if record.problems().iter().any(|problem| problem.kind == warc::Kind::ContentLengthTooLong) {
+                about.payload_len = None;
+            }
             let undo = undo(&about);
             if let Some(tell) = tell.take()
                 && tell.send(Ok(Some((about, undo)))).is_ok()

@@ -1,26 +1,27 @@
 //! The worker that takes files into indexes and out of them.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use cdx::IndexReport;
 use flate2::read::MultiGzDecoder;
 use futures_util::future::BoxFuture;
 use grange_archive::ArchiveClient;
 use grange_base::worker::Step;
 use grange_base::{Chain, Clock};
-use grange_db::{CollectedState, Db, FileClaim, Indexed};
+use grange_blob::{Buckets, is_bucket_url};
+use grange_db::{CollectedFile, CollectedState, Db, FileClaim, Indexed};
 use grange_index::{Batch, Index, LoadReport};
+use grange_model::FileName;
 use grange_model::collection::{FileKind as Kind, job_of};
 use tokio::runtime::Handle;
 
 use super::reading::Reading;
 use super::shelf::{Shelf, ShelfError};
-use crate::holdings::wacz;
+use crate::holdings::{ArchiveFiles, BucketFiles, BucketSection, wacz};
 
 /// Gives the archive when a file of it is to be read: feeding foreign files leaves replicas alone.
 pub type OpenArchive =
@@ -35,6 +36,8 @@ pub struct Feeder {
     pub clock: Clock,
     /// Who holds the leases.
     pub owner: String,
+    /// Where files may lie that are in no folder.
+    pub buckets: Buckets,
 }
 
 impl std::fmt::Debug for Feeder {
@@ -152,10 +155,20 @@ impl Feeder {
             return blocking(move || take_out(&index, &file.name)).await.map(|()| None);
         }
         let kind = Kind::of(file.path.as_deref().unwrap_or(&file.name));
+        if let Some(url) = file.path.clone().filter(|path| is_bucket_url(path)) {
+            return self.work_in_bucket(file, url, kind, index).await.map(Some);
+        }
         if let Some(path) = file.path {
             let work = move || match kind {
                 Kind::Records => records(&index, &file.name, Path::new(&path)),
-                Kind::Wacz => packed(&index, &file.name, Path::new(&path)),
+                Kind::Wacz => {
+                    let path = Path::new(&path);
+                    let members =
+                        wacz::members(path).map_err(|error| Trouble::File(Chain(&error).to_string()))?;
+                    packed(&index, &file.name, path, &members, |_, section| {
+                        warc::Reader::seekable(section.open()?)
+                    })
+                }
                 Kind::Lines => lines(&index, &file.name, Path::new(&path)),
                 Kind::Other => Err(Trouble::File("it is no WARC, ARC, WACZ, CDX or CDXJ file".to_owned())),
             };
@@ -169,10 +182,12 @@ impl Feeder {
             }));
         }
         let archive = (self.archive)().await.map_err(Trouble::Now)?;
-        let name = file.name.parse().map_err(|error| Trouble::File(format!("{error}")))?;
+        let parsed = file.name.parse::<FileName>();
+        parsed.map_err(|error| Trouble::File(format!("{error}")))?;
         let handle = Handle::current();
         let work = move || {
-            let reading = Reading { archive, name, size: file.size, handle, at: 0, bytes: Bytes::new() };
+            let files = Arc::new(ArchiveFiles::new(archive));
+            let reading = Reading::new(files, &file.name, file.size, handle);
             let job = job_of(&file.name);
             let read = warc::Reader::new(reading)
                 .and_then(|mut reader| commit(&index, &mut reader, &file.name, job));
@@ -181,6 +196,41 @@ impl Feeder {
             Ok(came)
         };
         blocking(work).await.map(Some)
+    }
+
+    async fn work_in_bucket(
+        &self,
+        file: CollectedFile,
+        url: String,
+        kind: Kind,
+        index: Index,
+    ) -> Result<Indexed, Trouble> {
+        let size = self.buckets.size(&url).await.map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
+        let size = size.ok_or_else(|| Trouble::File(format!("cannot read {url}: it is not there")))?;
+        let files = Arc::new(BucketFiles::new(self.buckets.clone()));
+        files.add(&file.name, BucketSection { url: url.clone(), offset: 0, len: size });
+        let handle = Handle::current();
+        blocking(move || {
+            let reading = Reading::new(files.clone(), &file.name, size, handle.clone());
+            let failed = unreadable(Path::new(&url));
+            match kind {
+                Kind::Records => warc::Reader::new(reading)
+                    .and_then(|mut reader| commit(&index, &mut reader, &file.name, None))
+                    .map_err(failed),
+                Kind::Lines => load_lines(&index, &file.name, &url, reading),
+                Kind::Wacz => {
+                    let members = wacz::members_of(|at, buffer| reading.exactly(at, buffer), size)
+                        .map_err(|error| Trouble::File(Chain(&error).to_string()))?;
+                    packed(&index, &file.name, Path::new(&url), &members, |name, place| {
+                        let len = place.end - place.start;
+                        files.add(name, BucketSection { url: url.clone(), offset: place.start, len });
+                        warc::Reader::new(Reading::new(files.clone(), name, len, handle.clone()))
+                    })
+                }
+                Kind::Other => Err(Trouble::File("it is no WARC, ARC, WACZ, CDX or CDXJ file".to_owned())),
+            }
+        })
+        .await
     }
 }
 
@@ -224,8 +274,13 @@ fn records(index: &Index, name: &str, path: &Path) -> Result<Indexed, Trouble> {
 }
 
 /// Every WARC of a WACZ, under the names that its holdings give them.
-fn packed(index: &Index, name: &str, path: &Path) -> Result<Indexed, Trouble> {
-    let members = wacz::members(path).map_err(|error| Trouble::File(Chain(&error).to_string()))?;
+fn packed<P>(
+    index: &Index,
+    name: &str,
+    path: &Path,
+    members: &[wacz::Member<P>],
+    open: impl Fn(&str, &P) -> io::Result<warc::Reader>,
+) -> Result<Indexed, Trouble> {
     let mut sum = Indexed::default();
     for member in members.iter().filter(|member| member.is_archive()) {
         let Some(section) = &member.section else {
@@ -236,9 +291,8 @@ fn packed(index: &Index, name: &str, path: &Path) -> Result<Indexed, Trouble> {
             ));
             continue;
         };
-        let opened = section.open().and_then(warc::Reader::seekable);
-        let mut reader = opened.map_err(unreadable(path))?;
-        let inner = format!("{name}/{}", member.name);
+        let inner = member.name_in(name);
+        let mut reader = open(&inner, section).map_err(unreadable(path))?;
         let mut batch = Batch::new();
         let report = batch.add_records(&mut reader, &inner, None).map_err(unreadable(path))?;
         index.commit(batch).map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
@@ -258,8 +312,12 @@ fn lines_job(name: &str) -> String {
 
 fn lines(index: &Index, name: &str, path: &Path) -> Result<Indexed, Trouble> {
     let file = File::open(path).map_err(unreadable(path))?;
+    load_lines(index, name, &path.to_string_lossy(), file)
+}
+
+fn load_lines(index: &Index, name: &str, path: &str, file: impl Read) -> Result<Indexed, Trouble> {
     let job = lines_job(name);
-    let zipped = path.extension().is_some_and(|end| end == "gz");
+    let zipped = path.to_ascii_lowercase().ends_with(".gz");
     let report: LoadReport = if zipped {
         index.load(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)), Some(&job))
     } else {

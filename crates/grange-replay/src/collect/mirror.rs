@@ -41,6 +41,8 @@ struct State {
 
 /// A list of more than this is none of ours: some thousand segments fit.
 const STATE_BYTES_MAX: u64 = 1 << 20;
+/// The folder of what was fetched, each file under the name it has in the store.
+pub(super) const FETCHED: &str = "fetched";
 /// Names read at once.
 const PAGE: usize = 1000;
 
@@ -98,7 +100,7 @@ pub async fn fetch(name: &str, blob: &dyn Blob, folder: &Path) -> Result<PathBuf
     let opened = blob.get(&newest).await?;
     opened.take(STATE_BYTES_MAX).read_to_end(&mut text).await.map_err(io(folder))?;
     let state: State = serde_json::from_slice(&text).map_err(|_| wrong())?;
-    let kept = folder.join("fetched");
+    let kept = folder.join(FETCHED);
     let aside = folder.join("aside");
     for path in [&kept, &aside] {
         tokio::fs::create_dir_all(path).await.map_err(io(path))?;

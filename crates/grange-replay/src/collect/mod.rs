@@ -10,7 +10,9 @@
 //! The order is what makes it safe to die anywhere: captures are on disk before the mark is, and a file that the index
 //! already has changes nothing. So after a crash the same file is read again and its mark made, with no capture twice.
 
+mod copies;
 mod feeder;
+mod foreign;
 pub mod mirror;
 mod reading;
 mod rules;
@@ -21,6 +23,7 @@ mod watcher;
 #[cfg(test)]
 mod tests;
 
+pub use copies::{CopyError, Follower, Publisher};
 pub use feeder::{FeedError, Feeder, OpenArchive};
 pub use rules::read_rules;
 pub use settings::IndexSettings;

@@ -1,6 +1,9 @@
 //! The `[index]` section of the settings.
 
+use std::path::PathBuf;
+
 use grange_base::{Period, Size};
+use grange_blob::BucketSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +20,39 @@ pub struct IndexSettings {
     /// Whether CDX lines may be posted to the replay port, as OutbackCDX's clients do. Whoever reaches the port can then
     /// change the index.
     pub accept_posts: bool,
+    /// A store for copies of indexes, for replay nodes that do not share this folder: a node with the role indexer puts every
+    /// change there, one without it takes what it replays from there. `url` is as that of a replica; empty: no copies.
+    pub copies: CopiesSettings,
+    /// Buckets whose files may be taken into collections and are read where they lie.
+    pub buckets: Vec<BucketSettings>,
+}
+
+/// Where copies of indexes are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CopiesSettings {
+    /// `s3://BUCKET/PREFIX?endpoint=URL&region=NAME` or `file:FOLDER`; empty: indexes are not copied.
+    pub url: String,
+    /// File with the access key of the bucket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_key_file: Option<PathBuf>,
+    /// File with the secret key of the bucket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_key_file: Option<PathBuf>,
+    /// How often copies are made, and looked for.
+    pub every: Period,
+}
+
+impl Default for CopiesSettings {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            access_key_file: None,
+            secret_key_file: None,
+            // A listing of the bucket each time; readers elsewhere can wait that long for what was just harvested.
+            every: Period::from_secs(60),
+        }
+    }
 }
 
 impl Default for IndexSettings {
@@ -28,6 +64,8 @@ impl Default for IndexSettings {
             // Soon enough for people who wait for a page to appear.
             look_every: Period::from_secs(3),
             accept_posts: false,
+            copies: CopiesSettings::default(),
+            buckets: Vec::new(),
         }
     }
 }

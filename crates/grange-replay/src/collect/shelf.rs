@@ -50,6 +50,11 @@ impl Shelf {
         Self { inner: Arc::new(inner) }
     }
 
+    /// Where the indexes are.
+    pub fn folder(&self) -> &Path {
+        &self.inner.folder
+    }
+
     pub fn writes(&self) -> bool {
         self.inner.writes
     }

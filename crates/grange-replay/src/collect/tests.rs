@@ -2,18 +2,20 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use grange_archive::{ArchiveClient, Error, Got, Second, Store, StoreOutcome};
 use grange_base::Clock;
 use grange_base::worker::Step;
+use grange_blob::{Blob, Buckets, Memory};
 use grange_db::{CollectedState, Db, FileFilter, FileStatus, NewCollected, Which};
 use grange_index::Settings;
 use grange_index::query::{Keys, Next, Query};
 use grange_model::{Actor, Checksums, FileName};
 
-use super::{Feeder, OpenArchive, Shelf, open_all};
+use super::{Feeder, Follower, OpenArchive, Publisher, Shelf, open_all};
 use crate::holdings::ArchiveFiles;
 
 /// The bytes of files by name; nothing else of an archive is asked for here.
@@ -89,8 +91,14 @@ impl Bed {
             Box::pin(async move { Ok(client) })
         });
         let shelf = Shelf::new(dir.path(), Settings::default(), true);
-        let feeder =
-            Feeder { db: db.clone(), shelf, archive, clock: Clock::system(), owner: "test".to_owned() };
+        let feeder = Feeder {
+            db: db.clone(),
+            shelf,
+            archive,
+            clock: Clock::system(),
+            owner: "test".to_owned(),
+            buckets: Buckets::default(),
+        };
         Self { dir, db, feeder }
     }
 
@@ -222,7 +230,8 @@ async fn lines_are_loaded_and_their_files_found_beside_them_and_nowhere_else() {
     let row = bed.db.collections().files("news", None, 0, 10).await.unwrap().remove(0);
     assert_eq!((row.state, row.captures, row.problems), (CollectedState::Indexed, 2, 1));
     let archive = Arc::new(ArchiveFiles::new(Arc::new(Folder(bed.dir.path().join("nothing")))));
-    let (collections, _watcher) = open_all(&bed.db, &bed.feeder.shelf, archive).await.unwrap();
+    let (collections, _watcher) =
+        open_all(&bed.db, &bed.feeder.shelf, archive, Buckets::default(), None).await.unwrap();
     let news = collections.get("news").unwrap();
     let size = std::fs::metadata(&warc).unwrap().len();
     let read = news.holdings.read_at("a.warc", 0, 1 << 20).await.unwrap().unwrap();
@@ -239,7 +248,8 @@ async fn what_is_served_follows_the_rows_and_the_folder() {
     // A reader of its own, as another process has one.
     let looking = Shelf::new(bed.dir.path(), Settings::default(), false);
     let archive = Arc::new(ArchiveFiles::new(Arc::new(Folder(bed.dir.path().join("files")))));
-    let (collections, mut watcher) = open_all(&bed.db, &looking, archive).await.unwrap();
+    let (collections, mut watcher) =
+        open_all(&bed.db, &looking, archive, Buckets::default(), None).await.unwrap();
     assert!(collections.all().is_empty(), "nothing is indexed yet");
     let path = bed.write("a.warc", &["http://e.com/"]);
     bed.register("news", &path, false).await;
@@ -266,4 +276,49 @@ async fn what_is_served_follows_the_rows_and_the_folder() {
     assert!(collections.get("news").is_none());
     assert!(!bed.dir.path().join("index/news").exists());
     assert!(path.exists(), "files registered in place stay");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_without_the_folder_follows_the_copies() {
+    let bed = Bed::new().await;
+    let (clock, hand) = Clock::test("2026-01-01T00:00:00Z".parse().unwrap());
+    let blob: Arc<dyn Blob> = Arc::new(Memory::new(clock.clone()));
+    let mut publisher = Publisher::new(bed.db.clone(), bed.feeder.shelf.clone(), blob.clone(), clock.clone());
+    let there = bed.dir.path().join("elsewhere");
+    let every = Duration::from_secs(60);
+    let follower = Follower::new(blob.clone(), there.join("copies"), Settings::default(), every, clock);
+    let nothing = Shelf::new(&there, Settings::default(), false);
+    let archive = Arc::new(ArchiveFiles::new(Arc::new(Folder(bed.dir.path().join("files")))));
+    let path = bed.write("a.warc", &["http://e.com/a"]);
+    bed.register("news", &path, false).await;
+    bed.feed().await;
+    publisher.step().await.unwrap();
+    let (collections, mut watcher) =
+        open_all(&bed.db, &nothing, archive, Buckets::default(), Some(follower)).await.unwrap();
+    let has = |surt: &str| {
+        let news = collections.get("news").unwrap();
+        news.index.snapshot().closest(surt, grange_index::Stamp::MAX).unwrap().is_some()
+    };
+    assert!(has("com,e)/a"));
+    let names = || async { blob.list(None, 1000).await.unwrap().len() };
+    let before = names().await;
+    publisher.step().await.unwrap();
+    assert_eq!(names().await, before, "nothing changed, so nothing is copied");
+
+    let more = bed.write("b.warc", &["http://e.com/b"]);
+    bed.register("news", &more, false).await;
+    bed.feed().await;
+    hand.advance(Duration::from_secs(1));
+    publisher.step().await.unwrap();
+    watcher.step().await.unwrap();
+    assert!(!has("com,e)/b"), "the store is not asked at every look");
+    hand.advance(every);
+    watcher.step().await.unwrap();
+    assert!(has("com,e)/a") && has("com,e)/b"));
+    let kept = std::fs::read_dir(there.join("copies/news")).unwrap().count();
+    assert_eq!(kept, 2, "the copy in use and what it is made of");
+    bed.db.collections().remove("news", &anna()).await.unwrap();
+    bed.feed().await;
+    watcher.step().await.unwrap();
+    assert!(collections.get("news").is_none());
 }

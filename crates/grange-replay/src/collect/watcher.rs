@@ -1,20 +1,21 @@
 //! Keeps the collections that are served as the database and the data folder say.
 
 use std::collections::HashMap;
-use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
-use async_trait::async_trait;
-use bytes::Bytes;
 use grange_base::Chain;
 use grange_base::worker::Step;
-use grange_db::{AccessRow, CollectedFile, Db};
-use grange_model::collection::FileKind as Kind;
+use grange_blob::Buckets;
+use grange_db::{AccessRow, Db};
+use grange_index::Index;
+use tokio::runtime::Handle;
 
+use super::copies::Follower;
+use super::foreign::ForeignFiles;
 use super::read_rules;
 use super::shelf::{Shelf, ShelfError};
 use crate::collection::{Collection, Collections};
-use crate::holdings::{Holdings, HoldingsError, LocalFiles, Section, wacz};
+use crate::holdings::Holdings;
 
 /// A look that failed; what is served stays as it was.
 #[derive(Debug, thiserror::Error)]
@@ -27,20 +28,24 @@ pub enum WatchError {
 
 /// Opens every collection there is.
 ///
-/// `archive` is where the bytes of the collection of that name are. What comes later is seen by [`Watcher::step`].
+/// With a `follower` indexes come from where it looks, else from the shelf. `archive` is where the bytes of the collection of that name are, `buckets` those in which registered files may lie. What comes later is seen by [`Watcher::step`].
 pub async fn open_all(
     db: &Db,
     shelf: &Shelf,
     archive: Arc<dyn Holdings>,
+    buckets: Buckets,
+    follower: Option<Follower>,
 ) -> Result<(Collections, Watcher), WatchError> {
     let collections = Collections::default();
     let mut watcher = Watcher {
         db: db.clone(),
         shelf: shelf.clone(),
         archive,
+        buckets,
         collections: collections.clone(),
         foreign: HashMap::new(),
         rules: Vec::new(),
+        follower,
     };
     watcher.look().await?;
     Ok((collections, watcher))
@@ -53,9 +58,12 @@ pub struct Watcher {
     db: Db,
     shelf: Shelf,
     archive: Arc<dyn Holdings>,
+    buckets: Buckets,
     collections: Collections,
     foreign: HashMap<String, Foreign>,
     rules: Vec<AccessRow>,
+    /// Where indexes come from instead of the shelf.
+    follower: Option<Follower>,
 }
 
 /// The files of a collection registered in place, and how far they are known.
@@ -86,6 +94,9 @@ impl Watcher {
                 self.collections.remove(&served.name);
                 self.foreign.remove(&served.name);
                 self.shelf.close(&served.name);
+                if let Some(follower) = &mut self.follower {
+                    follower.forget(&served.name);
+                }
             }
         }
         for name in listed {
@@ -94,7 +105,9 @@ impl Watcher {
                     if changed {
                         served.set_rules(read_rules(&self.rules));
                     }
-                    if !self.shelf.writes() {
+                    if self.follower.is_some() {
+                        self.follow(&served).await;
+                    } else if !self.shelf.writes() {
                         refresh(&served).await;
                     }
                 }
@@ -106,28 +119,20 @@ impl Watcher {
     }
 
     async fn open(&mut self, name: &str) -> Result<(), WatchError> {
-        let (shelf, of) = (self.shelf.clone(), name.to_owned());
-        let opened = tokio::task::spawn_blocking(move || shelf.index(&of)).await;
-        let index = match opened {
-            Ok(Ok(Some(index))) => index,
+        let index = match self.index(name).await {
+            Ok(Some(index)) => index,
             // Nothing was indexed yet.
-            Ok(Ok(None)) => return Ok(()),
-            Ok(Err(error)) => {
+            Ok(None) => return Ok(()),
+            Err(error) => {
                 // One broken index must not take the others from people.
-                tracing::error!(collection = name, error = %Chain(&error), "a collection cannot be served");
+                tracing::error!(collection = name, %error, "a collection cannot be served");
                 return Ok(());
             }
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
         };
         let holdings: Arc<dyn Holdings> = if name == Collection::ARCHIVE {
             Arc::clone(&self.archive)
         } else {
-            let files = Arc::new(ForeignFiles {
-                local: LocalFiles::default(),
-                folders: RwLock::default(),
-                away: RwLock::default(),
-                archive: Arc::clone(&self.archive),
-            });
+            let files = Arc::new(ForeignFiles::new(self.buckets.clone(), Arc::clone(&self.archive)));
             self.foreign.insert(name.to_owned(), Foreign { files: Arc::clone(&files), after: 0 });
             files
         };
@@ -138,6 +143,34 @@ impl Watcher {
         Ok(())
     }
 
+    async fn index(&mut self, name: &str) -> Result<Option<Index>, String> {
+        if let Some(follower) = &mut self.follower {
+            return follower.newer(name).await.map_err(|error| Chain(&error).to_string());
+        }
+        let (shelf, of) = (self.shelf.clone(), name.to_owned());
+        match tokio::task::spawn_blocking(move || shelf.index(&of)).await {
+            Ok(opened) => opened.map_err(|error| Chain(&error).to_string()),
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    /// Serves a newer copy of the index, if there is one; requests under way end with the old one.
+    async fn follow(&mut self, served: &Collection) {
+        match self.index(&served.name).await {
+            Ok(Some(index)) => {
+                let holdings = Arc::clone(&served.holdings);
+                let newer = Collection::new(&served.name, Arc::new(index), holdings);
+                newer.set_rules(read_rules(&self.rules));
+                self.collections.add(newer);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                let collection = &served.name;
+                tracing::warn!(collection, %error, "what was indexed since cannot be seen yet");
+            }
+        }
+    }
+
     /// Makes files known that were registered since, indexed or not yet.
     async fn register(&mut self, name: &str) -> Result<(), WatchError> {
         let Some(foreign) = self.foreign.get_mut(name) else { return Ok(()) };
@@ -146,7 +179,12 @@ impl Watcher {
             let Some(last) = rows.last() else { return Ok(()) };
             foreign.after = last.id;
             let files = Arc::clone(&foreign.files);
-            let added = tokio::task::spawn_blocking(move || rows.iter().for_each(|row| files.add(row)));
+            let handle = Handle::current();
+            let added = tokio::task::spawn_blocking(move || {
+                for row in &rows {
+                    files.add(row, &handle);
+                }
+            });
             if let Err(error) = added.await {
                 std::panic::resume_unwind(error.into_panic());
             }
@@ -163,77 +201,5 @@ async fn refresh(collection: &Collection) {
             tracing::warn!(collection, error = %Chain(&error), "what was indexed since cannot be seen yet");
         }
         Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
-}
-
-/// Files registered in place, those that index files speak of (they lie beside them), and those imported with storing.
-#[derive(Debug)]
-struct ForeignFiles {
-    local: LocalFiles,
-    folders: RwLock<Vec<PathBuf>>,
-    /// Registered and not there when they were looked for: a disk may be mounted later.
-    away: RwLock<HashMap<String, PathBuf>>,
-    archive: Arc<dyn Holdings>,
-}
-
-impl ForeignFiles {
-    fn add(&self, row: &CollectedFile) {
-        let Some(path) = &row.path else { return };
-        match Kind::of(path) {
-            Kind::Records => {
-                if let Ok(section) = Section::whole(path) {
-                    self.local.add(&row.name, section);
-                } else {
-                    let mut away = self.away.write().unwrap_or_else(PoisonError::into_inner);
-                    away.insert(row.name.clone(), path.into());
-                }
-            }
-            Kind::Wacz => {
-                for member in wacz::members(Path::new(path)).into_iter().flatten() {
-                    if let Some(section) = member.section {
-                        self.local.add(&format!("{}/{}", row.name, member.name), section);
-                    }
-                }
-            }
-            Kind::Lines => {
-                let Some(folder) = Path::new(path).parent() else { return };
-                let mut folders = self.folders.write().unwrap_or_else(PoisonError::into_inner);
-                // pywb keeps indexes/ and archive/ side by side; others keep both in one folder.
-                let beside = folder.parent().map(|above| [above.join("archive"), above.join("warcs")]);
-                for folder in [folder.to_owned()].into_iter().chain(beside.into_iter().flatten()) {
-                    if !folders.contains(&folder) {
-                        folders.push(folder);
-                    }
-                }
-            }
-            Kind::Other => {}
-        }
-    }
-
-    /// A file that was away, or that only an index line names: such a name comes from outside and may not lead out of the
-    /// folders.
-    fn find(&self, name: &str) -> Option<Section> {
-        if let Some(path) = self.away.read().unwrap_or_else(PoisonError::into_inner).get(name) {
-            return Section::whole(path).ok();
-        }
-        let relative = Path::new(name);
-        if !relative.components().all(|part| matches!(part, Component::Normal(_)))
-            || Kind::of(name) != Kind::Records
-        {
-            return None;
-        }
-        let folders = self.folders.read().unwrap_or_else(PoisonError::into_inner);
-        folders.iter().find_map(|folder| Section::whole(folder.join(relative)).ok())
-    }
-}
-
-#[async_trait]
-impl Holdings for ForeignFiles {
-    async fn read_at(&self, file: &str, offset: u64, len: u64) -> Result<Option<Bytes>, HoldingsError> {
-        if self.local.get(file).is_none() {
-            let Some(section) = self.find(file) else { return self.archive.read_at(file, offset, len).await };
-            self.local.add(file, section);
-        }
-        self.local.read_at(file, offset, len).await
     }
 }

@@ -1,6 +1,7 @@
-//! Where the bytes of a collection's files are: the archive, a folder of foreign files, a WACZ.
+//! Where the bytes of a collection's files are: the archive, a folder of foreign files, a bucket, a WACZ.
 
 mod archive;
+mod bucket;
 mod local;
 pub mod wacz;
 
@@ -8,6 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 pub use archive::ArchiveFiles;
+pub use bucket::{BucketFiles, BucketSection};
 pub use local::{LocalFiles, Section, SectionReader};
 
 /// Reading a file of a collection failed for another reason than its absence.

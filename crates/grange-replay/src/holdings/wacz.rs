@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -9,16 +10,25 @@ use super::local::Section;
 
 /// One file inside a WACZ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct Member<P = Section> {
     /// Its path in the package, such as `archive/data.warc.gz`.
     pub name: String,
     /// Where its bytes are; `None` if the zip file has them packed, so that they cannot be read in place.
-    pub section: Option<Section>,
+    pub section: Option<P>,
     /// Its length once unpacked.
     pub len: u64,
 }
 
-impl Member {
+impl<P> Member<P> {
+    fn map<Q>(self, place: impl FnOnce(P) -> Q) -> Member<Q> {
+        Member { name: self.name, section: self.section.map(place), len: self.len }
+    }
+
+    /// What indexes and holdings call it: the package is like a folder.
+    pub fn name_in(&self, package: &str) -> String {
+        format!("{package}/{}", self.name)
+    }
+
     /// Whether it is one of the WARC or ARC files of the package.
     pub fn is_archive(&self) -> bool {
         const ENDS: [&str; 6] = [".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz", ".warc.open"];
@@ -51,16 +61,31 @@ pub fn is_zip(first: &[u8]) -> bool {
 pub fn members(path: &Path) -> Result<Vec<Member>, WaczError> {
     let file = File::open(path)?;
     let len = file.metadata()?.len();
-    let (start, size) = directory(&file, len)?;
+    let read = |at: u64, buffer: &mut [u8]| file.read_exact_at(buffer, at);
+    let section = |place: Range<u64>| Section {
+        path: path.to_owned(),
+        offset: place.start,
+        len: place.end - place.start,
+    };
+    let found = members_of(read, len)?;
+    Ok(found.into_iter().map(|member| member.map(section)).collect())
+}
+
+/// The same of a WACZ anywhere: `read` fills a buffer from a place in it, `len` is its length.
+pub fn members_of(
+    read: impl Fn(u64, &mut [u8]) -> io::Result<()>,
+    len: u64,
+) -> Result<Vec<Member<Range<u64>>>, WaczError> {
+    let (start, size) = directory(&read, len)?;
     if size > DIRECTORY_BYTES_MAX || start.checked_add(size).is_none_or(|end| end > len) {
         return Err(WaczError::NotZip("its directory lies outside the file"));
     }
     let mut bytes = vec![0; size as usize];
-    file.read_exact_at(&mut bytes, start)?;
+    read(start, &mut bytes)?;
     let mut members = Vec::new();
     let mut rest = &bytes[..];
     while let Some(entry) = Entry::take(&mut rest) {
-        members.push(entry.member(&file, path, len)?);
+        members.push(entry.member(&read, len)?);
     }
     Ok(members)
 }
@@ -78,12 +103,12 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 /// Where the central directory begins, and its length.
-fn directory(file: &File, len: u64) -> Result<(u64, u64), WaczError> {
+fn directory(read: impl Fn(u64, &mut [u8]) -> io::Result<()>, len: u64) -> Result<(u64, u64), WaczError> {
     let missing = WaczError::NotZip("its end is missing");
     let tail_len = len.min(END_LEN + COMMENT_MAX);
     let tail_start = len - tail_len;
     let mut tail = vec![0; tail_len as usize];
-    file.read_exact_at(&mut tail, tail_start)?;
+    read(tail_start, &mut tail)?;
     let Some(end) = memchr::memmem::rfind(&tail, b"PK\x05\x06") else { return Err(missing) };
     let (Some(size), Some(start)) = (u32_at(&tail, end + 12), u32_at(&tail, end + 16)) else {
         return Err(missing);
@@ -99,7 +124,7 @@ fn directory(file: &File, len: u64) -> Result<(u64, u64), WaczError> {
     if at.checked_add(56).is_none_or(|end| end > len) {
         return Err(missing);
     }
-    file.read_exact_at(&mut large, at)?;
+    read(at, &mut large)?;
     match (large.starts_with(b"PK\x06\x06"), u64_at(&large, 48), u64_at(&large, 40)) {
         (true, Some(start), Some(size)) => Ok((start, size)),
         _ => Err(missing),
@@ -158,16 +183,20 @@ impl Entry {
     }
 
     /// Finds the bytes behind the local header, whose name and extra field may be longer than those here.
-    fn member(self, file: &File, path: &Path, file_len: u64) -> Result<Member, WaczError> {
+    fn member(
+        self,
+        read: impl Fn(u64, &mut [u8]) -> io::Result<()>,
+        file_len: u64,
+    ) -> Result<Member<Range<u64>>, WaczError> {
         let mut section = None;
         if self.stored && self.header.checked_add(30).is_some_and(|end| end <= file_len) {
             let mut header = [0; 30];
-            file.read_exact_at(&mut header, self.header)?;
+            read(self.header, &mut header)?;
             let lens = u16_at(&header, 26).zip(u16_at(&header, 28));
             if let Some((name, extra)) = lens.filter(|_| header.starts_with(b"PK\x03\x04")) {
                 let offset = self.header + 30 + name + extra;
                 let len = self.len.min(file_len.saturating_sub(offset));
-                section = Some(Section { path: path.to_owned(), offset, len });
+                section = Some(offset..offset + len);
             }
         }
         Ok(Member { name: self.name, section, len: self.len })

@@ -10,6 +10,7 @@ use super::session::Choice;
 use super::{Proxy, page};
 use crate::capture::{self, Loaded, Undo};
 use crate::memento;
+use crate::rewrite::cookie_of_session;
 use crate::wayback::{Found, Part, Slice, View, Wanted, asked, location};
 
 /// Headers that speak of a connection that is over, or bind the browser beyond this visit to the archive.
@@ -130,6 +131,13 @@ fn answer(ask: &Ask, capture: &Capture, loaded: Loaded) -> Option<Response<Body>
         let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) else {
             continue;
         };
+        if name == header::SET_COOKIE {
+            let kept = cookie_of_session(value.as_bytes());
+            if let Some(kept) = kept.and_then(|kept| HeaderValue::from_str(&kept).ok()) {
+                headers.append(name, kept);
+            }
+            continue;
+        }
         let of_body = name == header::CONTENT_ENCODING;
         if !DROPPED.contains(&name.as_str()) && !of_body {
             headers.append(name, value);

@@ -187,7 +187,9 @@ async fn answer(
     url: String,
     request: Request<Incoming>,
 ) -> Response<Body> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    // Whoever they are for, nothing in the chain reads, keeps or repeats them.
+    parts.headers.remove(header::COOKIE);
     let Ok(body) = Limited::new(body, cdx::BODY_BYTES_MAX).collect().await else {
         return page::message(
             StatusCode::PAYLOAD_TOO_LARGE,

@@ -25,6 +25,7 @@ mod transform;
 mod xml;
 
 pub use assets::{Asset, NoAsset, STATIC_PREFIX, asset, has_wombat};
+pub(crate) use cookies::of_session as cookie_of_session;
 pub use head::TARGET_FRAME;
 pub use headers::{ARCHIVED_PREFIX, POLICY, headers};
 pub use kind::{Clues, Kind};

@@ -63,7 +63,10 @@ pub fn routes(collections: Collections, options: Options) -> Router {
     Router::new().fallback(any).with_state(Site { collections, options: Arc::new(options), cdx })
 }
 
-async fn any(State(site): State<Site>, request: axum::extract::Request) -> Response {
+async fn any(State(site): State<Site>, mut request: axum::extract::Request) -> Response {
+    // Cookies know no ports: on one host name the session of the admin pages comes along. Nothing behind this line can
+    // read, log or repeat it.
+    request.headers_mut().remove(header::COOKIE);
     let mut response = site.answer(request).await;
     let headers = response.headers_mut();
     // Browsers tell nobody outside which archived page links to them.

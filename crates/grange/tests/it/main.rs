@@ -22,6 +22,7 @@ mod peers;
 mod people;
 mod replay;
 mod replay_browser;
+mod replay_buckets;
 mod restart;
 mod sessions;
 mod settings;

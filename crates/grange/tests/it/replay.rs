@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::harness::{self, Grange};
 
 /// A WARC file with one page.
-fn warc(folder: &Path) -> PathBuf {
+pub(crate) fn warc(folder: &Path) -> PathBuf {
     let block = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nas it was";
     let record = format!(
         "WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-000000000001>\r\n\
@@ -34,12 +34,13 @@ struct Replay {
 
 impl Replay {
     fn start(folder: &Path, file: &Path) -> Self {
-        let mut child = harness::bare(folder)
-            .args(["--json", "replay", "--listen", "127.0.0.1:0", "--proxy", "127.0.0.1:0"])
-            .arg(file)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = harness::bare(folder);
+        command.args(["--json", "replay", "--listen", "127.0.0.1:0", "--proxy", "127.0.0.1:0"]).arg(file);
+        Self::run(command)
+    }
+
+    fn run(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut text = String::new();
         let mut lines = BufReader::new(child.stdout.as_mut().unwrap());
         let told = loop {
@@ -59,7 +60,7 @@ impl Drop for Replay {
     }
 }
 
-fn client(proxy: Option<&str>) -> Client {
+pub(crate) fn client(proxy: Option<&str>) -> Client {
     let builder = Client::builder().redirect(redirect::Policy::none());
     match proxy {
         Some(proxy) => builder.proxy(Proxy::all(proxy).unwrap()),
@@ -69,7 +70,7 @@ fn client(proxy: Option<&str>) -> Client {
     .unwrap()
 }
 
-async fn text(client: &Client, url: &str) -> String {
+pub(crate) async fn text(client: &Client, url: &str) -> String {
     client.get(url).send().await.unwrap().text().await.unwrap()
 }
 
@@ -100,4 +101,47 @@ async fn a_node_replays_what_was_imported() {
     let proxy = node.url("proxy");
     assert_eq!(text(&client(Some(&proxy)), "http://example.org/").await, "as it was");
     assert_eq!(node.stop(), 0);
+}
+
+/// pywb and Grange replay pywb's own samples, and every body in `id_` mode is the same.
+#[test]
+fn pywb_gives_the_same_bodies() {
+    let Some(python) = std::env::var_os("GRANGE_TEST_PYTHON") else {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "GRANGE_TEST_PYTHON must be set in CI");
+        eprintln!("SKIPPED: GRANGE_TEST_PYTHON is not set, pywb was NOT asked");
+        return;
+    };
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let samples = here.join("../../../shared/warc-samples/pywb");
+    if !samples.exists() {
+        eprintln!("SKIPPED: the corpus ../shared/warc-samples is absent, pywb's samples were NOT replayed");
+        return;
+    }
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(&samples).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| {
+        let name = path.to_string_lossy();
+        name.ends_with(".warc.gz") || name.ends_with(".warc") || name.ends_with(".arc.gz")
+    });
+    files.sort();
+    assert!(files.len() >= 9, "{files:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let index = folder.path().join("pywb.cdxj");
+    let ask = |script: &str, args: &[&std::ffi::OsStr]| {
+        let mut command = Command::new(&python);
+        let judged = command.arg(here.join("tests/judges").join(script)).args(args).output().unwrap();
+        let said = String::from_utf8_lossy(&judged.stdout).into_owned();
+        assert!(judged.status.success(), "{said}\n{}", String::from_utf8_lossy(&judged.stderr));
+        said
+    };
+    let mut args: Vec<&std::ffi::OsStr> = vec!["index".as_ref(), index.as_os_str()];
+    args.extend(files.iter().map(|path| path.as_os_str()));
+    ask("pywb_cdx.py", &args);
+    let mut replay = harness::bare(folder.path());
+    replay.args(["--json", "replay", "--listen", "127.0.0.1:0", "--proxy", "127.0.0.1:0"]).args(&files);
+    let replay = Replay::run(replay);
+    let url = replay.told["url"].as_str().unwrap();
+    let archive = format!("{}/", samples.display());
+    let said = ask("pywb_replay.py", &[index.as_os_str(), archive.as_ref(), url.as_ref(), "local".as_ref()]);
+    assert!(said.contains(" 0 different"), "{said}");
 }

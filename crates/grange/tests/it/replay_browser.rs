@@ -93,11 +93,13 @@ fn replayed_pages_look_and_work_as_they_did_live() {
     drop(site);
 
     let mut replay = harness::bare(folder.path());
-    replay.args(["replay", "--listen", "127.0.0.1:0", "--json"]);
+    replay.args(["replay", "--listen", "127.0.0.1:0", "--proxy", "127.0.0.1:0", "--json"]);
     for file in std::fs::read_dir(folder.path().join("out/warcs")).unwrap() {
         replay.arg(file.unwrap().path());
     }
     let replay = Staying::start(&mut replay);
     let place = replay.greeting["url"].as_str().unwrap().trim_end_matches('/').to_owned();
     browse(&["replay", &place], &live);
+    // The same pages under their own addresses, with nothing rewritten.
+    browse(&["proxy", replay.greeting["proxy"].as_str().unwrap()], &live);
 }

@@ -30,6 +30,9 @@ pub(super) async fn run(
     no_wait: bool,
 ) -> anyhow::Result<Exit> {
     let paths = paths.into_iter().map(|path| {
+        if path.starts_with("s3:") {
+            return Ok(path);
+        }
         std::path::absolute(&path).with_context(|| format!("cannot make {} absolute", path.display()))
     });
     let asked = ImportPaths { paths: paths.collect::<anyhow::Result<_>>()?, store };

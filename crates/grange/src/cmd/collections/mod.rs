@@ -19,7 +19,8 @@ use crate::{context, output};
 pub(crate) enum CollectionsCommand {
     /// Take WARC, ARC, WACZ, CDX and CDXJ files, or folders of them, into a collection
     ///
-    /// Files are registered where they lie and never changed or copied. Repeating the command goes on where it was cut
+    /// `s3://BUCKET/PREFIX` names files of a bucket of the settings (`index.buckets`). Files are registered where they lie and
+    /// never changed or copied. Repeating the command goes on where it was cut
     /// off, and takes what is new.
     Import {
         /// The collection; made if there is none of that name
