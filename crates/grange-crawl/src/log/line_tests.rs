@@ -186,9 +186,9 @@ prop_compose! {
             annotations: annotations.as_str().to_owned().into(),
             extra: extra.map(|(content_size, name)| Extra {
                 content_size,
+                original_url: name.as_ref().map(|name| format!("http://{name}/").into()),
                 warc_filename: name.map(Into::into),
                 warc_file_offset: content_size,
-                original_url: name.map(|name| format!("http://{name}/").into()),
             }),
         }
     }
