@@ -25,6 +25,10 @@ pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// keep-alive). A day is for the answer that never comes.
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// How often a node that works for us is asked whether it lives, and how many times it may fail to say so.
+pub(super) const WATCH_EVERY: Duration = Duration::from_secs(30);
+const SILENT_MAX: u32 = 3;
+
 /// The slowest disk worth waiting for when a node reads a whole file before it answers.
 const SLOWEST_BYTES_PER_S: u64 = 5_000_000;
 
@@ -119,6 +123,37 @@ impl Peer {
         let fault = serde_json::from_slice(&body)
             .unwrap_or_else(|_| Fault::plain("", String::from_utf8_lossy(&body).trim()));
         Err(fault.into_error(status.as_u16(), doing, name, &self.place))
+    }
+
+    /// Waits for an answer for as long as the node answers other questions.
+    pub(crate) async fn while_alive<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Error>>,
+        every: Duration,
+        within: Duration,
+    ) -> Result<T, Error> {
+        let silent = async {
+            let mut failed = 0;
+            loop {
+                tokio::time::sleep(every).await;
+                let error = match tokio::time::timeout(within, self.free()).await {
+                    Err(late) => self.unreachable(late),
+                    Ok(Err(error @ Error::Unreachable { .. })) => error,
+                    Ok(_) => {
+                        failed = 0;
+                        continue;
+                    }
+                };
+                failed += 1;
+                if failed == SILENT_MAX {
+                    return error;
+                }
+            }
+        };
+        tokio::select! {
+            answer = answer => answer,
+            error = silent => Err(error),
+        }
     }
 
     pub(super) async fn body(&self, answer: Answer) -> Result<Bytes, Error> {

@@ -22,7 +22,7 @@ mod wire;
 use std::fmt::Debug;
 
 pub use client::Peer;
-use client::{ANSWER_WITHIN, Answer, LONGEST, http_client, optional, patience};
+use client::{ANSWER_WITHIN, Answer, LONGEST, WATCH_EVERY, http_client, optional, patience};
 pub use offer::{Offer, Offers};
 pub use origin::{At, Nodes, Origin, Reach};
 
