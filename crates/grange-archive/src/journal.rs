@@ -109,6 +109,13 @@ impl Journal {
         Ok(state.entries.get(name.as_str()).copied())
     }
 
+    /// The same without waiting for anybody; `None` when that cannot be told now.
+    pub(crate) fn get_now(&self, name: &FileName) -> Option<Option<Entry>> {
+        let state = self.state.try_lock().ok()?;
+        let length = std::fs::metadata(&self.path).ok()?.len();
+        (length == state.read).then(|| state.entries.get(name.as_str()).copied())
+    }
+
     /// Up to `limit` names after `after`, in order.
     pub fn list(&self, after: Option<&str>, limit: usize) -> Vec<(String, Entry)> {
         use std::ops::Bound::{Excluded, Unbounded};

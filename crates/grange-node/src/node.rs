@@ -19,7 +19,7 @@ use grange_web::LocalToken;
 use crate::data::{DataError, DataFolder, RunningNode, free_bytes};
 use crate::health::{self, Health};
 use crate::peer::auth::NodeAuth;
-use crate::peer::deposit::Elsewhere;
+use crate::peer::elsewhere::Elsewhere;
 use crate::peer::files::Held;
 use crate::peer::known::Register;
 use crate::peer::proof::{Gate, NodeToken, TokenError};

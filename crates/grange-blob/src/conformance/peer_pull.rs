@@ -219,6 +219,24 @@ async fn a_local_file_is_offered_for_as_long_as_it_is_fetched() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_keeper_is_waited_for_as_long_as_it_lives() {
+    let three = Three::with(b"bytes").await;
+    let keeper = peer(three.asking[1].address(), "secret");
+    let every = std::time::Duration::from_millis(20);
+    // It lives, and takes long over the file.
+    let slow = async {
+        let asked = || async { three.asking[1].carried().1 > 1000 };
+        grange_testkit::until("the keeper was asked a few times", asked).await;
+        Ok("fetched")
+    };
+    assert_eq!(keeper.while_alive(slow, every, std::time::Duration::from_secs(30)).await.unwrap(), "fetched");
+    // It says nothing any more.
+    three.asking[1].silence();
+    let error = keeper.while_alive(std::future::pending::<Result<(), _>>(), every, every).await;
+    assert_eq!(error.unwrap_err().code(), "blob-unreachable");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_without_bytes_needs_no_transfer() {
     let three = Three::with(b"").await;
     three.between.cut();

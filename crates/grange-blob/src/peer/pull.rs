@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The keeper watches the holder: half a minute without a byte is a broken wire, which is picked up a few times where
-//! it broke. The asker waits for as long as the keeper's machine lives.
+//! it broke. The asker watches the keeper: it waits for as long as that answers other questions.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::origin::{Origin, Reach};
 use super::upload::known;
 use super::wire::escaped;
-use super::{LONGEST, Peer};
+use super::{ANSWER_WITHIN, LONGEST, Peer, WATCH_EVERY};
 use crate::blob::{Blob, Source, Stored};
 use crate::error::Error;
 
@@ -48,7 +48,8 @@ pub(crate) async fn ask(
         request.header(header::CONTENT_TYPE, "application/json").body(body)
     };
     let path = format!("/pull/{}", escaped(name.as_str()));
-    let answer = match peer.send(Method::POST, &path, Some(name), LONGEST, add).await {
+    let sending = peer.send(Method::POST, &path, Some(name), LONGEST, add);
+    let answer = match peer.while_alive(sending, WATCH_EVERY, ANSWER_WITHIN).await {
         Err(error @ (Error::Origin { reached: false, .. } | Error::Refused { status: 404 | 405, .. })) => {
             tracing::info!(%name, place = peer.place, reason = %Chain(&error), "a file is sent, not fetched");
             return Ok(None);

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::giving::trailer;
 use super::taking::{Progress, Taken};
 use super::wire::{EXPECTED, OFFSET, SIZE, UPLOAD, escaped};
-use super::{ANSWER_WITHIN, Peer, optional, patience};
+use super::{ANSWER_WITHIN, Peer, WATCH_EVERY, optional, patience};
 use crate::blob::{Blob, Source, Stored};
 use crate::buffers::Buffers;
 use crate::check;
@@ -188,7 +188,8 @@ impl Upload<'_> {
         // After the last part the other side syncs and reads back the whole.
         let whole = part.offset + part.bytes as u64;
         let within = if part.sums.is_some() { PART_WITHIN + patience(whole) } else { PART_WITHIN };
-        let answer = self.peer.send(Method::PUT, &path, Some(self.name), within, add).await?;
+        let sending = self.peer.send(Method::PUT, &path, Some(self.name), within, add);
+        let answer = self.peer.while_alive(sending, WATCH_EVERY, ANSWER_WITHIN).await?;
         let bytes = self.peer.body(answer).await?;
         serde_json::from_slice(&bytes).map_err(|error| self.peer.foreign(error))
     }

@@ -8,32 +8,22 @@
 //! Everything else a harvester asks of the archive it can answer itself.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path as InPath, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{post, put};
-use bytes::Bytes;
 use futures_util::TryStreamExt;
 use grange_app::OpenArchive;
-use grange_archive::{Archive, ArchiveClient, Error, Got, Second, Store, StoreOutcome};
+use grange_archive::{Error, Store};
 use grange_base::Chain;
-use grange_blob::{Blob as _, Offers, Origin, PeerAuth as _, Reach};
-use grange_db::{Db, FileFilter, FileStatus};
-use grange_model::node::NodeRole;
-use grange_model::{Actor, Checksums, FileName, Liveness};
-use http::Method;
+use grange_blob::{Blob as _, Origin, Reach};
+use grange_model::{Checksums, FileName};
 use serde::{Deserialize, Serialize};
-use tokio_util::io::{ReaderStream, StreamReader};
-
-use super::auth::NodeAuth;
-use super::routes::PROOF;
+use tokio_util::io::StreamReader;
 
 /// What is said of a file that is sent.
 #[derive(Debug, Serialize, Deserialize)]
@@ -45,11 +35,11 @@ struct Sent {
 
 /// What is said of a file that is to be fetched.
 #[derive(Debug, Serialize, Deserialize)]
-struct Offered {
-    by: String,
-    origin: Origin,
-    size: u64,
-    checksums: Checksums,
+pub(super) struct Offered {
+    pub(super) by: String,
+    pub(super) origin: Origin,
+    pub(super) size: u64,
+    pub(super) checksums: Checksums,
 }
 
 /// Routes below the peer gate, for nodes with an archiver.
@@ -88,10 +78,22 @@ async fn fetch(
         Err(error) => return away(Chain(&error).to_string()),
     }
     let store = Store::new(name, offered.by);
-    match archive.store_offered(Arc::new(holder), offered.size, offered.checksums, &store).await {
+    let stored = to_its_end(async move {
+        archive.store_offered(Arc::new(holder), offered.size, offered.checksums, &store).await
+    });
+    match stored.await {
         Ok(outcome) => axum::Json(outcome).into_response(),
         Err(Error::Settings { reason }) => away(reason),
         Err(error) => refused(&Chain(&error)),
+    }
+}
+
+/// A sender that goes away takes the answer with it, not the store: half done, it would hold its lease for nobody and
+/// leave its bytes in the spool.
+async fn to_its_end<T: Send + 'static>(store: impl Future<Output = T> + Send + 'static) -> T {
+    match tokio::spawn(store).await {
+        Ok(stored) => stored,
+        Err(ended) => std::panic::resume_unwind(ended.into_panic()),
     }
 }
 
@@ -111,219 +113,12 @@ async fn take(
         Err(error) => return refused(&Chain(&error)),
     };
     let store = Store::new(name, sent.by).expecting(checksums);
-    // A task of its own: a sender that goes away takes the answer with it, not the store. Half done, it would hold its
-    // lease for nobody and leave its bytes in the spool.
-    let stored = tokio::spawn(async move {
+    let stored = to_its_end(async move {
         let reader = StreamReader::new(body.into_data_stream().map_err(io::Error::other));
         archive.store_reader(reader, &store).await
     });
     match stored.await {
-        Ok(Ok(outcome)) => axum::Json(outcome).into_response(),
-        Ok(Err(error)) => refused(&Chain(&error)),
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    }
-}
-
-/// Stores at an archiver elsewhere; reads by itself.
-#[derive(Clone, Debug)]
-pub struct Elsewhere {
-    archive: Archive,
-    db: Db,
-    auth: NodeAuth,
-    offers: Offers,
-    lost_after: Duration,
-    http: reqwest::Client,
-}
-
-/// Long enough for a loaded node, short enough to notice a dead one.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-/// An archiver that takes longer over a file is given up: a small file has a quarter of an hour, a large one more.
-const ANSWER_WITHIN: Duration = Duration::from_secs(900);
-/// The slowest wire that is waited for.
-const BYTES_PER_SECOND_MIN: u64 = 100_000;
-
-impl Elsewhere {
-    pub fn new(
-        archive: Archive,
-        db: Db,
-        auth: NodeAuth,
-        offers: Offers,
-        lost_after: Duration,
-    ) -> Result<Self, reqwest::Error> {
-        let http = reqwest::Client::builder().no_proxy().connect_timeout(CONNECT_WITHIN).build()?;
-        Ok(Self { archive, db, auth, offers, lost_after, http })
-    }
-
-    async fn archivers(&self) -> Result<Vec<String>, Error> {
-        let nodes = self.db.nodes().list(self.lost_after).await?;
-        let lives = nodes
-            .into_iter()
-            .filter(|(node, state)| *state == Liveness::Alive && node.roles.contains(&NodeRole::Archiver));
-        Ok(lives.filter_map(|(node, _)| node.addresses.get("node").cloned()).collect())
-    }
-
-    /// Lays the file out here and has the archiver store it. `None` when it cannot get at it: then it must be sent.
-    async fn offer(
-        &self,
-        address: &str,
-        path: &Path,
-        size: u64,
-        store: &Store,
-        checksums: Checksums,
-    ) -> io::Result<Option<StoreOutcome>> {
-        let path = tokio::fs::canonicalize(path).await?;
-        let offer = self.offers.offer(&store.name, &path);
-        let offered = Offered { by: store.by.clone(), origin: offer.origin(), size, checksums };
-        let target = format!("/peer/v1/archive/{}", grange_api::client::segment(store.name.as_str()));
-        let add = |request: reqwest::RequestBuilder| request.json(&offered);
-        match self.call(address, Method::POST, &target, size, add).await? {
-            Ok(outcome) => Ok(Some(outcome)),
-            // Older archivers know no offers.
-            Err((StatusCode::FAILED_DEPENDENCY | StatusCode::METHOD_NOT_ALLOWED, reason)) => {
-                tracing::info!(address, name = %store.name, reason, "a file is sent, not fetched");
-                Ok(None)
-            }
-            Err((_, reason)) => Err(io::Error::other(reason)),
-        }
-    }
-
-    async fn send(
-        &self,
-        address: &str,
-        path: &Path,
-        size: u64,
-        store: &Store,
-        checksums: Checksums,
-    ) -> io::Result<StoreOutcome> {
-        let query = url_query(&[("by", &store.by), ("checksums", &checksums.to_string())]);
-        let target = format!("/peer/v1/archive/{}?{query}", grange_api::client::segment(store.name.as_str()));
-        let file = tokio::fs::File::open(path).await?;
-        let add = |request: reqwest::RequestBuilder| {
-            request
-                .header(http::header::CONTENT_LENGTH, size)
-                .body(reqwest::Body::wrap_stream(ReaderStream::new(file)))
-        };
-        let answer = self.call(address, Method::PUT, &target, size, add).await?;
-        answer.map_err(|(_, reason)| io::Error::other(reason))
-    }
-
-    /// One request; believed only with its proof. The inner error is what was refused, and why.
-    async fn call(
-        &self,
-        address: &str,
-        method: Method,
-        target: &str,
-        size: u64,
-        add: impl FnOnce(reqwest::RequestBuilder) -> reqwest::RequestBuilder,
-    ) -> io::Result<Result<StoreOutcome, (StatusCode, String)>> {
-        let signed = self.auth.sign(method.as_str(), target);
-        let within = ANSWER_WITHIN + Duration::from_secs(size / BYTES_PER_SECOND_MIN);
-        let request = self.http.request(method, format!("http://{address}{target}"));
-        let request = request.header(http::header::AUTHORIZATION, signed.authorization).timeout(within);
-        let answer = add(request).send().await.map_err(io::Error::other)?;
-        let status = answer.status();
-        let proof = answer.headers().get(PROOF).and_then(|proof| proof.to_str().ok()).unwrap_or_default();
-        if !self.auth.proven(&signed.nonce, status.as_u16(), proof) {
-            return Err(io::Error::other(format!("{address} does not prove that it knows the node token")));
-        }
-        let body = answer.bytes().await.map_err(io::Error::other)?;
-        if !status.is_success() {
-            return Ok(Err((status, String::from_utf8_lossy(&body).trim().to_owned())));
-        }
-        Ok(Ok(serde_json::from_slice(&body)?))
-    }
-}
-
-/// The part of a URL after `?`.
-fn url_query(pairs: &[(&str, &str)]) -> String {
-    let pair = |(key, value): &(&str, &str)| format!("{key}={}", grange_api::client::segment(value));
-    pairs.iter().map(pair).collect::<Vec<_>>().join("&")
-}
-
-#[async_trait]
-impl ArchiveClient for Elsewhere {
-    async fn store(&self, path: &Path, store: &Store) -> Result<StoreOutcome, Error> {
-        let failed = |doing: &'static str| {
-            let path = path.to_owned();
-            move |source| Error::Io { doing, path, source }
-        };
-        let announced = store.expected.filter(|sums| !sums.is_empty());
-        let mut algorithms = self.archive.settings().checksums.clone();
-        algorithms.extend(announced.iter().flat_map(Checksums::algorithms));
-        let (size, found) = grange_blob::sum_path(path, &algorithms).await.map_err(failed("read"))?;
-        if let Some(announced) = announced.filter(|sums| !sums.same_as(&found)) {
-            return Err(Error::WrongChecksum { name: store.name.clone(), announced, found });
-        }
-        // What every replica is proven to hold need not cross the network again.
-        if let Some(status) = self.archive.status(&store.name).await? {
-            let (name, known) = (store.name.clone(), status.file.checksums);
-            if status.proven() && known.same_as(&found) {
-                let unproven = Vec::new();
-                return Ok(StoreOutcome {
-                    name,
-                    size,
-                    checksums: known,
-                    stored: true,
-                    already: true,
-                    unproven,
-                });
-            }
-            // What the archiver would refuse whenever it is asked.
-            if known.sha512.is_some() && !known.same_as(&found) {
-                return Err(Error::OtherBytes { name, known, given: found });
-            }
-        }
-        let mut last = io::Error::other("no node with an archiver lives; start one");
-        for address in self.archivers().await? {
-            let stored = match self.offer(&address, path, size, store, found).await {
-                Ok(Some(outcome)) => Ok(outcome),
-                Ok(None) => self.send(&address, path, size, store, found).await,
-                Err(error) => Err(error),
-            };
-            match stored {
-                Ok(outcome) => return Ok(outcome),
-                Err(error) => last = error,
-            }
-        }
-        Err(failed("send to an archiver")(last))
-    }
-
-    async fn get(&self, name: &FileName, dest: &Path) -> Result<Got, Error> {
-        self.archive.get(name, dest).await
-    }
-
-    async fn read_at(&self, name: &FileName, offset: u64, len: u64) -> Result<Bytes, Error> {
-        self.archive.read_at(name, offset, len).await
-    }
-
-    async fn status(&self, name: &FileName) -> Result<Option<FileStatus>, Error> {
-        self.archive.status(name).await
-    }
-
-    async fn list(&self, filter: &FileFilter) -> Result<Vec<FileStatus>, Error> {
-        self.archive.list(filter).await
-    }
-
-    async fn correct(
-        &self,
-        replica: &str,
-        name: &FileName,
-        bad: &Checksums,
-        second: &Second,
-        actor: &Actor,
-    ) -> Result<FileStatus, Error> {
-        self.archive.correct(replica, name, bad, second, actor).await
-    }
-
-    async fn remove_and_get(
-        &self,
-        replica: &str,
-        name: &FileName,
-        bad: &Checksums,
-        second: &Second,
-        dest: &Path,
-        actor: &Actor,
-    ) -> Result<FileStatus, Error> {
-        self.archive.remove_and_get(replica, name, bad, second, dest, actor).await
+        Ok(outcome) => axum::Json(outcome).into_response(),
+        Err(error) => refused(&Chain(&error)),
     }
 }

@@ -3,6 +3,7 @@
 pub mod auth;
 pub mod client;
 pub mod deposit;
+pub mod elsewhere;
 pub mod files;
 pub mod known;
 pub mod proof;
