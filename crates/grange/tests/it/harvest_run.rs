@@ -223,4 +223,11 @@ async fn by_policy_the_job_of_a_dead_harvester_fails() {
         !files_of(&archiver.data().join("replicas/two/filedir"), &id).is_empty(),
         "what it had is stored"
     );
+    // The job stays failed; what was found of it is told and counted.
+    let shown = scheduler.run(&["jobs", "show", &id, "--json"]).ok().json();
+    let rows = shown["statistics"].as_array().unwrap();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["stop"] == "unfinished"), "{shown}");
+    assert!(rows.iter().any(|row| row["objects"].as_u64() > Some(0)), "{shown}");
+    let job = job_with(scheduler, "news", "failed");
+    assert!(job["harvest_error_details"].as_str().unwrap().contains("was found by the harvester"), "{job}");
 }

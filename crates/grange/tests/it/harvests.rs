@@ -26,13 +26,18 @@ fn jobs(grange: &Grange, harvest: &str, count: usize) -> Vec<Value> {
 fn domains_come_from_a_file_with_a_report() {
     let grange = Grange::new();
     grange.run(&["domains", "create", "old.dk"]).ok();
-    let file = grange.file("names", "# ours\nnew.dk old.dk\n\nBÜCHER.de\nnot_a_domain\nwww.new.dk\n");
+    let file = grange.file("names", "# ours\nnew.dk old.dk\n\nBÜCHER.de\nnot_a_domain\nwww.new.dk\nnew.dk\n");
     let report = grange.run(&["domains", "import", file.to_str().unwrap(), "--json"]);
     assert_eq!(report.code, 5, "{report:?}");
     let report = report.json();
     assert_eq!(
         (&report["created"], &report["existing"], &report["illegal"]),
-        (&2.into(), &1.into(), &2.into())
+        (&2.into(), &2.into(), &2.into())
+    );
+    assert_eq!(
+        report["existing_names"],
+        serde_json::json!(["old.dk", "new.dk"]),
+        "the second time it was there"
     );
     assert_eq!(report["illegal_lines"][0]["line"], 5);
     let shown = grange.run(&["domains", "show", "bücher.de", "--json"]).ok().json();

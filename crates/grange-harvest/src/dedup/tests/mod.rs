@@ -1,24 +1,25 @@
 //! Indexes of made-up entries, of damaged files, of foreign logs, and of real crawls that build on one another.
 
+mod anywhere;
+mod shelf;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use async_trait::async_trait;
-use grange_archive::{ArchiveClient, Error as ArchiveError};
+use grange_archive::ArchiveClient;
 use grange_base::{Clock, Size};
 use grange_crawl::engine::Crawl;
-use grange_crawl::record::{DuplicateOracle, NoOracle};
-use grange_db::{FileFilter, FileStatus, StoredFile};
+use grange_crawl::record::{DedupBy, DuplicateOracle, NoOracle};
 use grange_model::harvest::JobId;
-use grange_model::{Actor, Checksums, FileName};
 use grange_testkit::web::{Options, Profile, Rules, Web};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use warc::write::{FileOptions, NewRecord, WarcFile};
 use warc::{Algorithm, Date, Digest, Reader, RecordType};
 
+use self::shelf::Shelf;
 use super::entry::Key;
 use super::{Builder, By, Cache, Entry, Index, IndexError, Limits, feed, oracle_for, set_name};
 use crate::folder::JobFolder;
@@ -230,6 +231,7 @@ async fn crawled(
     job: i64,
     generation: u32,
     oracle: Arc<dyn DuplicateOracle>,
+    by: DedupBy,
 ) -> JobFolder {
     let web = web(generation);
     let server = web.serve("127.0.0.1:0").await.unwrap();
@@ -238,6 +240,7 @@ async fn crawled(
     let mut crawl = crawl_job(&server, web.seeds());
     crawl.template.write.prefix = format!("{job}-3");
     crawl.template.write.roll_at = Size(100_000);
+    crawl.template.dedup.by = by;
     Crawl::start(crawl, &folder.crawl(), oracle, Clock::system()).unwrap().run().await.unwrap();
     server.stop().await;
     let path = metadata::write(&folder, &papers).unwrap();
@@ -273,7 +276,7 @@ async fn crawls_build_on_one_another_and_every_revisit_leads_to_the_first_record
     std::fs::create_dir(&store).unwrap();
     let archive: Arc<dyn ArchiveClient> = Arc::new(Shelf(store.clone()));
     let cache = base.path().join("cache");
-    let first = crawled(&base.path().join("1"), &store, 1, 0, Arc::new(NoOracle)).await;
+    let first = crawled(&base.path().join("1"), &store, 1, 0, Arc::new(NoOracle), DedupBy::Url).await;
     let originals = records(&first, RecordType::Response);
     let expected = web(0).expected(&Rules::default());
     let pictures: BTreeSet<_> = expected
@@ -299,7 +302,8 @@ async fn crawls_build_on_one_another_and_every_revisit_leads_to_the_first_record
             );
             assert_eq!(prepared.oracle.same_url(url, &Digest::of(Algorithm::Sha1, b"other")), None);
         }
-        let folder = crawled(&base.path().join(job.to_string()), &store, job, 0, prepared.oracle).await;
+        let folder =
+            crawled(&base.path().join(job.to_string()), &store, job, 0, prepared.oracle, DedupBy::Url).await;
         let revisits = records(&folder, RecordType::Revisit);
         // Text is stored in full: the template says so, though the index knows it.
         assert_eq!(revisits.keys().cloned().collect::<BTreeSet<_>>(), pictures);
@@ -321,86 +325,4 @@ async fn crawls_build_on_one_another_and_every_revisit_leads_to_the_first_record
     Index::open(&cache.join("1-2-cache")).unwrap().verify().unwrap();
     let nothing = oracle_for(&archive, &cache, &[], By::Url).await.unwrap();
     assert!(nothing.jobs.is_empty() && nothing.missing.is_empty());
-}
-
-/// A folder as an archive that is only read.
-#[derive(Debug)]
-struct Shelf(PathBuf);
-
-#[async_trait]
-impl ArchiveClient for Shelf {
-    async fn store(
-        &self,
-        _: &Path,
-        _: &grange_archive::Store,
-    ) -> Result<grange_archive::StoreOutcome, ArchiveError> {
-        unreachable!("nothing is stored")
-    }
-
-    async fn get(&self, name: &FileName, dest: &Path) -> Result<grange_archive::Got, ArchiveError> {
-        let absent = |_| ArchiveError::NotFound { name: name.clone() };
-        let size = std::fs::copy(self.0.join(name.as_str()), dest).map_err(absent)?;
-        let checksums = Checksums::default();
-        Ok(grange_archive::Got {
-            name: name.clone(),
-            size,
-            checksums,
-            replica: "one".to_owned(),
-            passed_over: Vec::new(),
-        })
-    }
-
-    async fn read_at(&self, _: &FileName, _: u64, _: u64) -> Result<bytes::Bytes, ArchiveError> {
-        unreachable!("whole files are read")
-    }
-
-    async fn status(&self, _: &FileName) -> Result<Option<FileStatus>, ArchiveError> {
-        unreachable!("files are listed")
-    }
-
-    async fn list(&self, filter: &FileFilter) -> Result<Vec<FileStatus>, ArchiveError> {
-        let names = std::fs::read_dir(&self.0).unwrap();
-        let names =
-            names.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse::<FileName>().unwrap());
-        let mut names: Vec<_> =
-            names.filter(|name| filter.after.as_ref().is_none_or(|after| name > after)).collect();
-        names.sort();
-        names.truncate(filter.limit as usize);
-        let status = |name| FileStatus {
-            file: StoredFile {
-                id: 1,
-                name,
-                size: 0,
-                checksums: Checksums::default(),
-                source: None,
-                created_at: Timestamp::UNIX_EPOCH,
-                stored_at: None,
-            },
-            holdings: Vec::new(),
-        };
-        Ok(names.into_iter().map(status).collect())
-    }
-
-    async fn correct(
-        &self,
-        _: &str,
-        _: &FileName,
-        _: &Checksums,
-        _: &grange_archive::Second,
-        _: &Actor,
-    ) -> Result<FileStatus, ArchiveError> {
-        unreachable!("nothing is repaired")
-    }
-
-    async fn remove_and_get(
-        &self,
-        _: &str,
-        _: &FileName,
-        _: &Checksums,
-        _: &grange_archive::Second,
-        _: &Path,
-        _: &Actor,
-    ) -> Result<FileStatus, ArchiveError> {
-        unreachable!("nothing is removed")
-    }
 }
