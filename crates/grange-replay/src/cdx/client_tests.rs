@@ -82,6 +82,11 @@ async fn openwayback_is_answered_in_xml() {
             "{query}"
         );
     }
+    let near = bed.get("/news?q=type:urlquery+url:http%3A%2F%2Flibrary.example%2F+date:20070101").await;
+    let marked =
+        near.text().split("<result>").find(|result| result.contains("<closest>")).unwrap().to_owned();
+    assert_eq!(number(&marked, "capturedate"), "20070614070159");
+    assert_eq!(near.text().matches("<closest>").count(), 1);
     let said = bed.get("/news?q=type:urlquery+url:http%3A%2F%2Flibrary.example%2F").await;
     for part in [
         "<compressedoffset>103</compressedoffset>",
@@ -152,12 +157,12 @@ async fn an_access_point_gives_nobody_more_than_they_may_see() {
     let all = bed.get("/news/ap/public?url=library.example&fl=timestamp").await;
     assert_eq!(all.text().lines().count(), 4);
     let check = "/news/ap/public/check?url=http://library.example/&timestamp=20050614070159";
-    assert_eq!(bed.get(check).await.text(), r#"{"allowed":true,"publicMessage":null,"rule":null}"#);
+    assert_eq!(bed.get(check).await.text(), r#"{"allowed":true,"rule":null,"publicMessage":null}"#);
     bed.collections.get("news").unwrap().set_rules(vec![rule]);
     for point in ["public", "staff"] {
         assert_eq!(bed.get(&format!("/news/ap/{point}?url=library.example")).await.text(), "");
     }
-    let refused = r#"{"allowed":false,"publicMessage":"by request","rule":{"publicMessage":"by request"}}"#;
+    let refused = r#"{"allowed":false,"rule":{"publicMessage":"by request"},"publicMessage":"by request"}"#;
     assert_eq!(bed.get(check).await.text(), refused);
     assert_eq!(bed.get("/news/ap/public/check").await.status, StatusCode::BAD_REQUEST);
     assert_eq!(bed.get("/none/ap/public/check?url=x").await.status, StatusCode::NOT_FOUND);
