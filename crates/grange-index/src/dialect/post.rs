@@ -34,7 +34,8 @@ const PIECE_CAPTURES: u64 = 100_000;
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
 /// Adds the captures of CDX 9 to 14 or CDXJ lines to an index, or takes them away. Their keys are made anew from their URLs,
-/// as OutbackCDX does. Lines of aliases (`@alias`) are bad ones: keys here have none. With `skip_bad` bad lines are counted,
+/// and those of requests with a body of that too, as OutbackCDX does. Lines of aliases (`@alias`) are bad ones: keys here
+/// have none. With `skip_bad` bad lines are counted,
 /// else the first one ends it.
 pub fn post(
     mut lines: impl BufRead,
@@ -59,11 +60,10 @@ pub fn post(
         match parse_line(&line, legend.as_ref()) {
             Line::Legend(found) => legend = Some(found),
             Line::Blank | Line::Meta(_) => {}
-            Line::Entry(entry, _) if whole && !line.starts_with(b"@") => {
+            Line::Entry(entry, _) if whole && is_sound(&line, legend.is_some()) => {
                 let mut capture = Capture::from_entry(entry);
-                let own_key = capture.extra.contains_key("method");
-                if let Some(url) = capture.url.as_deref().filter(|_| !own_key) {
-                    capture.surt = crate::key::key(url);
+                if let Some(key) = key_of(&capture) {
+                    capture.surt = key;
                 }
                 posted.captures += 1;
                 waiting += 1;
@@ -79,6 +79,40 @@ pub fn post(
     }
     index.commit(batch)?;
     Ok(posted)
+}
+
+/// Whether a line has what a line must have: 9, 10, 11 or 14 fields (or those of a legend), a whole time, a status that is one.
+/// CDXJ is judged by its reader. Aliases are lines of another kind.
+fn is_sound(line: &[u8], has_legend: bool) -> bool {
+    let Ok(text) = std::str::from_utf8(line) else { return !line.starts_with(b"@") };
+    let fields: Vec<&str> = text.split_ascii_whitespace().collect();
+    let (Some(first), Some(time), Some(third)) = (fields.first(), fields.get(1), fields.get(2)) else {
+        return false;
+    };
+    if first.starts_with('@') {
+        return false;
+    }
+    if has_legend || third.starts_with('{') {
+        return true;
+    }
+    let is_time = time.len() == 14 && time.bytes().all(|byte| byte.is_ascii_digit());
+    let status = fields.get(4).copied().unwrap_or_default();
+    matches!(fields.len(), 9 | 10 | 11 | 14) && is_time && (status == "-" || status.parse::<u16>().is_ok())
+}
+
+/// The key made of the URL, and of method and body for a request that had one.
+fn key_of(capture: &Capture) -> Option<String> {
+    let url = capture.url.as_deref()?;
+    let field = |name: &str| capture.extra.get(name).and_then(|value| value.as_str());
+    match field("method").filter(|method| !method.eq_ignore_ascii_case("get")) {
+        None => Some(crate::key::key(url)),
+        // Its own key may hold a body that the line itself leaves out.
+        Some(_) if field("requestBody").is_none() && capture.surt != "-" => None,
+        Some(method) => {
+            let body = field("requestBody").unwrap_or_default();
+            Some(crate::key::key(&cdx::url_with_body(url, method, body)))
+        }
+    }
 }
 
 fn skip_line(lines: &mut impl BufRead) -> io::Result<()> {

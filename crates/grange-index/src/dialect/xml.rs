@@ -8,14 +8,15 @@ use urlkey::MatchType;
 use super::params::{BadRequest, Params};
 use super::{Answer, Failure, Visible};
 use crate::key::{key, keys};
-use crate::query::{Field, Next, Query};
+use crate::query::{Field, Next, Order, Query};
+use crate::segment::Position;
 use crate::snapshot::Snapshot;
 use crate::stamp::Stamp;
 use crate::view::CaptureView;
 
 pub const XML: &str = "application/xml";
 
-/// Results if no limit is asked for, as those front ends expect.
+/// Results if no limit is asked for, as those front ends expect; and how far those are counted that are not told.
 const RESULTS: u64 = 10_000;
 
 struct Ask {
@@ -26,6 +27,8 @@ struct Ask {
     limit: u64,
     from: String,
     to: String,
+    /// The result closest to this time is marked.
+    near: Option<Stamp>,
 }
 
 impl Ask {
@@ -33,7 +36,7 @@ impl Ask {
         let text = params.get("q").ok_or(BadRequest::Missing { name: "q" })?;
         let mut ask = None;
         let (mut prefix, mut skip, mut limit) = (false, 0, RESULTS);
-        let (mut from, mut to) = (None, None);
+        let (mut from, mut to, mut near) = (None, None, None);
         // Values were escaped once for themselves and once as part of the query.
         for part in text.split(' ') {
             let Some((name, value)) = part.split_once(':') else { continue };
@@ -52,9 +55,15 @@ impl Ask {
                 "limit" => limit = number(&value)?,
                 "offset" => skip = number(&value)?,
                 "startdate" => from = Some((time(&value, Stamp::earliest)?, value)),
+                "date" => near = Some(time(&value, Stamp::earliest)?),
                 "enddate" => to = Some((time(&value, Stamp::latest)?, value)),
                 _ => {}
             }
+        }
+        // OpenSearch asks by pages, the first of which is 1.
+        if let Some(count) = params.number("count")? {
+            limit = count;
+            skip = params.number("start_page")?.unwrap_or(1_u64).saturating_sub(1).saturating_mul(count);
         }
         let url = ask.ok_or(BadRequest::Value {
             name: "q",
@@ -73,6 +82,7 @@ impl Ask {
             limit,
             from: from.map_or_else(|| "19960101000000".to_owned(), |(_, text)| text),
             to: to.map_or_else(|| "29991231235959".to_owned(), |(_, text)| text),
+            near,
         })
     }
 }
@@ -85,53 +95,49 @@ pub fn answer(
     out: &mut dyn Write,
 ) -> Result<Answer, Failure> {
     let ask = Ask::read(params)?;
-    head(&ask, out)?;
-    let (mut skip, mut told, mut failed) = (ask.skip, 0, None);
+    let closest = closest(&ask, snapshot, visible)?;
+    out.write_all(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<wayback>\n  <results>\n")?;
+    let (mut results, mut told, mut failed) = (0, 0, None);
     let mut url: Option<Url> = None;
     let mut give = |write: &mut dyn FnMut(&mut dyn Write) -> std::io::Result<()>| -> bool {
-        if skip > 0 {
-            skip -= 1;
-            return true;
+        results += 1;
+        if results > ask.skip && told < ask.limit {
+            told += 1;
+            failed = write(out).err();
         }
-        if told >= ask.limit {
-            return false;
-        }
-        told += 1;
-        failed = write(out).err();
-        failed.is_none() && told < ask.limit
+        failed.is_none() && (told < ask.limit || results < RESULTS)
     };
-    let noticed = if ask.limit == 0 {
-        <_>::default()
-    } else {
-        ask.query.run(snapshot, |view| {
-            if !visible(view) {
-                return Ok(Next::More);
-            }
-            let more = if ask.prefix {
-                match &mut url {
-                    Some(url) if url.key == *view.surt() => {
-                        url.last = view.time();
-                        url.captures += 1;
-                        true
-                    }
-                    _ => url.replace(Url::new(view)).is_none_or(|done| give(&mut |out| done.write(out))),
+    let noticed = ask.query.run(snapshot, |view| {
+        if !visible(view) {
+            return Ok(Next::More);
+        }
+        let more = if ask.prefix {
+            match &mut url {
+                Some(url) if url.key == *view.surt() => {
+                    url.last = view.time();
+                    url.captures += 1;
+                    true
                 }
-            } else {
-                give(&mut |out| capture(view, out))
-            };
-            if !more {
-                url = None;
+                _ => url.replace(Url::new(view)).is_none_or(|done| give(&mut |out| done.write(out))),
             }
-            Ok(if more { Next::More } else { Next::Stop })
-        })?
-    };
+        } else {
+            let marked = closest.as_ref().is_some_and(|closest| *closest == view.position());
+            give(&mut |out| capture(view, marked, out))
+        };
+        if !more {
+            url = None;
+        }
+        Ok(if more { Next::More } else { Next::Stop })
+    })?;
     if let Some(url) = url {
         give(&mut |out| url.write(out));
     }
     if let Some(error) = failed {
         return Err(error.into());
     }
-    out.write_all(b"  </results>\n</wayback>\n")?;
+    out.write_all(b"  </results>\n")?;
+    request(&ask, told, results, out)?;
+    out.write_all(b"</wayback>\n")?;
     Ok(Answer { content_type: XML, captures: told, noticed })
 }
 
@@ -143,10 +149,28 @@ pub fn error(message: &str) -> String {
     )
 }
 
-fn head(ask: &Ask, out: &mut dyn Write) -> std::io::Result<()> {
-    let (kind, results) =
+/// The capture that answers best for the time that was asked for.
+fn closest(
+    ask: &Ask,
+    snapshot: &Snapshot,
+    visible: Visible<'_>,
+) -> Result<Option<Position>, crate::error::Error> {
+    let Some(near) = ask.near.filter(|_| !ask.prefix) else { return Ok(None) };
+    let mut query = ask.query.clone();
+    query.order = Order::Closest(near);
+    let mut found = None;
+    query.run(snapshot, |view| {
+        found = Some(view.position()).filter(|_| visible(view));
+        Ok(if found.is_some() { Next::Stop } else { Next::More })
+    })?;
+    Ok(found)
+}
+
+/// What was asked and how much there is; behind the results, for only then it is known.
+fn request(ask: &Ask, told: u64, results: u64, out: &mut dyn Write) -> std::io::Result<()> {
+    let (kind, of) =
         if ask.prefix { ("prefixquery", "resultstypeurl") } else { ("urlquery", "resultstypecapture") };
-    out.write_all(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<wayback>\n  <request>\n")?;
+    out.write_all(b"  <request>\n")?;
     for (name, value) in [
         ("startdate", ask.from.as_str()),
         ("enddate", &ask.to),
@@ -154,17 +178,24 @@ fn head(ask: &Ask, out: &mut dyn Write) -> std::io::Result<()> {
         ("firstreturned", &ask.skip.to_string()),
         ("url", &ask.key),
         ("resultsrequested", &ask.limit.to_string()),
-        ("resultstype", results),
+        ("resultstype", of),
+        ("numreturned", &told.to_string()),
+        ("numresults", &results.to_string()),
     ] {
         element(name, value, out)?;
     }
-    out.write_all(b"  </request>\n  <results>\n")
+    out.write_all(b"  </request>\n")
 }
 
-fn capture(view: &CaptureView<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+fn capture(view: &CaptureView<'_>, closest: bool, out: &mut dyn Write) -> std::io::Result<()> {
     out.write_all(b"    <result>\n")?;
+    if closest {
+        element("closest", "true", out)?;
+    }
     for (name, field) in [
         ("compressedoffset", "offset"),
+        // So it is called, and so OutbackCDX fills it: with the length.
+        ("compressedendoffset", "length"),
         ("mimetype", "mimetype"),
         ("file", "filename"),
         ("redirecturl", "redirect"),

@@ -170,29 +170,31 @@ fn bare(digest: &str) -> &str {
     digest.rsplit(':').next().unwrap_or(digest)
 }
 
-/// Captures of a URL that are no revisits and fit, earlier ones first, the nearest of them at the head.
+/// Captures of a URL that are no revisits and fit, earlier ones first, the nearest of them at the head. Of one moment: what was
+/// read as an HTTP answer before what was not, then in the order of the file.
 fn near(
     snapshot: &Snapshot,
     surt: &str,
     time: Stamp,
     fits: impl Fn(&Capture) -> bool,
 ) -> Result<Vec<Capture>, grange_index::Error> {
-    let (mut earlier, mut later) = (Vec::new(), Vec::new());
-    let mut query = Query::new(Keys::Exact(surt.to_owned()));
-    query.order = Order::Descending;
-    query.run(snapshot, |view| {
-        if !view.is_revisit() {
-            let capture = view.to_capture();
-            if fits(&capture) {
-                let list = if capture.time <= time { &mut earlier } else { &mut later };
-                list.push(capture);
+    let few = |order: Order, from: Stamp, to: Stamp, fits: &dyn Fn(&Capture) -> bool| {
+        let mut query = Query::new(Keys::Exact(surt.to_owned()));
+        (query.order, query.from, query.to) = (order, from, to);
+        let mut found = Vec::new();
+        let run = query.run(snapshot, |view| {
+            if !view.is_revisit() {
+                found.extend(Some(view.to_capture()).filter(fits));
             }
-        }
-        Ok(if earlier.len() < ORIGINALS_MAX { Next::More } else { Next::Stop })
-    })?;
-    // Later ones came farthest first.
-    later.reverse();
-    later.truncate(ORIGINALS_MAX);
-    earlier.append(&mut later);
-    Ok(earlier)
+            Ok(if found.len() < ORIGINALS_MAX { Next::More } else { Next::Stop })
+        });
+        run.map(|_| found)
+    };
+    let in_file = |capture: &Capture| (capture.status.is_none(), capture.file.clone(), capture.offset);
+    let mut found = few(Order::Descending, Stamp::MIN, time, &fits)?;
+    found.sort_by_cached_key(|capture| (std::cmp::Reverse(capture.time), in_file(capture)));
+    let mut later = few(Order::Ascending, time, Stamp::MAX, &|capture| capture.time > time && fits(capture))?;
+    later.sort_by_cached_key(|capture| (capture.time, in_file(capture)));
+    found.append(&mut later);
+    Ok(found)
 }

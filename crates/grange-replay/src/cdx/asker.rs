@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
-use grange_index::access::{Asked, Reader, Rule, judge};
+use grange_index::access::{Asked, Reader, Rule, Verdict, judge};
 use grange_index::{CaptureView, Stamp};
 
 use super::Served;
@@ -44,8 +44,16 @@ impl Asker {
             return true;
         }
         let asked = Asked { collection, surt: view.surt_bytes(), time: view.time(), mime: view.mime() };
+        self.judge(rules, &asked).is_visible()
+    }
+
+    pub(super) fn judge<'r>(&self, rules: &'r [Rule], asked: &Asked<'_>) -> Verdict<'r> {
         let reader = Reader { address: self.address, user: self.user.as_deref(), now: self.now };
-        judge(rules, &asked, &reader).is_visible()
+        judge(rules, asked, &reader)
+    }
+
+    pub(super) fn now(&self) -> Stamp {
+        self.now
     }
 }
 

@@ -7,6 +7,7 @@
 //! GET  /<collection>?url=…         OutbackCDX's dialect; ?q=… asks in OpenWayback's XML
 //! POST /<collection>               CDX 9–14 or CDXJ lines to add, where writing is on
 //! POST /<collection>/delete        lines to take away again
+//! GET  /<collection>/ap/<point>    the same as without the point; …/check says whether a capture would be shown
 //! GET  /<collection>/stats, /<collection>/cube
 //! ```
 //!
@@ -16,9 +17,12 @@
 
 mod answer;
 mod asker;
+#[cfg(test)]
+mod client_tests;
 mod cube;
 mod dialect;
 mod open;
+mod point;
 mod post;
 #[cfg(test)]
 mod tests;
@@ -76,6 +80,8 @@ pub fn routes(collections: Collections, options: Options) -> Router {
         .route("/{collection}/index", get(pywb))
         .route("/{collection}", get(outback).post(post::add))
         .route("/{collection}/delete", post(post::delete))
+        .route("/{collection}/ap/{point}", get(point::ask))
+        .route("/{collection}/ap/{point}/check", get(point::check))
         .route("/{collection}/stats", get(cube::stats))
         .route("/{collection}/cube", get(cube::cube))
         .with_state(Served { collections, options, long_answers })

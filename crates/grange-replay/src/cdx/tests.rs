@@ -25,27 +25,27 @@ impl Holdings for Nothing {
     }
 }
 
-struct Bed {
+pub(super) struct Bed {
     _folder: tempfile::TempDir,
-    collections: Collections,
-    options: Options,
+    pub(super) collections: Collections,
+    pub(super) options: Options,
 }
 
-struct Said {
-    status: StatusCode,
+pub(super) struct Said {
+    pub(super) status: StatusCode,
     content_type: String,
     encoding: Option<String>,
     body: Vec<u8>,
 }
 
 impl Said {
-    fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
 }
 
 impl Bed {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let collections = Collections::default();
         for name in ["news", "archive"] {
@@ -69,11 +69,11 @@ impl Bed {
         Said { status, content_type, encoding, body }
     }
 
-    async fn get(&self, path: &str) -> Said {
+    pub(super) async fn get(&self, path: &str) -> Said {
         self.send(Request::get(path).body(Body::empty()).unwrap()).await
     }
 
-    async fn post(&self, path: &str, body: &str) -> Said {
+    pub(super) async fn post(&self, path: &str, body: &str) -> Said {
         self.send(Request::post(path).body(Body::from(body.to_owned())).unwrap()).await
     }
 }

@@ -1,26 +1,23 @@
 //! The worker that takes files into indexes and out of them.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cdx::IndexReport;
-use flate2::read::MultiGzDecoder;
 use futures_util::future::BoxFuture;
 use grange_archive::ArchiveClient;
 use grange_base::worker::Step;
 use grange_base::{Chain, Clock};
 use grange_blob::{Buckets, is_bucket_url};
 use grange_db::{CollectedFile, CollectedState, Db, FileClaim, Indexed};
-use grange_index::{Batch, Index, LoadReport};
+use grange_index::Index;
 use grange_model::FileName;
 use grange_model::collection::{FileKind as Kind, job_of};
 use tokio::runtime::Handle;
 
 use super::reading::Reading;
 use super::shelf::{Shelf, ShelfError};
+use super::taking::{Trouble, commit, lines, load_lines, packed, records, take_out, unreadable};
 use crate::holdings::{ArchiveFiles, BucketFiles, BucketSection, wacz};
 
 /// Gives the archive when a file of it is to be read: feeding foreign files leaves replicas alone.
@@ -58,17 +55,6 @@ pub enum FeedError {
     Shelf(#[from] ShelfError),
 }
 
-/// Why a file was not indexed.
-#[derive(Debug, thiserror::Error)]
-enum Trouble {
-    /// It will not get better by itself.
-    #[error("{0}")]
-    File(String),
-    /// It may work later.
-    #[error("{0}")]
-    Now(String),
-}
-
 /// A lease that is renewed while the file is read; a dead feeder's file is taken again after it.
 const LEASE: Duration = Duration::from_secs(300);
 const RENEW_EVERY: Duration = Duration::from_secs(100);
@@ -76,8 +62,6 @@ const RENEW_EVERY: Duration = Duration::from_secs(100);
 const RETRY_AFTER: Duration = Duration::from_secs(360);
 /// Attempts counted when a file is claimed: one that ended its readers so often is not given to another.
 const ATTEMPTS_MAX: u32 = 5;
-/// Problems told of one file.
-const TOLD_MAX: usize = 10;
 
 impl Feeder {
     /// Does one thing that is due: takes a collection away, a file out of an index, or one in.
@@ -239,113 +223,5 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
         Ok(done) => done,
         // The worker stops the process on a panic of its own, as it shall on this one.
         Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
-}
-
-/// Reads all records and commits their captures as one change.
-fn commit(index: &Index, reader: &mut warc::Reader, name: &str, job: Option<&str>) -> io::Result<Indexed> {
-    let mut batch = Batch::new();
-    let report = batch.add_records(reader, name, job)?;
-    index.commit(batch).map_err(io::Error::other)?;
-    Ok(told_of(&report, ""))
-}
-
-fn told_of(report: &IndexReport, inside: &str) -> Indexed {
-    let told = report.problems.iter().take(TOLD_MAX).map(|problem| format!("{inside}{problem}")).collect();
-    Indexed { job: None, captures: report.lines, problems: report.problem_count, told }
-}
-
-fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Trouble {
-    let path = path.display().to_string();
-    move |error| {
-        let text = format!("cannot read {path}: {}", Chain(&error));
-        match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => {
-                Trouble::File(text)
-            }
-            _ => Trouble::Now(text),
-        }
-    }
-}
-
-fn records(index: &Index, name: &str, path: &Path) -> Result<Indexed, Trouble> {
-    let mut reader = warc::Reader::open(path).map_err(unreadable(path))?;
-    commit(index, &mut reader, name, None).map_err(unreadable(path))
-}
-
-/// Every WARC of a WACZ, under the names that its holdings give them.
-fn packed<P>(
-    index: &Index,
-    name: &str,
-    path: &Path,
-    members: &[wacz::Member<P>],
-    open: impl Fn(&str, &P) -> io::Result<warc::Reader>,
-) -> Result<Indexed, Trouble> {
-    let mut sum = Indexed::default();
-    for member in members.iter().filter(|member| member.is_archive()) {
-        let Some(section) = &member.section else {
-            sum.problems += 1;
-            sum.told.push(format!(
-                "{}: it is compressed inside the WACZ, which no reader can seek in",
-                member.name
-            ));
-            continue;
-        };
-        let inner = member.name_in(name);
-        let mut reader = open(&inner, section).map_err(unreadable(path))?;
-        let mut batch = Batch::new();
-        let report = batch.add_records(&mut reader, &inner, None).map_err(unreadable(path))?;
-        index.commit(batch).map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
-        let one = told_of(&report, &format!("{}: ", member.name));
-        sum.captures += one.captures;
-        sum.problems += one.problems;
-        sum.told.extend(one.told);
-        sum.told.truncate(TOLD_MAX);
-    }
-    Ok(sum)
-}
-
-/// The job under which lines of an index file are kept, so that they can be taken out together.
-fn lines_job(name: &str) -> String {
-    format!("lines of {name}")
-}
-
-fn lines(index: &Index, name: &str, path: &Path) -> Result<Indexed, Trouble> {
-    let file = File::open(path).map_err(unreadable(path))?;
-    load_lines(index, name, &path.to_string_lossy(), file)
-}
-
-fn load_lines(index: &Index, name: &str, path: &str, file: impl Read) -> Result<Indexed, Trouble> {
-    let job = lines_job(name);
-    let zipped = path.to_ascii_lowercase().ends_with(".gz");
-    let report: LoadReport = if zipped {
-        index.load(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)), Some(&job))
-    } else {
-        index.load(BufReader::with_capacity(1 << 16, file), Some(&job))
-    }
-    .map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
-    let told = report.problems.iter().take(TOLD_MAX).map(|problem| {
-        problem.problem.map_or_else(
-            || format!("byte {}: no index line", problem.offset),
-            |what| format!("byte {}: {what:?}", problem.offset),
-        )
-    });
-    let told = told.collect();
-    Ok(Indexed { job: None, captures: report.captures, problems: report.problem_count, told })
-}
-
-fn take_out(index: &Index, name: &str) -> Result<(), Trouble> {
-    let failed = |error: grange_index::Error| Trouble::Now(Chain(&error).to_string());
-    match Kind::of(name) {
-        Kind::Lines => index.remove_job(&lines_job(name)).map(drop).map_err(failed),
-        Kind::Wacz => {
-            let below = format!("{name}/");
-            let snapshot = index.snapshot();
-            for inner in snapshot.file_names().filter(|inner| inner.starts_with(&below)) {
-                index.remove_file(inner).map_err(failed)?;
-            }
-            Ok(())
-        }
-        Kind::Records | Kind::Other => index.remove_file(name).map(drop).map_err(failed),
     }
 }

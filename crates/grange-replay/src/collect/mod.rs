@@ -18,6 +18,7 @@ mod reading;
 mod rules;
 mod settings;
 mod shelf;
+mod taking;
 mod watcher;
 
 #[cfg(test)]

@@ -76,6 +76,47 @@ pub(super) fn change(around: &Around<'_>, name: &str, value: &str, place: &Place
     }
 }
 
+/// Attributes that [`change`] may act on; most are none of these, and their values need not be looked at.
+pub(super) fn may_change(name: &str) -> bool {
+    match name.as_bytes() {
+        [b'o', b'n', ..] => true,
+        [b'd', b'a', b't', b'a', b'-', ..] | [b'a', b'r', b'i', b'a', b'-', ..] => false,
+        _ => matches!(
+            name,
+            "href"
+                | "src"
+                | "style"
+                | "srcset"
+                | "xlink:href"
+                | "imagesrcset"
+                | "srcdoc"
+                | "action"
+                | "formaction"
+                | "cite"
+                | "longdesc"
+                | "manifest"
+                | "usemap"
+                | "poster"
+                | "background"
+                | "lowsrc"
+                | "dynsrc"
+                | "icon"
+                | "data"
+                | "codebase"
+                | "archive"
+                | "classid"
+                | "value"
+                | "content"
+                | "integrity"
+                | "nonce"
+                | "crossorigin"
+                | "ping"
+                | "attributionsrc"
+                | "target"
+        ),
+    }
+}
+
 fn href(around: &Around<'_>, value: &str, place: &Place) -> Change {
     let link = |modifier| place.changed(value, modifier).map_or(Change::Keep, Change::Value);
     match around.tag {

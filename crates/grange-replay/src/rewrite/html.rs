@@ -14,7 +14,7 @@ use lol_html::send::{Element, ElementContentHandlers, HtmlRewriter, Settings};
 use lol_html::{AsciiCompatibleEncoding, MemorySettings, OutputSink, Selector};
 
 use super::assets::{STATIC_PREFIX, has_wombat};
-use super::attributes::{Around, Change, change};
+use super::attributes::{Around, Change, change, may_change};
 use super::modifier::Modifier;
 use super::place::Place;
 use super::script::{self, Mode, Source};
@@ -310,47 +310,6 @@ impl Page {
             Holding::ImportMap => importmap::rewrite(text, &self.place),
             Holding::Speculation => Some("{}".to_owned()),
         }
-    }
-}
-
-/// Attributes that [`change`] may act on; most are none of these, and their values need not be looked at.
-fn may_change(name: &str) -> bool {
-    match name.as_bytes() {
-        [b'o', b'n', ..] => true,
-        [b'd', b'a', b't', b'a', b'-', ..] | [b'a', b'r', b'i', b'a', b'-', ..] => false,
-        _ => matches!(
-            name,
-            "href"
-                | "src"
-                | "style"
-                | "srcset"
-                | "xlink:href"
-                | "imagesrcset"
-                | "srcdoc"
-                | "action"
-                | "formaction"
-                | "cite"
-                | "longdesc"
-                | "manifest"
-                | "usemap"
-                | "poster"
-                | "background"
-                | "lowsrc"
-                | "dynsrc"
-                | "icon"
-                | "data"
-                | "codebase"
-                | "archive"
-                | "classid"
-                | "value"
-                | "content"
-                | "integrity"
-                | "nonce"
-                | "crossorigin"
-                | "ping"
-                | "attributionsrc"
-                | "target"
-        ),
     }
 }
 

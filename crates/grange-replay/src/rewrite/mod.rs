@@ -18,6 +18,7 @@ mod kind;
 mod modifier;
 mod place;
 mod script;
+mod shape;
 mod srcset;
 #[cfg(test)]
 mod tests;

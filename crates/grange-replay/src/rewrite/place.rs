@@ -1,10 +1,9 @@
 //! Where a capture is shown, and from there: links as the archive serves them, and back again.
 
-use std::borrow::Cow;
-
 use url::Url;
 
 use super::modifier::{Modifier, split_time};
+use super::shape::{Shape, as_browsers_read, shape};
 
 /// Where one capture is replayed: `{origin}{prefix}{timestamp}{modifier}/{url}`.
 #[derive(Clone, Debug)]
@@ -180,74 +179,6 @@ impl Place {
     fn base_origin(&self) -> Option<&str> {
         let base = self.base.as_ref()?;
         Some(base[..url::Position::BeforePath].trim_end_matches('/'))
-    }
-}
-
-enum Shape {
-    /// Nothing to fetch, or nothing an archive has: `#top`, `data:`, `javascript:`, `mailto:`, templates.
-    Kept,
-    /// `http://…` or `https://…`, with the length of the scheme.
-    Absolute {
-        scheme: usize,
-    },
-    SchemeRelative,
-    Rooted,
-    /// Relative in a way that only resolving makes safe.
-    Climbing,
-    Relative,
-}
-
-fn shape(text: &str) -> Shape {
-    let bytes = text.as_bytes();
-    match bytes {
-        [] | [b'#' | b'{', ..] => return Shape::Kept,
-        [b'/', b'/', third, ..] if !matches!(third, b'/' | b'\\') => return Shape::SchemeRelative,
-        [b'/' | b'\\', b'/' | b'\\', ..] | [b'\\', ..] => return Shape::Climbing,
-        [b'/', ..] => return if climbs(text) { Shape::Climbing } else { Shape::Rooted },
-        _ => {}
-    }
-    if let Some(scheme) = scheme_len(bytes) {
-        let name = &bytes[..scheme];
-        if !name.eq_ignore_ascii_case(b"http") && !name.eq_ignore_ascii_case(b"https") {
-            return Shape::Kept;
-        }
-        return match &bytes[scheme + 1..] {
-            [b'/', b'/', third, ..] if !matches!(third, b'/' | b'\\') => Shape::Absolute { scheme },
-            // `http:page` and `https:\\host` mean what the URL standard says they mean.
-            _ => Shape::Climbing,
-        };
-    }
-    if climbs(text) { Shape::Climbing } else { Shape::Relative }
-}
-
-/// Has a path with a segment `..`, in any spelling that browsers understand.
-fn climbs(text: &str) -> bool {
-    let path = text.split(['?', '#']).next().unwrap_or_default();
-    path.contains('\\')
-        || path.split('/').any(|segment| {
-            segment == ".."
-                || (segment.contains('%') && segment.to_ascii_lowercase().replace("%2e", ".") == "..")
-        })
-}
-
-/// Length of the scheme in front of the first colon, if there is one.
-fn scheme_len(bytes: &[u8]) -> Option<usize> {
-    if !bytes.first()?.is_ascii_alphabetic() {
-        return None;
-    }
-    let len = bytes
-        .iter()
-        .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')))?;
-    (bytes[len] == b':').then_some(len)
-}
-
-/// Without the space around it, and without the tabs and line ends that browsers skip inside.
-fn as_browsers_read(text: &str) -> Cow<'_, str> {
-    let text = text.trim_matches(|letter: char| letter <= ' ');
-    if text.bytes().any(|byte| matches!(byte, b'\t' | b'\n' | b'\r')) {
-        Cow::Owned(text.replace(['\t', '\n', '\r'], ""))
-    } else {
-        Cow::Borrowed(text)
     }
 }
 

@@ -17,9 +17,12 @@ mod address;
 mod answer;
 mod find;
 pub(crate) mod fuzzy;
+#[cfg(test)]
+mod hostile_tests;
 mod part;
 mod replay;
 mod rescue;
+mod rewriting;
 #[cfg(test)]
 mod tests;
 mod timemap;
@@ -87,7 +90,7 @@ impl Site {
         }
         let (name, rest) = path.split_once('/').unwrap_or((path, ""));
         let is_cdx = match uri.path().strip_prefix('/').and_then(|path| path.split_once('/')) {
-            Some((_, below)) => CDX_PATHS.contains(&below),
+            Some((_, below)) => CDX_PATHS.contains(&below) || below.starts_with("ap/"),
             None => true,
         };
         // A person who leaves out the last slash; programs that ask here have a question.

@@ -50,7 +50,7 @@ fn bed() -> Bed {
     bed
 }
 
-fn site(bed: &Bed) -> Router {
+pub(super) fn site(bed: &Bed) -> Router {
     let collections = Collections::default();
     let source = &bed.collection;
     let collection = crate::Collection::new("local", source.index.clone(), source.holdings.clone());
@@ -59,7 +59,7 @@ fn site(bed: &Bed) -> Router {
     routes(collections, Options::default())
 }
 
-async fn ask(site: &Router, method: &str, path: &str, headers: &[(&str, &str)]) -> Response<Body> {
+pub(super) async fn ask(site: &Router, method: &str, path: &str, headers: &[(&str, &str)]) -> Response<Body> {
     let mut request = Request::builder().method(method).uri(path).header("host", "h");
     for (name, value) in headers {
         request = request.header(*name, *value);

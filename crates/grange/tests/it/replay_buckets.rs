@@ -90,7 +90,7 @@ fn wacz(path: &Path, warc: &[u8]) {
     let name_len = (name.len() as u16).to_le_bytes();
     let about = [&[0; 4][..], &sum, &len, &len, &name_len, &[0; 2]].concat();
     let local = [&b"PK\x03\x04\x14\0\0\0\0\0"[..], &about, name, warc].concat();
-    let directory = [&b"PK\x01\x02\x14\0\x14\0\0\0\0\0"[..], &about, &[0; 12], name].concat();
+    let directory = [&b"PK\x01\x02\x14\0\x14\0\0\0\0\0"[..], &about, &[0; 14], name].concat();
     let end = [
         &b"PK\x05\x06\0\0\0\0\x01\0\x01\0"[..],
         &(directory.len() as u32).to_le_bytes(),

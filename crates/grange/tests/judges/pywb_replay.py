@@ -2,7 +2,8 @@
 
 usage: pywb_replay.py INDEX.cdxj ARCHIVE_FOLDER GRANGE_URL COLLECTION
 
-Both replay the same files by the same index (pywb_cdx.py makes it). Exit code 1 if any answer differs.
+Both replay the same files; pywb by its own index (pywb_cdx.py makes it), and once more by asking Grange as if it were
+OutbackCDX. Exit code 1 if any answer differs.
 """
 
 from gevent.monkey import patch_all
@@ -42,19 +43,31 @@ def grange_answer(connection, target):
 
 def compare(index, folder, grange, collection):
     os.chdir(tempfile.mkdtemp())
+    grange = "http://" + urllib.parse.urlsplit(grange).netloc
     config = {
-        "collections": {collection: {"index_paths": index, "archive_paths": folder}},
+        "collections": {
+            "own": {"index_paths": index, "archive_paths": folder},
+            "asking": {"index_paths": f"cdx+{grange}/{collection}", "archive_paths": folder},
+        },
         "debug": False,
     }
     pywb = Client(FrontEndApp(config_file=None, custom_config=config))
-    asked = same = failed_both = different = 0
+    asked = same = failed_both = different = astray = 0
     connection = http.client.HTTPConnection(urllib.parse.urlsplit(grange).netloc, timeout=60)
     for time, fields in captures(index):
         asked += 1
-        url = urllib.parse.quote(fields["url"], safe="%/:=&?~#+!$,;'@()*[]|^`{}\"<>\\")
-        target = f"/{collection}/{time}id_/{url.replace('#', '%23')}"
-        theirs = pywb.get(target)
+        # Without a path pywb only says where it would be.
+        whole = re.sub(r"^(https?://[^/?#]+)(?=[?#]|$)", r"\1/", fields["url"])
+        url = urllib.parse.quote(whole, safe="%/:=&?~#+!$,;'@()*[]|^`{}\"<>\\")
+        below = f"{time}id_/{url.replace('#', '%23')}"
+        theirs = pywb.get(f"/own/{below}")
         status, body = theirs.status_code, theirs.get_data()[:BODY_BYTES_MAX]
+        through = pywb.get(f"/asking/{below}")
+        if (through.status_code, through.get_data()[:BODY_BYTES_MAX]) != (status, body):
+            astray += 1
+            if astray <= 10:
+                print(f"ASTRAY {below}: {status} {len(body)} bytes, by Grange's index {through.status_code} {through.get_data()[:200]!r}")
+        target = f"/{collection}/{below}"
         own_status, own, headers = grange_answer(connection, target)
         if status >= 400 and own_status >= 400 and "memento-datetime" not in headers:
             failed_both += 1
@@ -66,8 +79,8 @@ def compare(index, folder, grange, collection):
                 print(f"DIFFERENT {target} ({fields.get('filename')} at {fields.get('offset')})")
                 print(f"  pywb   {status} {len(body)} bytes {dict(theirs.headers).get('Location', '')} {body[:200]!r}")
                 print(f"  grange {own_status} {len(own)} bytes {headers.get('location', '')} {own[:200]!r}")
-    print(f"{asked} captures, {same} the same, {failed_both} that neither can show, {different} different")
-    return 1 if different else 0
+    print(f"{asked} captures, {same} the same, {failed_both} that neither can show, {different} different; {astray} astray by Grange's index")
+    return 1 if different or astray else 0
 
 
 if __name__ == "__main__":

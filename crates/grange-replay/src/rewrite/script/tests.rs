@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::rewrite::Modifier;
 
 fn place() -> Place {
     Place::new("http://r:1", "/c/", "20200102030405", Modifier::Main, "https://example.org/dir/app.js")

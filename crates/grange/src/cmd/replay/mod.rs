@@ -69,7 +69,8 @@ pub(super) async fn run(common: &Common, args: ReplayArgs) -> anyhow::Result<Exi
             &json!({"url": url, "proxy": proxy_address, "captures": captures, "problems": problems}),
         )?;
     } else {
-        println!("{captures} captures of {} files: {url}", args.files.len());
+        let files = args.files.len();
+        println!("{captures} captures of {files} {}: {url}", if files == 1 { "file" } else { "files" });
         if let Some(address) = proxy_address {
             println!("As a proxy: http://{address}  (its page: http://viewerproxy.invalid/)");
         }

@@ -1,0 +1,157 @@
+//! Captures and requests made to break out: none leads elsewhere, none adds a header, none keeps the server busy.
+
+use http_body_util::BodyExt as _;
+
+use super::tests::{ask, site};
+use crate::tests::{Bed, gzip, http, revisit};
+
+const T: &str = "2020-01-01T00:00:00Z";
+const HTML: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/html";
+
+#[tokio::test]
+async fn no_address_leads_out_of_the_archive() {
+    let bed = Bed::new();
+    bed.add_gz("a.warc.gz", &[http("http://e.org/", T, HTML, b"<p>page</p>")]);
+    let site = site(&bed);
+    for path in [
+        "//evil.org/",
+        "/%2f%2fevil.org/",
+        "/local//evil.org",
+        "/local/\\evil.org",
+        "/local/2020mp_//evil.org/",
+        "/local/2020mp_/http:/\\evil.org/",
+        "/local/2020mp_/https:evil.org",
+        "/local/2020mp_/file:///etc/passwd",
+        "/local/2020mp_/javascript:alert(1)",
+        "/local/2020mp_/data:text/html,x",
+        "/local/2020mp_/../../../etc/passwd",
+        "/local/2020mp_/http://e.org/../../../x",
+        "/static/../../etc/passwd",
+        "/static/%2e%2e/%2e%2e/etc/passwd",
+        "/local/2020/http://e.org/%0d%0aSet-Cookie:%20a=b",
+        "/local/2020/http://e.org/%00",
+        "/local/99999999999999mp_/http://e.org/",
+        "/local/00000000000000mp_/http://e.org/",
+        "/local/20200231mp_/http://e.org/",
+        "/local/*/http://e.org/%ff%fe",
+        "/local/timemap/link/http://[::1",
+        "/local/timemap/xml/http://e.org/",
+        "/local/export/wacz?url=%00",
+        "/local/cdx?url=http://e.org/&limit=99999999999999999999",
+        "/local/2020mp_/http://user:pass@e.org:99999/",
+    ] {
+        let response = ask(&site, "GET", path, &[]).await;
+        assert!(response.status().as_u16() < 500, "{path}: {}", response.status());
+        if let Some(to) = response.headers().get("location") {
+            let to = to.to_str().unwrap();
+            assert!(to.starts_with("/local/"), "{path} leads to {to}");
+        }
+        assert!(!response.headers().contains_key("set-cookie"), "{path}");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(!body.starts_with(b"root:"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_host_or_forwarding_header_cannot_choose_where_links_lead() {
+    let bed = Bed::new();
+    bed.add_gz("a.warc.gz", &[http("http://e.org/", T, HTML, b"<p>page</p>")]);
+    let site = site(&bed);
+    let headers = [
+        ("x-forwarded-host", "evil.org"),
+        ("x-forwarded-proto", "javascript"),
+        ("forwarded", "host=evil.org"),
+        ("x-original-url", "/admin"),
+    ];
+    for path in ["/local/20200101000000/http://e.org/", "/local/20200101000000mp_/http://e.org/", "/local/"] {
+        let response = ask(&site, "GET", path, &headers).await;
+        assert_eq!(response.status(), 200, "{path}");
+        let head = format!("{:?}", response.headers());
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let text = String::from_utf8_lossy(&body);
+        assert!(!text.contains("evil.org") && !head.contains("evil.org"), "{path}: {head}\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn redirects_in_a_circle_are_told_one_at_a_time() {
+    let bed = Bed::new();
+    let to = |url: &str| format!("HTTP/1.1 302 Found\r\nLocation: {url}");
+    bed.add_gz(
+        "a.warc.gz",
+        &[
+            http("http://a.org/", T, &to("http://b.org/"), b""),
+            http("http://b.org/", T, &to("http://a.org/"), b""),
+            http("http://far.org/", T, &to(&format!("http://far.org/{}", "x".repeat(100_000))), b""),
+            http("http://odd.org/", T, "HTTP/1.1 302 Found\r\nLocation: http://[::1", b""),
+        ],
+    );
+    let site = site(&bed);
+    for (url, location) in [
+        ("http://a.org/", Some("/local/20200101000000mp_/http://b.org/")),
+        ("http://b.org/", Some("/local/20200101000000mp_/http://a.org/")),
+    ] {
+        let response = ask(&site, "GET", &format!("/local/20200101000000mp_/{url}"), &[]).await;
+        let told = response.headers().get("location").map(|value| value.to_str().unwrap());
+        assert_eq!((response.status().as_u16(), told), (302, location), "{url}");
+    }
+    for url in ["http://far.org/", "http://odd.org/"] {
+        let response = ask(&site, "GET", &format!("/local/20200101000000mp_/{url}"), &[]).await;
+        assert!(response.status().as_u16() < 600, "{url}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_unpacks_without_end_is_cut_off() {
+    let bed = Bed::new();
+    // Some 300 MB of spaces in 300 KB, as a page that would be rewritten.
+    let bomb = gzip(&vec![b' '; 300 << 20]);
+    bed.add_gz(
+        "b.warc.gz",
+        &[http("http://bomb.org/", T, &format!("{HTML}\r\nContent-Encoding: gzip"), &bomb)],
+    );
+    let site = site(&bed);
+    let response = ask(&site, "GET", "/local/20200101000000mp_/http://bomb.org/", &[]).await;
+    let mut body = response.into_body();
+    let (mut bytes, mut broken) = (0_usize, false);
+    while let Some(frame) = body.frame().await {
+        match frame {
+            Ok(frame) => bytes += frame.into_data().map_or(0, |data| data.len()),
+            Err(_) => broken = true,
+        }
+    }
+    assert!(broken && bytes <= (257 << 20), "{bytes} {broken}");
+}
+
+/// A record that says it is longer than it is must not show the next one, which a rule may hide.
+#[tokio::test]
+async fn a_length_that_lies_shows_nothing_of_the_next_record() {
+    let first = http("http://e.org/", T, HTML, b"<p>short</p>");
+    let secret = http("http://secret.org/", T, HTML, b"<p>hidden</p>");
+    let at =
+        |text: &[u8]| memchr::memmem::find(text, b"Content-Length: ").unwrap() + b"Content-Length: ".len();
+    for claimed in ["400", "100000"] {
+        let mut lie = first[..at(&first)].to_vec();
+        lie.extend_from_slice(claimed.as_bytes());
+        let end = memchr::memmem::find(&first[at(&first)..], b"\r\n").unwrap();
+        lie.extend_from_slice(&first[at(&first) + end..]);
+        let bed = Bed::new();
+        bed.add("lie.warc", &[lie, secret.clone()].concat());
+        let site = site(&bed);
+        let response = ask(&site, "GET", "/local/20200101000000id_/http://e.org/", &[]).await;
+        assert_eq!(response.status(), 200);
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let text = String::from_utf8_lossy(&body);
+        assert!(text.contains("short") && !text.contains("hidden"), "{claimed}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_revisit_of_itself_ends() {
+    let bed = Bed::new();
+    let refers = format!("WARC-Refers-To-Target-URI: http://e.org/\r\nWARC-Refers-To-Date: {T}\r\n");
+    bed.add_gz("r.warc.gz", &[revisit("http://e.org/", T, HTML, b"nothing", &refers)]);
+    let site = site(&bed);
+    let response = ask(&site, "GET", "/local/20200101000000mp_/http://e.org/", &[]).await;
+    assert_eq!(response.status(), 503);
+}

@@ -1,0 +1,78 @@
+//! A body on its way through a rewriter.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+
+use crate::capture::{Body, BodyError};
+use crate::rewrite::Transform;
+
+/// Small bodies are rewritten at once, so that they go out with their length.
+pub(super) fn rewritten(body: Body, mut transform: Box<dyn Transform + Send>, url: &str) -> axum::body::Body {
+    let Body::Whole(bytes) = body else {
+        return axum::body::Body::new(Rewriting { body, transform: Some(transform), url: url.to_owned() });
+    };
+    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 4 + 4096);
+    let done = transform.push(&bytes, &mut out).and_then(|()| transform.finish(&mut out));
+    if let Err(error) = done {
+        tracing::warn!(error = %grange_base::Chain(&error), "a page broke off");
+    }
+    out.into()
+}
+
+/// A long body, rewritten piece by piece.
+struct Rewriting {
+    body: Body,
+    transform: Option<Box<dyn Transform + Send>>,
+    url: String,
+}
+
+impl http_body::Body for Rewriting {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        loop {
+            let Some(mut transform) = self.transform.take() else { return Poll::Ready(None) };
+            let frame = match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Ready(frame) => frame.transpose()?,
+                Poll::Pending => {
+                    self.transform = Some(transform);
+                    return Poll::Pending;
+                }
+            };
+            let mut out = Vec::new();
+            let done = match frame.map(Frame::into_data) {
+                Some(Ok(piece)) => {
+                    let pushed = transform.push(&piece, &mut out);
+                    self.transform = pushed.is_ok().then_some(transform);
+                    pushed
+                }
+                Some(Err(_)) => {
+                    self.transform = Some(transform);
+                    Ok(())
+                }
+                None => transform.finish(&mut out),
+            };
+            if let Err(error) = done {
+                tracing::warn!(url = self.url, error = %grange_base::Chain(&error), "a page broke off");
+            }
+            if !out.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(out.into()))));
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.transform.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}
