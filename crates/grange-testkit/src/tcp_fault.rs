@@ -124,8 +124,16 @@ async fn pump(
         if read == 0 {
             return to.shutdown().await;
         }
-        to.write_all(&buffer[..read]).await?;
-        count.fetch_add(read as u64, Ordering::SeqCst);
+        let mut written = 0;
+        while written < read {
+            // One write at a time: a cut in between must not leave bytes uncounted that went over.
+            let count_now = to.write(&buffer[written..read]).await?;
+            if count_now == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            count.fetch_add(count_now as u64, Ordering::SeqCst);
+            written += count_now;
+        }
     }
 }
 

@@ -108,6 +108,37 @@ fn damage_is_found_blamed_and_repaired_and_the_log_holds() {
 }
 
 #[test]
+fn a_record_that_all_copies_contradict_is_shown_and_put_right() {
+    let grange = single();
+    let names = files(&grange);
+    store(&grange, &names);
+    let wrong = "00".repeat(64);
+    let spoil = "UPDATE files SET checksum = 'sha512=' || hex(zeroblob(64)),
+         checksums = json_set(checksums, '$.sha512', hex(zeroblob(64))) WHERE name = 'some.warc'";
+    grange_testkit::sqlite::execute(&grange.data().join("grange.db"), spoil);
+    assert_eq!(grange.run(&["audit", "verify-log"]).code, 1, "the row does not say what the log says");
+    audit(&grange, 0);
+    let would = grange.run(&["repair", "--all", "--json"]).ok().json();
+    let copies = would["copies"].as_array().unwrap();
+    assert_eq!(
+        (copies.len(), &copies[0]["kind"], &copies[0]["name"]),
+        (1, &"record".into(), &"some.warc".into())
+    );
+    let shown = || grange.run(&["files", "show", "some.warc"]).ok().json()["checksums"]["sha512"].clone();
+    assert_eq!(shown(), wrong, "a dry run changes nothing");
+    let done = grange.run(&["repair", "--all", "--yes", "--json"]).ok().json();
+    assert_eq!((done["done"].as_u64(), done["failed"].as_u64()), (Some(1), Some(0)), "{done}");
+    assert_ne!(shown(), wrong);
+    let dest = grange.path("back");
+    grange.run(&["get", "some.warc", dest.to_str().unwrap()]).ok();
+    assert!(same(&grange.path("some.warc"), &dest));
+    grange.run(&["audit", "verify-log"]).ok();
+    let proof = grange.run(&["audit", "prove", "some.warc"]).ok().json();
+    assert!(proof.to_string().contains("amended"), "{proof}");
+    assert_eq!(audit(&grange, 0), [12, 0, 0]);
+}
+
+#[test]
 fn a_lost_database_is_rebuilt_from_the_replicas() {
     let grange = single();
     let names = files(&grange);

@@ -212,6 +212,7 @@ async fn what_a_harvester_has_is_fetched_from_it() {
     let nodes = three.up();
     let harvest = harvester.up();
     site.harvest(&three.archiver, "news", "0s");
+    site.asked(1);
     let id = job_with(&three.archiver, "news", "done")["id"].to_string();
     nothing_left(&harvester);
     let filedir = three.keepers[0].data().join("replicas/one/filedir");
