@@ -34,10 +34,12 @@ pub mod view;
 mod change;
 mod conflict;
 mod http;
+mod naming;
 mod peer;
 mod properties;
 mod removal;
 mod store;
+mod sums;
 
 pub use collection::{Collection, Layout, Slice};
 pub use error::Error;

@@ -77,7 +77,7 @@ impl Node {
     pub fn open(settings: Settings, base: Arc<str>, key: Key, clock: Clock) -> Result<Self, Error> {
         let mut partitions: Vec<Arc<Partition>> = Vec::new();
         for root in &settings.partitions {
-            let partition = Partition::open(root)?;
+            let partition = Partition::open(root)?.sums_in_files(settings.sums_in_files);
             if partitions.iter().any(|other| other.uuid == partition.uuid) {
                 return Err(Error::Twin { uuid: partition.uuid });
             }

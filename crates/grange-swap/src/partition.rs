@@ -7,6 +7,7 @@
 //! <partition>/<namespace>/<path>      the files, exactly as they were sent
 //! <partition>/.swap-tmp/              bytes on their way in; emptied at start
 //! <partition>/.swap-attic/<day>/…     what was removed, for people
+//! <partition>/.swap-sums/…            checksums, where the disk keeps no attributes
 //! ```
 
 use std::fs::{self, File};
@@ -19,7 +20,9 @@ use rustix::io::Errno;
 use uuid::Uuid;
 
 use crate::error::Error;
+use crate::naming::Naming;
 use crate::properties;
+use crate::sums::SideSums;
 
 const FILE: &str = "partition.properties";
 pub(crate) const TEMP: &str = ".swap-tmp";
@@ -35,6 +38,9 @@ pub struct Partition {
     temp: OwnedFd,
     /// Holds the lock.
     _file: File,
+    commits_together: bool,
+    pub(crate) naming: Naming,
+    pub(crate) sums: SideSums,
 }
 
 /// Room on the disk of a partition, and what kind of file system that is.
@@ -91,7 +97,15 @@ impl Partition {
         let uuid = uuid.ok_or_else(|| none("partition.properties has no swap.uuid"))?;
         let description = found.remove("swap.description").unwrap_or_default();
         let temp = fresh_temp(&dir, &root)?;
-        Ok(Self { root, uuid, description, dir, temp, _file: file })
+        let commits_together = has_one_journal(&dir);
+        let (naming, sums) = (Naming::default(), SideSums::new(&dir, false));
+        Ok(Self { root, uuid, description, dir, temp, _file: file, commits_together, naming, sums })
+    }
+
+    /// Keeps checksums in files, also where the disk would keep them in attributes.
+    #[must_use]
+    pub fn sums_in_files(self, wanted: bool) -> Self {
+        Self { sums: SideSums::new(&self.dir, wanted), ..self }
     }
 
     pub(crate) fn dir(&self) -> BorrowedFd<'_> {
@@ -100,6 +114,11 @@ impl Partition {
 
     pub(crate) fn temp(&self) -> BorrowedFd<'_> {
         self.temp.as_fd()
+    }
+
+    /// Whether one sync makes everything durable that was done before it on this disk.
+    pub(crate) fn commits_together(&self) -> bool {
+        self.commits_together
     }
 
     pub fn room(&self) -> Result<Room, Error> {
@@ -127,6 +146,19 @@ impl Partition {
         }
         rustix::fs::fsync(&self.dir).map_err(Error::io("sync", &self.root))
     }
+}
+
+/// Whether the folder lies on ext4 with a journal, whose commits are in order and whole. Where that cannot be seen the
+/// answer is no: then everything is synced one by one.
+fn has_one_journal(dir: &OwnedFd) -> bool {
+    /// `EXT4_SUPER_MAGIC` of statfs(2), which ext2 and ext3 share.
+    const EXT4: u64 = 0xEF53;
+    let of_its_kind = rustix::fs::fstatfs(dir).is_ok_and(|kind| kind.f_type.cast_unsigned() == EXT4);
+    let Ok(stat) = rustix::fs::fstat(dir) else { return false };
+    let device = format!("{}:{}", rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+    let block = fs::read_link(Path::new("/sys/dev/block").join(device));
+    let name = block.ok().and_then(|link| link.file_name().map(ToOwned::to_owned));
+    of_its_kind && name.is_some_and(|name| Path::new("/sys/fs/ext4").join(name).join("journal_task").exists())
 }
 
 fn open_dir(root: &Path) -> Result<OwnedFd, Error> {

@@ -31,6 +31,9 @@ pub struct Settings {
     /// Space to leave free on each partition; an upload that would go below is refused. The default keeps a disk
     /// from filling up to the point where file systems become slow.
     pub min_space_left: Size,
+    /// Whether checksums are kept in files below `.swap-sums` of a partition, as they are where a disk keeps no extended
+    /// attributes: for disks that are copied by tools which drop those.
+    pub sums_in_files: bool,
     /// How fast a running move may read, per second and server; 0 means as fast as it goes. The default leaves half
     /// of a single disk to readers.
     pub move_rate: Size,
@@ -51,6 +54,7 @@ impl Default for Settings {
             workers: 0,
             trust_local: true,
             min_space_left: Size(256 << 20),
+            sums_in_files: false,
             move_rate: Size(64 << 20),
             max_uploads: 256,
             max_connections: 20_000,

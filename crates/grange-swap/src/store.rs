@@ -1,12 +1,14 @@
 //! Keeping new bytes: aside, summed up, synced, then given their name in one step, then the directory synced.
 
 use std::io::{self, Write as _};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-use crate::conflict::changing;
+use rustix::fs::Advice;
+
 use crate::digest::{Declared, Summing, Sums};
 use crate::error::Error;
 use crate::name::LocalPath;
+use crate::naming::{self, Wish};
 use crate::tree::{Found, Published, Staged, Tree};
 use crate::verify;
 use crate::view::Known;
@@ -41,24 +43,35 @@ pub(crate) struct Incoming {
     staged: Staged,
     summing: Summing,
     size: u64,
+    /// Up to here the disk was asked to write.
+    started: u64,
 }
+
+/// So many bytes are handed to the disk at a time: enough for one long write.
+const EARLY_BYTES: u64 = 8 << 20;
 
 impl Incoming {
     pub(crate) fn start(tree: &Tree, declared: &Declared) -> Result<Self, Error> {
         let staged = tree.stage().map_err(Error::io("make a file in", &tree.partition.root))?;
-        Ok(Self { staged, summing: Summing::new(declared), size: 0 })
+        Ok(Self { staged, summing: Summing::new(declared), size: 0, started: 0 })
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.staged.file.write_all(bytes)?;
         self.summing.update(bytes);
         self.size += bytes.len() as u64;
+        if self.size - self.started >= EARLY_BYTES {
+            // The kernel starts to write out what it is told will not be needed: so the disk works while more comes,
+            // and the sync at the end has little left to wait for. Only advice: whether it is taken changes no outcome.
+            let _ = rustix::fs::fadvise(&self.staged.file, self.started, None, Advice::DontNeed);
+            self.started = self.size;
+        }
         Ok(())
     }
 
     pub(crate) fn keep(self, spot: &Spot, declared: &Declared) -> Result<Kept, Error> {
         let failed = |doing| Error::io(doing, spot.path.as_str());
-        let Self { staged, summing, size } = self;
+        let Self { mut staged, summing, size, .. } = self;
         let sums = summing.finish();
         if let Some(which) = sums.differs(declared) {
             return Ok(Kept::Wrong(which));
@@ -67,18 +80,8 @@ impl Incoming {
             return Ok(judge(found, sums, || None));
         }
         staged.seal(&sums.sha512, spot.modified).map_err(failed("sync"))?;
-        let published = {
-            let epoch = spot.known.gate.read().unwrap_or_else(PoisonError::into_inner);
-            if *epoch != spot.known.record.epoch {
-                return Err(changing());
-            }
-            spot.tree.publish(&staged, &spot.path, size).map_err(failed("name"))?
-        };
-        match published {
-            Published::New => {
-                spot.tree.sync_parent(&spot.path).map_err(failed("sync the folder of"))?;
-                Ok(Kept::New(sums))
-            }
+        match naming::give(Wish { staged, spot: spot.clone(), size })? {
+            Published::New => Ok(Kept::New(sums)),
             Published::Taken(found) => {
                 let kept = judge(found, sums, || verify::sum_again(&spot.tree, &spot.path).ok().flatten());
                 if matches!(kept, Kept::Same(_)) {

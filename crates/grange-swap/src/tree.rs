@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, XattrFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -20,14 +20,11 @@ use crate::digest::Sum;
 use crate::error::Error;
 use crate::name::{LocalPath, Namespace};
 use crate::partition::{ATTIC, Partition};
+use crate::sums;
 
-/// Where the SHA-512 of a file is kept, as 64 raw bytes. The short name is on purpose: with it the attribute fits into
-/// the inode of ext4 as made by default, `user.swap.sha512` would cost each file a block of its own.
-const SUM_ATTRIBUTE: &str = "user.sha512";
-
-const BENEATH: ResolveFlags =
+pub(crate) const BENEATH: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// A pipe planted by hand must not block us.
 const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK);
 
@@ -98,6 +95,8 @@ pub struct Staged {
     pub file: File,
     /// The name in the folder for such, where the file system cannot do without.
     name: Option<String>,
+    /// The checksum, where it could not be noted in an attribute.
+    beside: Option<Sum>,
     partition: Arc<Partition>,
 }
 
@@ -130,15 +129,35 @@ impl Tree {
 
     /// Opens a file if that needs no disk: [`ErrorKind::WouldBlock`] when it might.
     pub fn open_cached(&self, path: &str) -> io::Result<Opened> {
-        let fd = rustix::fs::openat2(&self.root, path, READ, Mode::empty(), BENEATH | ResolveFlags::CACHED)
-            .map_err(absent)?;
-        opened(fd)
+        let opened = opened(self.open_to_read(path, BENEATH | ResolveFlags::CACHED)?)?;
+        if opened.sum.is_none() && self.partition.sums.any() {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        Ok(opened)
     }
 
     /// Opens a file. A directory is [`ErrorKind::IsADirectory`], anything else that is no file is not found.
     pub fn open_file(&self, path: &str) -> io::Result<Opened> {
-        let fd = rustix::fs::openat2(&self.root, path, READ, Mode::empty(), BENEATH).map_err(absent)?;
-        opened(fd)
+        let mut opened = opened(self.open_to_read(path, BENEATH)?)?;
+        if opened.sum.is_none() && self.partition.sums.any() {
+            opened.sum = self.partition.sums.read(&self.in_partition(path))?;
+        }
+        Ok(opened)
+    }
+
+    /// A path here as a path in the partition.
+    fn in_partition(&self, path: &str) -> String {
+        format!("{}/{path}", self.namespace)
+    }
+
+    /// Without leaving a mark of the reading where that is allowed: a kept file is not written to for being read.
+    fn open_to_read(&self, path: &str, resolve: ResolveFlags) -> io::Result<OwnedFd> {
+        let open = |flags| rustix::fs::openat2(&self.root, path, flags, Mode::empty(), resolve);
+        match open(READ | OFlags::NOATIME) {
+            // Somebody else's file, put there by hand.
+            Err(Errno::PERM) => open(READ).map_err(absent),
+            other => other.map_err(absent),
+        }
     }
 
     pub fn find(&self, path: &LocalPath) -> io::Result<Found> {
@@ -160,6 +179,16 @@ impl Tree {
         }
     }
 
+    /// Syncs the directories above one that was found: whoever made it may have died before doing so.
+    pub(crate) fn sync_above(&self, path: &LocalPath) -> io::Result<()> {
+        let mut below = Some(path.clone());
+        while let Some(name) = below {
+            self.sync_parent(&name)?;
+            below = name.parent().filter(|_| !self.partition.commits_together());
+        }
+        Ok(())
+    }
+
     /// Makes a directory and those above it, durably. `NotADirectory` when a file is in the way.
     pub fn make_directory(&self, path: &LocalPath) -> io::Result<()> {
         make_below(self.root.as_fd(), path.as_str()).map(drop)
@@ -172,12 +201,12 @@ impl Tree {
         let mode = Mode::from_raw_mode(0o644);
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         match rustix::fs::openat(partition.temp(), ".", flags, mode) {
-            Ok(fd) => Ok(Staged { file: File::from(fd), name: None, partition }),
+            Ok(fd) => Ok(Staged { file: File::from(fd), name: None, beside: None, partition }),
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
                 let name = Uuid::new_v4().to_string();
                 let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
                 let fd = rustix::fs::openat(partition.temp(), &name, flags, mode)?;
-                Ok(Staged { file: File::from(fd), name: Some(name), partition })
+                Ok(Staged { file: File::from(fd), name: Some(name), beside: None, partition })
             }
             Err(error) => Err(error.into()),
         }
@@ -187,6 +216,8 @@ impl Tree {
     /// Not durable before [`Tree::sync_parent`].
     pub fn publish(&self, staged: &Staged, path: &LocalPath, size: u64) -> io::Result<Published> {
         let parent = self.open_parent(path)?;
+        let sums = &self.partition.sums;
+        let _together = staged.beside.as_ref().map(|_| sums.together());
         let linked = match &staged.name {
             None => {
                 let from = format!("/proc/self/fd/{}", staged.file.as_raw_fd());
@@ -200,6 +231,9 @@ impl Tree {
         match linked {
             Ok(()) => {
                 self.count(1, size.cast_signed());
+                if let Some(sum) = &staged.beside {
+                    sums.write(&self.partition, &self.in_partition(path.as_str()), sum)?;
+                }
                 Ok(Published::New)
             }
             Err(Errno::EXIST) => self.find(path).map(Published::Taken),
@@ -216,9 +250,21 @@ impl Tree {
         Ok(rustix::fs::openat2(&self.root, parent, DIRECTORY, Mode::empty(), BENEATH)?)
     }
 
+    /// Notes the checksum of a file that has none yet.
+    pub(crate) fn keep_sum(&self, path: &LocalPath, file: &File, sum: &Sum) -> io::Result<()> {
+        let sums = &self.partition.sums;
+        if sums.in_attribute(file, sum)? {
+            return Ok(());
+        }
+        let _together = sums.together();
+        sums.write(&self.partition, &self.in_partition(path.as_str()), sum)
+    }
+
     /// Removes the name of a file whose bytes are proven elsewhere.
     pub(crate) fn unlink(&self, path: &LocalPath, size: u64) -> io::Result<()> {
         let parent = self.open_parent(path)?;
+        let _together = self.partition.sums.together();
+        self.partition.sums.remove(&self.in_partition(path.as_str()))?;
         rustix::fs::unlinkat(&parent, path.file_name(), AtFlags::empty())?;
         self.count(-1, -size.cast_signed());
         Ok(rustix::fs::fsync(parent)?)
@@ -232,16 +278,23 @@ impl Tree {
             None => format!("{ATTIC}/{day}/{}", self.namespace),
         };
         let attic = make_below(self.partition.dir(), &folder)?;
+        let (sums, here) = (&self.partition.sums, self.in_partition(path.as_str()));
+        let _together = sums.together();
+        let sum = sums.read(&here)?;
+        sums.remove(&here)?;
         let name = path.file_name();
         let flags = rustix::fs::RenameFlags::NOREPLACE;
+        let mut kept = name.to_owned();
         match rustix::fs::renameat_with(&parent, name, &attic, name, flags) {
             Err(Errno::EXIST) => {
                 // Removed, stored again and removed again on one day. Long names leave room for the number alone.
-                let kept: String = name.chars().take(40).collect();
-                let other = format!("{kept}.{}", Uuid::new_v4());
-                rustix::fs::renameat_with(&parent, name, &attic, &other, flags)?;
+                kept = format!("{}.{}", name.chars().take(40).collect::<String>(), Uuid::new_v4());
+                rustix::fs::renameat_with(&parent, name, &attic, &kept, flags)?;
             }
             other => other?,
+        }
+        if let Some(sum) = sum {
+            sums.write(&self.partition, &format!("{folder}/{kept}"), &sum)?;
         }
         self.count(-1, -size.cast_signed());
         rustix::fs::fsync(&attic)?;
@@ -256,7 +309,9 @@ impl Tree {
         let above = rustix::fs::openat2(partition, above, DIRECTORY, Mode::empty(), BENEATH)?;
         let attic = make_below(partition, &format!("{ATTIC}/{day}"))?;
         let flags = rustix::fs::RenameFlags::NOREPLACE;
-        rustix::fs::renameat_with(&above, name, &attic, format!("{name}.{}", Uuid::new_v4()), flags)?;
+        let kept = format!("{name}.{}", Uuid::new_v4());
+        rustix::fs::renameat_with(&above, name, &attic, &kept, flags)?;
+        self.partition.sums.to_attic(self.namespace.as_str(), &attic, &kept)?;
         rustix::fs::fsync(&attic)?;
         Ok(rustix::fs::fsync(above)?)
     }
@@ -363,6 +418,7 @@ impl Tree {
             true
         })?;
         for path in directories.iter().rev() {
+            self.partition.sums.prune(&self.in_partition(path.as_str()));
             match rustix::fs::unlinkat(&self.root, path.as_str(), AtFlags::REMOVEDIR) {
                 Ok(()) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT) => {}
                 Err(error) => return Err(error.into()),
@@ -371,6 +427,7 @@ impl Tree {
         // The namespace's own directories, as far as no other collection hangs there.
         let mut path = Some(self.namespace.as_str());
         while let Some(name) = path {
+            self.partition.sums.prune(name);
             if rustix::fs::unlinkat(self.partition.dir(), name, AtFlags::REMOVEDIR).is_err() {
                 break;
             }
@@ -382,21 +439,12 @@ impl Tree {
 
 impl Staged {
     /// Keeps the checksum and the time with the bytes and syncs all of it.
-    pub fn seal(&self, sum: &Sum, modified: Option<i64>) -> io::Result<()> {
-        keep_sum(&self.file, sum)?;
+    pub fn seal(&mut self, sum: &Sum, modified: Option<i64>) -> io::Result<()> {
+        self.beside = if self.partition.sums.in_attribute(&self.file, sum)? { None } else { Some(*sum) };
         if let Some(seconds) = modified.and_then(|seconds| u64::try_from(seconds).ok()) {
             self.file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))?;
         }
         self.file.sync_data()
-    }
-}
-
-/// Notes the checksum of a file. Where the file system keeps no attributes it is left out: `verify` then tells that
-/// the file cannot be compared.
-pub(crate) fn keep_sum(file: &File, sum: &Sum) -> io::Result<()> {
-    match rustix::fs::fsetxattr(file, SUM_ATTRIBUTE, &sum.0, XattrFlags::empty()) {
-        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSPC) => Ok(()),
-        Err(error) => Err(error.into()),
     }
 }
 
@@ -407,14 +455,8 @@ fn opened(fd: OwnedFd) -> io::Result<Opened> {
         FileType::Directory => return Err(ErrorKind::IsADirectory.into()),
         _ => return Err(ErrorKind::InvalidInput.into()),
     }
-    let mut sum = [0; 64];
-    let known = rustix::fs::fgetxattr(&fd, SUM_ATTRIBUTE, &mut sum).is_ok_and(|bytes| bytes == 64);
-    Ok(Opened {
-        file: File::from(fd),
-        size: stat.st_size.cast_unsigned(),
-        modified: stat.st_mtime,
-        sum: known.then_some(Sum(sum)),
-    })
+    let sum = sums::in_attribute(&fd);
+    Ok(Opened { file: File::from(fd), size: stat.st_size.cast_unsigned(), modified: stat.st_mtime, sum })
 }
 
 /// A link in the way, a file where a directory should be: nothing of ours is there.
@@ -434,7 +476,7 @@ fn no_directory(error: Errno) -> io::Error {
 }
 
 /// Opens a directory below `base`, making it and those above it; each new one is synced into its parent.
-fn make_below(base: impl AsFd, path: &str) -> io::Result<OwnedFd> {
+pub(crate) fn make_below(base: impl AsFd, path: &str) -> io::Result<OwnedFd> {
     match rustix::fs::openat2(&base, path, DIRECTORY, Mode::empty(), BENEATH) {
         Err(Errno::NOENT) => {}
         other => return other.map_err(no_directory),

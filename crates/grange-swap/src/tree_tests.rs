@@ -10,9 +10,13 @@ struct Bed {
 }
 
 fn bed() -> Bed {
+    bed_with(false)
+}
+
+fn bed_with(sums_in_files: bool) -> Bed {
     let folder = tempfile::tempdir().unwrap();
     Partition::init(folder.path(), "test").unwrap();
-    let partition = Arc::new(Partition::open(folder.path()).unwrap());
+    let partition = Arc::new(Partition::open(folder.path()).unwrap().sums_in_files(sums_in_files));
     let tree = Tree::open(partition, Namespace::new("a/b").unwrap()).unwrap();
     Bed { tree, folder }
 }
@@ -122,4 +126,32 @@ fn an_emptied_tree_leaves_no_directories() {
     tree.unlink(&path("d/e/x"), 1).unwrap();
     tree.prune().unwrap();
     assert!(!folder.path().join("a").exists());
+}
+
+#[test]
+fn checksums_beside_the_files_follow_them() {
+    let Bed { tree, folder } = bed_with(true);
+    assert_eq!(put(&tree, "d/x", b"one"), Published::New);
+    assert_eq!(put(&tree, "back\\slash", b"two"), Published::New);
+    // The loser of a name does not leave its checksum there.
+    assert!(matches!(put(&tree, "d/x", b"other"), Published::Taken(Found::File { .. })));
+    let kept = |name: &str| tree.open_file(name).unwrap().sum;
+    assert_eq!((kept("d/x"), kept("back\\slash")), (Some(Sum::of(b"one")), Some(Sum::of(b"two"))));
+    assert_eq!(tree.open_cached("d/x").unwrap_err().kind(), ErrorKind::WouldBlock);
+    // As the tool of the trade writes it.
+    let check = "find .swap-sums -type f -exec cat {} + | sha512sum --check --strict --quiet";
+    let check = || std::process::Command::new("sh").args(["-c", check]).current_dir(folder.path()).status();
+    assert!(check().unwrap().success());
+
+    tree.to_attic(&path("d/x"), "2026-11-16", 3).unwrap();
+    let beside = |name: &str| folder.path().join(".swap-sums").join(name);
+    assert!(!beside("a/b/d/x").exists() && beside(".swap-attic/2026-11-16/a/b/d/x").exists());
+    assert!(check().unwrap().success());
+    assert_eq!(put(&tree, "d/x", b"three"), Published::New);
+    assert_eq!(kept("d/x"), Some(Sum::of(b"three")));
+    tree.unlink(&path("d/x"), 5).unwrap();
+    assert!(!beside("a/b/d/x").exists());
+    tree.unlink(&path("back\\slash"), 3).unwrap();
+    tree.prune().unwrap();
+    assert!(!beside("a").exists());
 }

@@ -13,7 +13,7 @@ use crate::digest::Sum;
 use crate::error::Error;
 use crate::name::LocalPath;
 use crate::node::Node;
-use crate::tree::{Met, Tree, keep_sum};
+use crate::tree::{Met, Tree};
 use crate::view::Known;
 
 /// Problems named in a report; all are counted.
@@ -153,7 +153,7 @@ fn compare(tree: &Tree, path: &LocalPath) -> io::Result<Option<Compared>> {
     };
     let found = sum_file(&opened.file)?;
     if opened.sum.is_none() {
-        keep_sum(&opened.file, &found)?;
+        tree.keep_sum(path, &opened.file, &found)?;
     }
     Ok(Some(Compared { size: opened.size, stored: opened.sum, found }))
 }

@@ -1,7 +1,7 @@
 //! One connection: heads in, answers out, until somebody has had enough.
 
 use std::cell::RefCell;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -203,6 +203,21 @@ impl Conn {
             }
         }
         self.out.clear();
+        Ok(())
+    }
+
+    /// Writes what is to be written and `body` behind it, as far as the kernel takes it at once; the rest stays to be
+    /// written.
+    pub(crate) fn write_now(&mut self, body: &[u8]) -> io::Result<()> {
+        let head = self.out.len();
+        let written = match self.stream.try_write_vectored(&[IoSlice::new(&self.out), IoSlice::new(body)]) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => written,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+            Err(error) => return Err(error),
+        };
+        self.out.drain(..written.min(head));
+        self.out.extend_from_slice(&body[written.saturating_sub(head)..]);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Sending a file: whole or in parts, small ones in the same write as the head, large ones by the kernel.
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::sync::Arc;
@@ -30,14 +31,14 @@ pub(crate) async fn file(
 ) -> io::Result<After> {
     let keep = request.keep_alive;
     let after = if keep { After::Keep } else { After::Close };
-    let tag = tag(&opened);
-    if unchanged(request, &tag, opened.modified) {
+    if unchanged(request, &opened) {
+        let tag = tag(&opened);
         Head::new(&mut conn.out, 304, keep).line("ETag", &tag).modified(opened.modified).lines("\r\n");
         conn.flush().await?;
         return Ok(after);
     }
     let wanted = match &request.range {
-        Some(header) if request.method == Method::Get && still_the_same(request, &tag, opened.modified) => {
+        Some(header) if request.method == Method::Get && still_the_same(request, &opened) => {
             range::wanted(header, opened.size)
         }
         _ => Wanted::Whole,
@@ -51,11 +52,12 @@ pub(crate) async fn file(
             return conn.say(request, 416, &lines, "the file ends before that").await;
         }
     };
-    let mut head = Head::new(&mut conn.out, status, keep).line("ETag", &tag).modified(opened.modified);
-    if let Some(sum) = &opened.sum {
-        head = head.line("Repr-Digest", &format!("sha-512=:{}:", sum.base64()));
-    }
-    head = head.lines("Accept-Ranges: bytes\r\n").safe();
+    let mut head = Head::new(&mut conn.out, status, keep);
+    head = match &opened.sum {
+        Some(sum) => head.sum(sum),
+        None => head.line("ETag", &tag(&opened)),
+    };
+    head = head.modified(opened.modified).lines("Accept-Ranges: bytes\r\n").safe();
     match wanted {
         Wanted::Parts(spans) if spans.len() > 1 => {
             let parts = parts(&spans, kind, opened.size);
@@ -92,32 +94,28 @@ pub(crate) async fn file(
 /// The strong tag is the checksum; without one, size and time.
 fn tag(opened: &Opened) -> String {
     match &opened.sum {
-        Some(sum) => {
-            let mut tag = String::with_capacity(137);
-            tag.push_str("\"sha512-");
-            data_encoding::HEXLOWER.encode_append(&sum.0, &mut tag);
-            tag.push('"');
-            tag
-        }
+        Some(sum) => format!("\"sha512-{sum}\""),
         None => format!("W/\"{}-{}\"", opened.size, opened.modified),
     }
 }
 
-fn unchanged(request: &Request, tag: &str, modified: i64) -> bool {
+fn unchanged(request: &Request, opened: &Opened) -> bool {
     if let Some(tags) = &request.if_none_match {
+        let tag = tag(opened);
         // Weak comparison.
         let bare = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
-        return tags.trim() == "*" || tags.split(',').any(|other| bare(other) == bare(tag));
+        return tags.trim() == "*" || tags.split(',').any(|other| bare(other) == bare(&tag));
     }
-    request.if_modified_since.as_deref().and_then(read_http_date).is_some_and(|since| modified <= since)
+    let since = request.if_modified_since.as_deref().and_then(read_http_date);
+    since.is_some_and(|since| opened.modified <= since)
 }
 
 /// Whether the parts asked for are of what is here now.
-fn still_the_same(request: &Request, tag: &str, modified: i64) -> bool {
+fn still_the_same(request: &Request, opened: &Opened) -> bool {
     match request.if_range.as_deref() {
         None => true,
-        Some(value) if value.starts_with('"') => value == tag,
-        Some(value) => read_http_date(value) == Some(modified),
+        Some(value) if value.starts_with('"') => value == tag(opened),
+        Some(value) => read_http_date(value) == Some(opened.modified),
     }
 }
 
@@ -136,14 +134,23 @@ fn parts(spans: &[Span], kind: &str, size: u64) -> Vec<(String, Span)> {
     parts
 }
 
+thread_local! {
+    /// Where a worker reads small files; made once, so that no answer has to clear it first.
+    static PAGE: RefCell<Vec<u8>> = RefCell::new(vec![0; SMALL_BYTES as usize]);
+}
+
 /// Sends what is in the buffer and then a span of the file.
 async fn span_of(conn: &mut Conn, opened: &Opened, span: Span) -> io::Result<()> {
     if span.len() <= SMALL_BYTES {
-        let length = span.len() as usize;
-        let had = conn.out.len();
-        conn.out.resize(had + length, 0);
-        if !read_cached(opened, &mut conn.out[had..], span.start)? {
-            conn.out.truncate(had);
+        let sent = PAGE.with_borrow_mut(|page| {
+            let body = &mut page[..span.len() as usize];
+            if !read_cached(opened, body, span.start)? {
+                return Ok::<_, io::Error>(false);
+            }
+            conn.write_now(body)?;
+            Ok(true)
+        })?;
+        if !sent {
             let piece = Box::pin(read_blocking(opened, span)).await?;
             conn.out.extend_from_slice(&piece);
         }

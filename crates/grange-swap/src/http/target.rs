@@ -66,14 +66,14 @@ pub(crate) async fn redirect(
     hops: Hops,
     private: bool,
 ) -> io::Result<After> {
-    let mut location = String::with_capacity(base.len() + request.path.len() + 64);
+    let mut location = String::with_capacity(base.len() + request.path.len() + request.query.len() + 128);
     location.push_str(base);
     location.push_str(&request.path);
-    let own = request.own_query();
     location.push('?');
-    if !own.is_empty() {
+    if !request.query.is_empty() {
+        let own = request.own_query();
         location.push_str(&own);
-        location.push('&');
+        location.push_str(if own.is_empty() { "" } else { "&" });
     }
     let _ = write!(location, "swap-hop={}&swap-epoch={}", hops.count, hops.epoch.unwrap_or_default());
     if hops.before {

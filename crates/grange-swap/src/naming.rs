@@ -1,0 +1,209 @@
+//! Giving synced bytes their names, many at a time.
+//!
+//! A name counts once the folder that holds it is synced. On ext4 with a journal that means to commit the journal, and a
+//! commit makes everything durable that was done before it, in whatever folder: so uploads that wait for a commit at the
+//! same time share the next one. Whoever comes first leads: it links the names of all who wait, syncs the folder of the
+//! last, and tells everybody. On other file systems each upload syncs its own folder.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::conflict::changing;
+use crate::error::Error;
+use crate::store::Spot;
+use crate::tree::{Published, Staged};
+
+/// Synced bytes and the name they are to have.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    pub staged: Staged,
+    pub spot: Spot,
+    pub size: u64,
+}
+
+impl Wish {
+    /// The one atomic step, by the table that still holds.
+    fn link(&self) -> Result<Published, Error> {
+        let Spot { known, tree, path, .. } = &self.spot;
+        let epoch = known.gate.read().unwrap_or_else(PoisonError::into_inner);
+        if *epoch != known.record.epoch {
+            return Err(changing());
+        }
+        tree.publish(&self.staged, path, self.size).map_err(Error::io("name", path.as_str()))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.spot.tree.sync_parent(&self.spot.path)
+    }
+
+    fn unsynced(&self, error: &io::Error) -> Error {
+        let error = error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+        Error::io("sync the folder of", self.spot.path.as_str())(error)
+    }
+}
+
+type Answer = Result<Published, Error>;
+
+#[derive(Debug)]
+struct Waiting {
+    wish: Wish,
+    answer: Mutex<Option<Answer>>,
+}
+
+impl Waiting {
+    fn answer(&self) -> MutexGuard<'_, Option<Answer>> {
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Those who wait for the next commit of one partition.
+#[derive(Debug, Default)]
+pub(crate) struct Naming {
+    line: Mutex<Line>,
+    turn: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    waiting: Vec<Arc<Waiting>>,
+    /// Somebody is linking and syncing.
+    led: bool,
+}
+
+/// Gives a name: durable after [`Published::New`]. Blocks.
+pub(crate) fn give(wish: Wish) -> Answer {
+    let partition = Arc::clone(&wish.spot.tree.partition);
+    if partition.commits_together() { partition.naming.give(wish) } else { alone(&wish) }
+}
+
+fn alone(wish: &Wish) -> Answer {
+    let published = wish.link()?;
+    if published == Published::New {
+        wish.sync().map_err(|error| wish.unsynced(&error))?;
+    }
+    Ok(published)
+}
+
+impl Naming {
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give(&self, wish: Wish) -> Answer {
+        let own = Arc::new(Waiting { wish, answer: Mutex::new(None) });
+        let mut line = self.line();
+        line.waiting.push(Arc::clone(&own));
+        loop {
+            if let Some(answer) = own.answer().take() {
+                return answer;
+            }
+            if line.led {
+                line = self.turn.wait(line).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            line.led = true;
+            let group = Group { naming: self, wishes: std::mem::take(&mut line.waiting) };
+            drop(line);
+            lead(&group.wishes);
+            drop(group);
+            line = self.line();
+        }
+    }
+}
+
+/// Held while leading; whatever happens, nobody is left waiting.
+struct Group<'n> {
+    naming: &'n Naming,
+    wishes: Vec<Arc<Waiting>>,
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for waiting in &self.wishes {
+                waiting.answer().get_or_insert_with(|| Err(Error::away("giving names failed")));
+            }
+        }
+        self.naming.line().led = false;
+        self.naming.turn.notify_all();
+    }
+}
+
+fn lead(wishes: &[Arc<Waiting>]) {
+    let links: Vec<_> = wishes.iter().map(|waiting| waiting.wish.link()).collect();
+    // In the order of the links: the commit of the last is, or comes after, that of all before.
+    let last = wishes.iter().zip(&links).rfind(|(_, link)| matches!(link, Ok(Published::New)));
+    let synced = last.map_or(Ok(()), |(waiting, _)| waiting.wish.sync());
+    for (waiting, link) in wishes.iter().zip(links) {
+        let answer = match (&synced, link) {
+            (Err(error), Ok(Published::New)) => Err(waiting.wish.unsynced(error)),
+            (_, link) => link,
+        };
+        *waiting.answer() = Some(answer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::num::NonZeroU32;
+
+    use super::*;
+    use crate::collection::{Collection, Layout, Slice};
+    use crate::digest::Sum;
+    use crate::name::{LocalPath, Namespace};
+    use crate::partition::Partition;
+    use crate::tree::{Found, Tree};
+    use crate::view::{Home, Known};
+
+    #[test]
+    fn of_many_at_the_same_time_each_gets_its_own_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let uuid = Partition::init(folder.path(), "").unwrap();
+        let partition = Arc::new(Partition::open(folder.path()).unwrap());
+        let namespace = Namespace::new("c").unwrap();
+        let tree = Arc::new(Tree::open(Arc::clone(&partition), namespace.clone()).unwrap());
+        let record = Collection {
+            uuid,
+            namespace,
+            epoch: 1,
+            layout: Layout::Stable { slices: NonZeroU32::MIN },
+            public: true,
+            slices: vec![Slice { uuid, partition: uuid }],
+        };
+        let known = Arc::new(Known::for_tests(record, vec![Home::Here(Arc::clone(&tree))]));
+        for part in 0..4 {
+            tree.make_directory(&LocalPath::new(format!("d{part}")).unwrap()).unwrap();
+        }
+        let wish = |number: usize| {
+            let bytes = number.to_string();
+            let mut staged = tree.stage().unwrap();
+            staged.file.write_all(bytes.as_bytes()).unwrap();
+            staged.seal(&Sum::of(bytes.as_bytes()), None).unwrap();
+            let path = LocalPath::new(format!("d{}/f{number}", number % 4)).unwrap();
+            let (known, tree) = (Arc::clone(&known), Arc::clone(&tree));
+            let spot = Spot { known, tree, path, unmoved: None, modified: None };
+            Wish { staged, spot, size: bytes.len() as u64 }
+        };
+        // Every name is wanted by two.
+        let wishes: Vec<_> = (0..64).map(|number| wish(number / 2)).collect();
+        let naming = &partition.naming;
+        let answers: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                wishes.into_iter().map(|wish| scope.spawn(move || naming.give(wish))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect()
+        });
+        let new = answers.iter().filter(|answer| **answer == Published::New).count();
+        assert_eq!(new, 32);
+        assert!(
+            answers
+                .iter()
+                .all(|answer| matches!(answer, Published::New | Published::Taken(Found::File { .. })))
+        );
+        assert_eq!(tree.counts().0, 32);
+        // By a table that no longer holds nobody gets a name.
+        *known.gate.write().unwrap() = 2;
+        assert!(partition.naming.give(wish(1000)).is_err());
+        assert_eq!(tree.counts().0, 32);
+    }
+}
