@@ -8,7 +8,6 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use grange_model::oai::{Counts, KnownRecord, OaiPage, RecordRow};
 use jiff::Timestamp;
@@ -16,8 +15,9 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 use super::batch::WARNINGS_MAX;
-use super::entry::{Entry, PagePart};
+use super::entry::Entry;
 use super::ledger::{Ledger, LedgerError};
+use super::looped::{Looped, PageSoFar};
 use super::position::Position;
 use super::queue::{Group, Names, Waiting};
 use super::segments::Segments;
@@ -40,35 +40,6 @@ pub(super) struct Keeper {
     looped: Looped,
     committing: Option<(JoinHandle<Result<(), LedgerError>>, Names)>,
     segments: Segments,
-}
-
-/// The list in which a page brought nothing but identifiers that came in it before.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Looped(Arc<AtomicI64>);
-
-impl Looped {
-    pub(super) fn is(&self, list: i64) -> bool {
-        self.0.load(Ordering::Acquire) == list
-    }
-}
-
-/// What is known of the page that is being kept.
-#[derive(Clone, Copy, Debug, Default)]
-struct PageSoFar {
-    records: usize,
-    new: bool,
-}
-
-impl PageSoFar {
-    /// Takes a part in; true at the end of a page that had only what the list had before.
-    fn take(&mut self, part: PagePart, records: usize, only_seen: bool) -> bool {
-        if part.first {
-            *self = Self::default();
-        }
-        self.records += records;
-        self.new |= !only_seen;
-        part.last && !part.again && self.records > 0 && !self.new
-    }
 }
 
 impl Keeper {
@@ -172,7 +143,7 @@ impl Keeper {
             let rules = Rules { prefix: &self.prefix, parse_id: self.parse_id };
             let work = work::compare(records, &mut known, rules, &mut self.places, lists, entry.response);
             if self.page.take(entry.page, count, work.only_seen) {
-                self.looped.0.store(list, Ordering::Release);
+                self.looped.set(list);
             }
             self.counts += entry.counts;
             self.counts += work.counts;
@@ -180,8 +151,10 @@ impl Keeper {
             page.records.extend(work.rows);
             page.same.extend(work.same);
             self.warn(&mut page.warnings, std::mem::take(&mut entry.warnings));
-            self.stand(&mut page, &entry.position);
             rooms.push(waiting);
+        }
+        if let Some(last) = rooms.last() {
+            self.stand(&mut page, &last.entry.position);
         }
         page.folders = self.places.take_changed();
         self.write(changes).await?;
@@ -337,30 +310,4 @@ pub(super) async fn blocking<T: Send + 'static>(
 ) -> Result<T, String> {
     let done = tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())?;
     done.map_err(|error| grange_base::Chain(&error).to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_loops_when_all_parts_of_it_came_before() {
-        const FIRST: PagePart = PagePart { first: true, last: false, again: false };
-        const LAST: PagePart = PagePart { first: false, last: true, again: false };
-        const WHOLE: PagePart = PagePart { first: true, last: true, again: false };
-        const AGAIN: PagePart = PagePart { again: true, ..WHOLE };
-        for (what, parts, loops) in [
-            ("nothing new", vec![(WHOLE, 3, true)], true),
-            ("something new", vec![(WHOLE, 3, false)], false),
-            ("empty", vec![(WHOLE, 0, true)], false),
-            ("nothing new in two parts", vec![(FIRST, 3, true), (LAST, 0, true)], true),
-            ("something new in the first part", vec![(FIRST, 3, false), (LAST, 3, true)], false),
-            ("asked again", vec![(AGAIN, 3, true)], false),
-            ("a page after a new one", vec![(WHOLE, 3, false), (WHOLE, 3, true)], true),
-        ] {
-            let mut page = PageSoFar::default();
-            let seen = parts.into_iter().map(|(part, records, only)| page.take(part, records, only));
-            assert_eq!(seen.last(), Some(loops), "{what}");
-        }
-    }
 }

@@ -6,6 +6,7 @@ mod judge;
 mod keep;
 pub mod ledger;
 mod limits;
+mod looped;
 mod order;
 pub mod position;
 mod queue;
