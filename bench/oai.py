@@ -1,8 +1,10 @@
 """The measuring part of oai.sh.
 
   oai.py serve PORT RECORDS         pages of a repository, from memory; says "ready" when they are there
-  oai.py peer sickle|scythe URL     one harvest by a peer; prints the records, the deleted ones, the seconds
-  oai.py run GRANGE RECORDS RUNS    everybody in turn; prints a table
+  oai.py peer sickle|scythe URL     one harvest by a peer; prints the records, the deleted ones, the seconds of clock
+                                    and of processor
+  oai.py run GRANGE RECORDS RUNS    everybody in turn; prints a table. GRANGE is the program, or oai_speed, the example
+                                    of grange-harvest that does the same and is built sooner
 """
 
 import asyncio
@@ -125,23 +127,30 @@ def peer(name, url):
     if name == "sickle":
         from sickle import Sickle
 
-        start = time.monotonic()
+        start, used = time.monotonic(), time.process_time()
         for one in Sickle(url).ListRecords(metadataPrefix="oai_dc"):
             count += 1
             gone += one.deleted
     else:
         from oaipmh_scythe import Scythe
 
-        start = time.monotonic()
+        start, used = time.monotonic(), time.process_time()
         with Scythe(url) as scythe:
             for one in scythe.list_records(metadata_prefix="oai_dc"):
                 count += 1
                 gone += one.deleted
-    print(count, gone, "%.3f" % (time.monotonic() - start))
+    print(count, gone, "%.3f %.3f" % (time.monotonic() - start, time.process_time() - used))
+
+
+class Run:
+    """What one harvest took: seconds of the clock, of processors (its own, with the kernel's for it), memory in MB."""
+
+    def __init__(self, wall, cpu, memory, count):
+        self.wall, self.cpu, self.memory, self.count = wall, cpu, memory, count
 
 
 def timed(command):
-    """Wall seconds, peak memory in MB, standard output."""
+    """Wall seconds, processor seconds, peak memory in MB, standard output."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         start = time.monotonic()
         process = subprocess.Popen(command, stdout=out, stderr=errors)
@@ -151,30 +160,43 @@ def timed(command):
         out.seek(0), errors.seek(0)
         if process.returncode:
             sys.exit("%s failed: %s" % (" ".join(command), errors.read().decode(errors="replace")))
-        return wall, usage.ru_maxrss / 1024, out.read().decode()
+        return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out.read().decode()
 
 
-def ours(grange, url, extra):
-    """A harvest into a fresh data folder; only the harvest is timed."""
-    folder = tempfile.mkdtemp(prefix="grange-bench-oai-")
-    try:
-        for name, text in ("filter.xml", FILTER), ("normalize.xml", NORMALIZE):
-            with open(os.path.join(folder, name), "w") as file:
-                file.write(text)
-        data = os.path.join(folder, "data")
-        added = json.loads(timed([grange, "--data", data, "oai", "add", url, "--delay", "0s", "--json"])[2])
-        extra = [part.replace("FOLDER", folder) for part in extra]
-        wall, memory, out = timed(
-            [grange, "--data", data, "oai", "harvest", str(added["id"]), "--prefix", "oai_dc", "--wait", "--json", *extra])
+def ours(grange, url, folder, rules, strict):
+    """A harvest into a fresh data folder; only the harvest is timed, with the start of the program."""
+    data = tempfile.mkdtemp(dir=folder)
+    names = []
+    for name, text in ("filter.xml", FILTER), ("normalize.xml", NORMALIZE):
+        names.append(os.path.join(data, name))
+        with open(names[-1], "w") as file:
+            file.write(text)
+    if os.path.basename(grange) == "oai_speed":
+        extra = (names if rules else []) + (["very-strict"] if strict else [])
+        wall, cpu, memory, out = timed([grange, url, data, *extra])
+        counts = json.loads(out)["counts"]
+    else:
+        added = json.loads(timed([grange, "--data", data, "oai", "add", url, "--delay", "0s", "--json"])[3])
+        extra = ["--filter", names[0], "--normalize", names[1]] if rules else []
+        extra += ["--validation", "very-strict"] if strict else []
+        harvest = ["oai", "harvest", str(added["id"]), "--prefix", "oai_dc", "--wait", "--json", *extra]
+        wall, cpu, memory, out = timed([grange, "--data", data, *harvest])
         counts = json.loads(out)
-        return wall, memory, counts["new"] + counts["changed"] + counts["unchanged"] + counts["deleted"]
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    return Run(wall, cpu, memory, sum(counts[name] for name in ("new", "changed", "unchanged", "deleted")))
+
+
+def peer_run(name, url):
+    _, _, memory, out = timed([sys.executable, __file__, "peer", name, url])
+    count, _, wall, cpu = out.split()
+    return Run(float(wall), float(cpu), memory, int(count))
 
 
 def run(grange, records, runs):
     port = 18990
     url = "http://127.0.0.1:%d/oai" % port
+    # Nothing is deleted before all is measured: for minutes ext4 steps over every inode that was freed, one by one,
+    # whenever it creates a file near it, which is many times the cost of the file.
+    folder = tempfile.mkdtemp(prefix="grange-bench-oai-")
     server = subprocess.Popen([sys.executable, __file__, "serve", str(port), str(records)], stdout=subprocess.PIPE)
     try:
         if server.stdout.readline().strip() != b"ready":
@@ -182,34 +204,32 @@ def run(grange, records, runs):
         competitors = {
             "sickle 0.7.0, objects": lambda: peer_run("sickle", url),
             "oaipmh-scythe 0.16.0, objects": lambda: peer_run("scythe", url),
-            "ours, stored": lambda: ours(grange, url, []),
-            "ours, filter + normalizer, stored":
-                lambda: ours(grange, url, ["--filter", "FOLDER/filter.xml", "--normalize", "FOLDER/normalize.xml"]),
-            "ours, XML Schema, stored": lambda: ours(grange, url, ["--validation", "very-strict"]),
+            "ours, stored": lambda: ours(grange, url, folder, False, False),
+            "ours, filter + normalizer, stored": lambda: ours(grange, url, folder, True, False),
+            "ours, XML Schema, stored": lambda: ours(grange, url, folder, False, True),
         }
         best = {}
         for _ in range(runs):
             for name, compete in competitors.items():
-                wall, memory, count = compete()
-                if count != records:
-                    sys.exit("%s got %d of %d records" % (name, count, records))
-                old = best.get(name, (wall, memory))
-                best[name] = (min(wall, old[0]), max(memory, old[1]))
+                got = compete()
+                if got.count != records:
+                    sys.exit("%s got %d of %d records" % (name, got.count, records))
+                old = best.get(name, got)
+                got.memory = max(got.memory, old.memory)
+                best[name] = min(got, old, key=lambda one: one.wall)
+                best[name].memory = got.memory
     finally:
         server.kill()
         server.wait()
+        shutil.rmtree(folder, ignore_errors=True)
     print("%d records, %d per page; %d cores, load %.1f" % (records, PAGE, os.cpu_count(), os.getloadavg()[0]))
-    print("| command | wall s | records/s | x sickle | x scythe | peak MB |")
-    print("|---|---|---|---|---|---|")
-    sickle, scythe = (best[name][0] for name in list(best)[:2])
-    for name, (wall, memory) in best.items():
-        print("| %s | %.2f | %.0f | %.1f | %.1f | %.0f |" % (name, wall, records / wall, sickle / wall, scythe / wall, memory))
-
-
-def peer_run(name, url):
-    _, memory, out = timed([sys.executable, __file__, "peer", name, url])
-    count, _, wall = out.split()
-    return float(wall), memory, int(count)
+    print("| command | wall s | records/s | x sickle | x scythe | CPU s | records/CPU s | cores used | peak MB |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    sickle, scythe = (best[name].wall for name in list(best)[:2])
+    for name, one in best.items():
+        print("| %s | %.2f | %.0f | %.1f | %.1f | %.2f | %.0f | %.1f | %.0f |" % (
+            name, one.wall, records / one.wall, sickle / one.wall, scythe / one.wall, one.cpu, records / one.cpu,
+            one.cpu / one.wall, one.memory))
 
 
 if __name__ == "__main__":

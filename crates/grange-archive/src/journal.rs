@@ -60,6 +60,15 @@ pub struct Journal {
     state: Mutex<State>,
 }
 
+/// What is known of a name at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Now {
+    Known(Entry),
+    Unknown,
+    /// Somebody is adding to the journal, or has: it must be waited for and read on.
+    Busy,
+}
+
 #[derive(Debug)]
 struct State {
     entries: BTreeMap<String, Entry>,
@@ -109,11 +118,14 @@ impl Journal {
         Ok(state.entries.get(name.as_str()).copied())
     }
 
-    /// The same without waiting for anybody; `None` when that cannot be told now.
-    pub(crate) fn get_now(&self, name: &FileName) -> Option<Option<Entry>> {
-        let state = self.state.try_lock().ok()?;
-        let length = std::fs::metadata(&self.path).ok()?.len();
-        (length == state.read).then(|| state.entries.get(name.as_str()).copied())
+    /// The same without waiting for anybody.
+    pub(crate) fn get_now(&self, name: &FileName) -> Now {
+        let Ok(state) = self.state.try_lock() else { return Now::Busy };
+        let length = std::fs::metadata(&self.path).map(|data| data.len());
+        if length.ok() != Some(state.read) {
+            return Now::Busy;
+        }
+        state.entries.get(name.as_str()).map_or(Now::Unknown, |entry| Now::Known(*entry))
     }
 
     /// Up to `limit` names after `after`, in order.

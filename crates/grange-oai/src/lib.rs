@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! list (pure: what to ask next) ── fetch (one request, with patience) ── reader (records as they arrive)
-//!        ▲                                                                     │ a batch
-//!        └──── ledger: rows and position in one transaction ◄── files, synced ─┘
+//!        ▲                                                                     │ a page
+//!        └───────────────────── journal, synced once per page ◄──── judge ─────┘
+//!                                  └── keeper: compare ── files ── ledger: rows and position in one transaction
 //! ```
 //!
 //! Facts are kept by whoever runs a harvest, behind the [`Ledger`] trait; this crate decides and writes files.
@@ -24,6 +25,6 @@ pub mod validate;
 
 pub use fetch::FetchError;
 pub use friends::{fetch_friends, friends};
-pub use harvest::{Ended, Harvest, Judge, Ledger, LedgerError, Order};
+pub use harvest::{Ended, Harvest, Judge, Ledger, LedgerError, Order, Outcome};
 pub use probe::probe;
 pub use settings::Settings;

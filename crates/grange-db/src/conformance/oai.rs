@@ -74,6 +74,7 @@ impl Bed {
 
 fn row(identifier: &str, deleted: bool) -> RecordRow {
     RecordRow {
+        fresh: false,
         identifier: identifier.to_owned(),
         filename: format!("{identifier}.xml"),
         datestamp: "2021-05-06T07:08:09Z".parse().unwrap(),

@@ -1,7 +1,5 @@
 //! One page of a list: its records, the folders they lie in, the next position, all in one transaction.
 
-use std::collections::HashMap;
-
 use grange_model::oai::{OaiPage, Outcome};
 
 use super::OaiJobs;
@@ -37,8 +35,7 @@ static UPSERT: Bulk = Bulk {
          FROM json_each($1) WHERE true
          ON CONFLICT (repository_id, prefix, identifier) DO UPDATE SET
              filename = excluded.filename, datestamp = excluded.datestamp, deleted = excluded.deleted,
-             digest = excluded.digest, changed_at = excluded.changed_at, updated = 1, list = excluded.list
-         RETURNING id, identifier",
+             digest = excluded.digest, changed_at = excluded.changed_at, updated = 1, list = excluded.list",
     ),
     postgres: Sql::new(
         "INSERT INTO oai_records
@@ -47,19 +44,39 @@ static UPSERT: Bulk = Bulk {
          FROM jsonb_array_elements($1::jsonb)
          ON CONFLICT (repository_id, prefix, identifier) DO UPDATE SET
              filename = excluded.filename, datestamp = excluded.datestamp, deleted = excluded.deleted,
-             digest = excluded.digest, changed_at = excluded.changed_at, updated = 1, list = excluded.list
-         RETURNING id, identifier",
+             digest = excluded.digest, changed_at = excluded.changed_at, updated = 1, list = excluded.list",
     ),
 };
-static FORGET_SETS: Bulk = of_ids!("DELETE FROM oai_record_sets WHERE record_id IN (", "$1", ")");
+// Only of records that had some: most pages bring new ones.
+static FORGET_SETS: Bulk = Bulk {
+    sqlite: Sql::new(
+        "DELETE FROM oai_record_sets WHERE record_id IN (
+             SELECT id FROM oai_records WHERE repository_id = $2 AND prefix = $3
+                 AND identifier IN (SELECT value FROM json_each($1)))",
+    ),
+    postgres: Sql::new(
+        "DELETE FROM oai_record_sets WHERE record_id IN (
+             SELECT id FROM oai_records WHERE repository_id = $2 AND prefix = $3
+                 AND identifier IN (SELECT jsonb_array_elements_text($1::jsonb)))",
+    ),
+};
+// The database finds the numbers of the records it has just kept; sending them out and in again costs more than all else.
+// CROSS JOIN keeps SQLite from beginning with all records there are.
 static ADD_SETS: Bulk = Bulk {
     sqlite: Sql::new(
-        "INSERT INTO oai_record_sets (record_id, spec) SELECT value ->> 0, value ->> 1 FROM json_each($1) WHERE true
+        "INSERT INTO oai_record_sets (record_id, spec)
+         SELECT r.id, s.value FROM json_each($1) AS j
+         CROSS JOIN oai_records AS r
+             ON r.repository_id = $2 AND r.prefix = $3 AND r.identifier = j.value ->> 0
+         CROSS JOIN json_each(j.value, '$[5]') AS s WHERE true
          ON CONFLICT DO NOTHING",
     ),
     postgres: Sql::new(
         "INSERT INTO oai_record_sets (record_id, spec)
-         SELECT (value ->> 0)::bigint, value ->> 1 FROM jsonb_array_elements($1::jsonb) ON CONFLICT DO NOTHING",
+         SELECT r.id, s.value FROM jsonb_array_elements($1::jsonb) AS j (value)
+         JOIN oai_records AS r ON r.repository_id = $2 AND r.prefix = $3 AND r.identifier = j.value ->> 0
+         CROSS JOIN LATERAL jsonb_array_elements_text(j.value -> 5) AS s (value)
+         ON CONFLICT DO NOTHING",
     ),
 };
 static SEEN: Bulk = of_ids!("UPDATE oai_records SET list = $2 WHERE id IN (", "$1", ")");
@@ -106,28 +123,21 @@ async fn commit(tx: &mut Tx<'_>, claim: &OaiClaim, page: &OaiPage) -> Result<(),
             .iter()
             .map(|one| {
                 let (identifier, filename, digest) = (&one.identifier, &one.filename, &one.digest);
-                (identifier, filename, micros(one.datestamp), i64::from(one.deleted), digest)
+                (identifier, filename, micros(one.datestamp), i64::from(one.deleted), digest, &one.sets)
             })
             .collect();
+        let rows = json(&rows);
         let query =
-            UPSERT.on(tx).bind(json(&rows)).bind(repository).bind(prefix.clone()).bind(now).bind(page.list);
-        let kept = tx.rows(query).await?;
-        let mut numbers = Vec::with_capacity(kept.len());
-        let mut by_name = HashMap::with_capacity(kept.len());
-        for row in &kept {
-            numbers.push(row.int("id")?);
-            by_name.insert(row.text("identifier")?, row.int("id")?);
-        }
-        let query = FORGET_SETS.on(tx).bind(ids(&numbers));
+            UPSERT.on(tx).bind(rows.clone()).bind(repository).bind(prefix.clone()).bind(now).bind(page.list);
         tx.run(query).await?;
-        let sets: Vec<_> = page
-            .records
-            .iter()
-            .filter_map(|one| Some((*by_name.get(&one.identifier)?, one)))
-            .flat_map(|(id, one)| one.sets.iter().map(move |set| (id, set)))
-            .collect();
-        if !sets.is_empty() {
-            let query = ADD_SETS.on(tx).bind(json(&sets));
+        let known: Vec<_> =
+            page.records.iter().filter(|one| !one.fresh).map(|one| one.identifier.as_str()).collect();
+        if !known.is_empty() {
+            let query = FORGET_SETS.on(tx).bind(json(&known)).bind(repository).bind(prefix.clone());
+            tx.run(query).await?;
+        }
+        if page.records.iter().any(|one| !one.sets.is_empty()) {
+            let query = ADD_SETS.on(tx).bind(rows).bind(repository).bind(prefix.clone());
             tx.run(query).await?;
         }
     }

@@ -1,14 +1,16 @@
 //! Claims jobs and runs them, one per step; several workers run beside each other.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use grange_base::worker::Step;
 use grange_base::{Clock, Shutdown, Trigger};
 use grange_db::{Db, Ending, OaiClaim, OaiPolicy};
-use grange_oai::{Ended, Harvest, Order, Settings};
+use grange_oai::store::journal;
+use grange_oai::{Ended, Harvest, Order, Outcome, Settings};
+use jiff::Timestamp;
 
 use super::ledger::DbLedger;
 
@@ -21,11 +23,31 @@ pub struct OaiWorker {
     /// The folder of all repositories.
     root: PathBuf,
     owner: String,
+    /// Journals of harvests that are over, and since when.
+    journals: Arc<Mutex<Vec<Left>>>,
 }
+
+#[derive(Debug)]
+struct Left {
+    since: Timestamp,
+    folder: PathBuf,
+    segments: Vec<PathBuf>,
+}
+
+/// How long a journal is left when its harvest is over: by then the system has written nearly all files by itself,
+/// and syncing the rest is cheap.
+const JOURNAL_LEFT: Duration = Duration::from_secs(60);
 
 impl OaiWorker {
     pub fn new(db: Db, clock: Clock, settings: Settings, root: PathBuf, owner: &str) -> Self {
-        Self { db, clock, settings: Arc::new(settings), root, owner: owner.to_owned() }
+        Self {
+            db,
+            clock,
+            settings: Arc::new(settings),
+            root,
+            owner: owner.to_owned(),
+            journals: Arc::default(),
+        }
     }
 
     pub fn settings(&self) -> &Settings {
@@ -43,7 +65,27 @@ impl OaiWorker {
         if !dead.taken_back.is_empty() || !dead.ended.is_empty() {
             tracing::warn!(?dead.taken_back, ?dead.ended, "harvesters of metadata fell silent");
         }
+        self.retire_journals().await;
         Ok(if planned > 0 { Step::More } else { Step::Idle })
+    }
+
+    /// Makes the files of harvests durable that are over for a while, and forgets the journals that guarded them.
+    async fn retire_journals(&self) {
+        let now = self.clock.now();
+        let is_due = |left: &mut Left| {
+            Duration::try_from(now.duration_since(left.since)).unwrap_or_default() >= JOURNAL_LEFT
+        };
+        let due: Vec<_> = {
+            let mut journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
+            journals.extract_if(.., is_due).collect()
+        };
+        for left in due {
+            let retired =
+                tokio::task::spawn_blocking(move || journal::retire(&left.folder, &left.segments)).await;
+            if let Ok(Err(error)) = retired {
+                tracing::warn!(error = %grange_base::Chain(&error), "the journal of a harvest stays");
+            }
+        }
     }
 
     /// Runs the job that is due longest, to its end or until shutdown.
@@ -67,16 +109,21 @@ impl OaiWorker {
             set: job.spec.set.clone(),
         };
         let folder = super::folder(&self.root, &repository);
-        let order = Order { job: job.id, repository, spec: job.spec, position, next_from, folder };
+        let order =
+            Order { job: job.id, repository, spec: job.spec, position, next_from, folder: folder.clone() };
         // Ends with the node, when a person wants it to, and when the lease is lost.
         let stop = Trigger::below(shutdown);
         let lost = AtomicBool::new(false);
-        let harvest =
-            Harvest::run(order, (*self.settings).clone(), &ledger, self.clock.clone(), stop.listener());
-        let ended = tokio::select! {
-            ended = harvest => ended,
+        let (settings, ledger) = ((*self.settings).clone(), Arc::new(ledger));
+        let harvest = Harvest::run(order, settings, ledger, self.clock.clone(), stop.listener());
+        let Outcome { ended, segments, replayed } = tokio::select! {
+            outcome = harvest => outcome,
             never = self.live(claim, &stop, &lost) => match never {},
         };
+        if replayed > 0 {
+            tracing::info!(job = %claim.job, replayed, "pages came from the journal of an attempt that died");
+        }
+        self.leave_journal(folder, segments);
         if lost.load(Ordering::Relaxed) {
             tracing::warn!(job = %claim.job, "the job was taken by another harvester");
             return Ok(());
@@ -91,6 +138,13 @@ impl OaiWorker {
         };
         tracing::info!(job = %claim.job, ?ending, "harvest ended");
         jobs.finish(claim, ending, self.settings.failures_max).await
+    }
+
+    fn leave_journal(&self, folder: PathBuf, segments: Vec<PathBuf>) {
+        if !segments.is_empty() {
+            let left = Left { since: self.clock.now(), folder, segments };
+            self.journals.lock().unwrap_or_else(PoisonError::into_inner).push(left);
+        }
     }
 
     /// Signs of life, for ever. Pulls the trigger when the job is to end.

@@ -26,6 +26,8 @@ pub struct RecordRow {
     pub deleted: bool,
     pub digest: String,
     pub sets: Vec<String>,
+    /// Never kept before: nothing of it is to be replaced.
+    pub fresh: bool,
 }
 
 /// What became of a page. Each identifier is in it once.

@@ -10,7 +10,7 @@ const VANISHED_MAX: f64 = 0.2;
 
 /// Which limit is reached, as a sentence.
 pub(super) fn reached(settings: &Settings, position: &Position, lasted: Duration) -> Option<String> {
-    let records = position.counts.delivered();
+    let records = position.records;
     if position.bytes > settings.harvest_bytes_max.0 {
         Some(format!("the harvest was ended: more than {} were received", settings.harvest_bytes_max))
     } else if position.pages >= settings.pages_max {
@@ -34,7 +34,7 @@ pub(super) fn unbelievable(active: u64, seen: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use grange_base::{Period, Size};
-    use grange_model::oai::{Counts, Method, Slices};
+    use grange_model::oai::{Method, Slices};
     use jiff::Timestamp;
 
     use super::super::position::Asked;
@@ -63,11 +63,7 @@ mod tests {
         for (position, lasted, word) in [
             (Position { bytes: 1_001, ..start.clone() }, minute, "received"),
             (Position { pages: 10, ..start.clone() }, minute, "pages"),
-            (
-                Position { counts: Counts { new: 100, ..Counts::default() }, ..start.clone() },
-                minute,
-                "records",
-            ),
+            (Position { records: 100, ..start.clone() }, minute, "records"),
             (start, Duration::from_secs(61), "longer"),
         ] {
             let told = reached(&settings, &position, lasted).unwrap();

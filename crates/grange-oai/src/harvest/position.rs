@@ -47,8 +47,18 @@ pub struct Position {
     pub windows_broken: bool,
     /// Something was odd about how a list ended, so what is missing may only be missing here.
     pub doubtful: bool,
+    /// What became of the records that are kept. Filled in by whoever keeps them.
     pub counts: Counts,
+    /// Records received.
+    #[serde(default)]
+    pub records: u64,
     pub bytes: u64,
+    /// The last entry of the journal that this position knows of.
+    #[serde(default)]
+    pub entry: u64,
+    /// Every list was read to its end: nothing is left to ask for.
+    #[serde(default)]
+    pub done: bool,
 }
 
 /// What a page brought.
@@ -56,8 +66,6 @@ pub struct Position {
 pub struct Seen {
     pub response_date: Option<Timestamp>,
     pub records: u64,
-    /// Every identifier of it came before in this list.
-    pub only_seen: bool,
     /// Records dated outside of the window.
     pub outside: u64,
     pub token: Option<String>,
@@ -117,7 +125,10 @@ impl Position {
             windows_broken: false,
             doubtful: false,
             counts: Counts::default(),
+            records: 0,
             bytes: 0,
+            entry: 0,
+            done: false,
         }
     }
 
@@ -177,19 +188,18 @@ impl Position {
                 format!("the repository gave the same token again after {} records", self.records_of_list);
             return self.end_of_list(Some(told), tokens, now);
         }
-        if seen.only_seen && seen.records > 0 {
-            let told = format!(
-                "the repository began its list again after {} records",
-                self.records_of_list - seen.records
-            );
-            return self.end_of_list(Some(told), tokens, now);
-        }
         if self.empty_pages >= EMPTY_PAGES_MAX {
             let told = format!("the repository sent {EMPTY_PAGES_MAX} empty pages in a row");
             return self.end_of_list(Some(told), tokens, now);
         }
         self.token = Some(token.clone());
         Next::Page
+    }
+
+    /// A page of the list that is read had only identifiers that came in it before: it would never end.
+    pub fn began_again(&mut self, tokens: &mut Tokens, now: Timestamp) -> Next {
+        let told = format!("the repository began its list again within {} records", self.records_of_list);
+        self.end_of_list(Some(told), tokens, now)
     }
 
     fn on_errors(&mut self, seen: &Seen, tokens: &mut Tokens, now: Timestamp) -> Option<Next> {
@@ -250,6 +260,7 @@ impl Position {
             }
             _ => {
                 self.token = None;
+                self.done = true;
                 Next::Done(odd)
             }
         }
@@ -310,7 +321,6 @@ mod tests {
 
     #[test]
     fn a_list_ends_where_it_ends_and_not_before() {
-        let seen_again = |token| Seen { only_seen: true, ..page(2, Some(token)) };
         let size = |size, page: Seen| Seen { size: Some(size), ..page };
         type Case = (&'static str, Vec<Seen>, fn(&Next) -> bool);
         let done = |next: &Next| matches!(next, Next::Done(None));
@@ -325,7 +335,6 @@ mod tests {
             ("an empty page in between", vec![page(2, Some("a")), page(0, Some("b"))], on),
             ("the same token again", vec![page(2, Some("a")), page(2, Some("a"))], odd),
             ("a ring of tokens", vec![page(2, Some("a")), page(2, Some("b")), page(2, Some("a"))], odd),
-            ("the list again under other tokens", vec![page(2, Some("a")), seen_again("b")], odd),
             (
                 "one token too many",
                 vec![size(2, page(2, Some("a"))), error(ErrorCode::BadResumptionToken)],
@@ -352,6 +361,11 @@ mod tests {
         let empty: Vec<_> = (0..20).map(|n| page(0, Some(&n.to_string()))).collect();
         assert!(walk(&mut forever, &empty).iter().any(odd), "empty pages without end");
         assert!(forever.doubtful);
+        let mut ring = start(asked());
+        walk(&mut ring, &[page(2, Some("a")), page(2, Some("b"))]);
+        let now = at("2026-01-02T00:00:00Z");
+        assert!(odd(&ring.began_again(&mut Tokens::default(), now)), "the list again under other tokens");
+        assert!(ring.doubtful);
     }
 
     #[test]

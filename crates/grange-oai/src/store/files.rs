@@ -1,4 +1,7 @@
-//! A page of files at once: each written aside and renamed, all of them synced together.
+//! A page of files at once. They are not synced here: the journal has what is in them until [`sync`] was called.
+//!
+//! A new file is created under its name: no row names it before it is whole, and one that a crash left half-written
+//! is written again from the journal. A file that exists is replaced by one written aside, so that nobody reads half.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -7,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use grange_model::oai::DeletedPolicy;
+use rustix::fs::{Mode, OFlags};
 
 /// What is to happen to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,10 +30,18 @@ pub struct FileError {
     source: io::Error,
 }
 
+impl FileError {
+    pub(super) fn new(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self { doing, path: path.to_owned(), source }
+    }
+}
+
 /// The folder of one repository.
 #[derive(Debug)]
 pub struct Folder {
     root: PathBuf,
+    /// The same, open: names below it are looked up from here.
+    handle: File,
     deleted: DeletedPolicy,
     /// Folders known to be there.
     made: HashSet<PathBuf>,
@@ -51,19 +63,18 @@ impl Folder {
     /// Opens the folder, making it if needed, and forgets what a crash left half-written.
     pub fn open(root: &Path, deleted: DeletedPolicy) -> Result<Self, FileError> {
         let aside = root.join(ASIDE);
-        let failed = |doing, path: &Path, source| FileError { doing, path: path.to_owned(), source };
         match fs::remove_dir_all(&aside) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(failed("empty", &aside, error));
+                return Err(FileError::new("empty", &aside, error));
             }
             _ => {}
         }
-        fs::create_dir_all(&aside).map_err(|error| failed("make", &aside, error))?;
-        Ok(Self { root: root.to_owned(), deleted, made: HashSet::new(), next: AtomicU64::new(0) })
+        fs::create_dir_all(&aside).map_err(|error| FileError::new("make", &aside, error))?;
+        let handle = File::open(root).map_err(|error| FileError::new("open", root, error))?;
+        Ok(Self { root: root.to_owned(), handle, deleted, made: HashSet::new(), next: AtomicU64::new(0) })
     }
 
-    /// Makes the changes and returns when they are on disk. After an error some may be made: the page is not kept
-    /// then, so it comes again.
+    /// Makes the changes. After an error some may be made: the page is not kept then, so it comes again.
     pub fn apply(&mut self, changes: &[Change]) -> Result<(), FileError> {
         if changes.is_empty() {
             return Ok(());
@@ -85,7 +96,7 @@ impl Folder {
                 })
             })?;
         }
-        self.sync()
+        Ok(())
     }
 
     fn make_folders(&mut self, changes: &[Change]) -> Result<(), FileError> {
@@ -115,21 +126,31 @@ impl Folder {
 
     fn change(&self, change: &Change) -> Result<(), FileError> {
         match change {
-            Change::Write { name, content } => {
-                let number = self.next.fetch_add(1, Ordering::Relaxed);
-                let aside = self.root.join(ASIDE).join(number.to_string());
-                let path = self.root.join(name);
-                let failed = |doing, path: &Path| {
-                    let path = path.to_owned();
-                    move |source| FileError { doing, path, source }
-                };
-                let mut file = File::create(&aside).map_err(failed("create", &aside))?;
-                file.write_all(content).map_err(failed("write", &aside))?;
-                drop(file);
-                fs::rename(&aside, &path).map_err(failed("put into place", &path))
-            }
+            Change::Write { name, content } => self.write(name, content),
             Change::Delete { name } => self.delete(name),
         }
+    }
+
+    fn write(&self, name: &str, content: &[u8]) -> Result<(), FileError> {
+        let path = || self.root.join(name);
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let rights = Mode::from_raw_mode(0o666);
+        match rustix::fs::openat(&self.handle, name, flags, rights) {
+            Ok(file) => {
+                let written = File::from(file).write_all(content);
+                written.map_err(|source| FileError::new("write", &path(), source))
+            }
+            Err(rustix::io::Errno::EXIST) => self.replace(&path(), content),
+            Err(error) => Err(FileError::new("create", &path(), error.into())),
+        }
+    }
+
+    fn replace(&self, path: &Path, content: &[u8]) -> Result<(), FileError> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let aside = self.root.join(ASIDE).join(number.to_string());
+        let written = File::create(&aside).and_then(|mut file| file.write_all(content));
+        written.map_err(|source| FileError::new("write", &aside, source))?;
+        fs::rename(&aside, path).map_err(|source| FileError::new("put into place", path, source))
     }
 
     fn delete(&self, name: &str) -> Result<(), FileError> {
@@ -145,13 +166,14 @@ impl Folder {
             outcome => outcome.map_err(|source| FileError { doing: "delete", path, source }),
         }
     }
+}
 
-    /// One call for the whole file system is cheaper than one per file, names and folders included.
-    fn sync(&self) -> Result<(), FileError> {
-        let failed = |source: io::Error| FileError { doing: "sync", path: self.root.clone(), source };
-        let folder = File::open(&self.root).map_err(failed)?;
-        rustix::fs::syncfs(&folder).map_err(|error| failed(error.into()))
-    }
+/// Returns when all that was written below a folder is on disk: one call for the whole file system is cheaper than one
+/// per file, names and folders included.
+pub(crate) fn sync(root: &Path) -> Result<(), FileError> {
+    let failed = |source: io::Error| FileError::new("sync", root, source);
+    let folder = File::open(root).map_err(failed)?;
+    rustix::fs::syncfs(&folder).map_err(|error| failed(error.into()))
 }
 
 #[cfg(test)]

@@ -51,6 +51,8 @@ pub(crate) enum OaiCommand {
     Stop { job: OaiJobId },
     /// Harvest a repository again and again
     Schedule(schedules::ScheduleArgs),
+    /// Change a schedule
+    Reschedule(schedules::RescheduleArgs),
     /// The schedules
     Schedules {
         /// Only of this repository
@@ -98,6 +100,7 @@ pub(crate) async fn run(common: &Common, command: OaiCommand) -> anyhow::Result<
         OaiCommand::Jobs { repository } => harvest::jobs(common, repository).await,
         OaiCommand::Stop { job } => harvest::stop(common, job).await,
         OaiCommand::Schedule(args) => schedules::add(common, args).await,
+        OaiCommand::Reschedule(args) => schedules::change(common, args).await,
         OaiCommand::Schedules { repository } => schedules::list(common, repository).await,
         OaiCommand::Unschedule { id } => schedules::delete(common, id).await,
         OaiCommand::History { repository, job, outcome, limit, delete } => {

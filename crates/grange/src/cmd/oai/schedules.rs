@@ -1,16 +1,18 @@
 //! Recurring harvests.
 
+use std::path::{Path, PathBuf};
+
 use grange_api::wire::oai::ScheduleEdit;
 use grange_model::harvest::{Every, Unit};
-use grange_model::oai::{RecurringId, RepositoryId};
+use grange_model::oai::{HarvestSpec, OaiJob, RecurringId, RecurringJob, RepositoryId, Validation};
 use serde_json::{Value, json};
 
 use super::harvest::SpecArgs;
 use super::query;
 use crate::cli::Common;
-use crate::cmd::harvest::{list as table, told};
+use crate::cmd::harvest::{list as table, read_file, told};
 use crate::context;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ScheduleArgs {
@@ -43,6 +45,80 @@ pub(super) async fn add(common: &Common, args: ScheduleArgs) -> anyhow::Result<E
     };
     let made: Value = context::client(common).await?.post("/oai/schedules", &edit).await?;
     told(common, &made, &format!("Schedule {} is kept; a node with the role oai runs it.", made["id"]))?;
+    Ok(Exit::Ok)
+}
+
+/// What is said changes; all else of the schedule stays.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RescheduleArgs {
+    /// The schedule
+    id: RecurringId,
+    /// minute, hour, day, week or month
+    #[arg(long, value_name = "UNIT")]
+    every: Option<Unit>,
+    /// How many units lie between two harvests
+    #[arg(long)]
+    count: Option<u32>,
+    /// The next harvest is not before this time
+    #[arg(long, value_name = "TIME")]
+    starts: Option<jiff::Timestamp>,
+    /// No harvest begins after this time
+    #[arg(long, value_name = "TIME")]
+    ends: Option<jiff::Timestamp>,
+    /// Whether only what changed is asked for
+    #[arg(long, value_name = "BOOL")]
+    incremental: Option<bool>,
+    /// strict, very-strict or loose
+    #[arg(long)]
+    validation: Option<Validation>,
+    /// A filter file; an empty name takes the filter away
+    #[arg(long, value_name = "FILE")]
+    filter: Option<PathBuf>,
+    /// A normalize file; an empty name takes it away
+    #[arg(long, value_name = "FILE")]
+    normalize: Option<PathBuf>,
+}
+
+pub(super) async fn change(common: &Common, args: RescheduleArgs) -> anyhow::Result<Exit> {
+    let client = context::client(common).await?;
+    let all: Vec<RecurringJob> = client.get("/oai/schedules").await?;
+    let Some(was) = all.into_iter().find(|one| one.id == args.id) else {
+        return Err(UsageError(format!("there is no schedule {}; see grange oai schedules", args.id)).into());
+    };
+    let every = match (args.every, args.count, was.every) {
+        (None, None, was) => was,
+        (unit, count, was) => {
+            let unit = unit.or(was.map(|every| every.unit));
+            let unit =
+                unit.ok_or_else(|| UsageError("--count needs --every: it is not repeated yet".to_owned()))?;
+            Some(Every { count: count.or(was.map(|every| every.count)).unwrap_or(1), unit })
+        }
+    };
+    let file = |said: Option<&Path>, was: Option<String>| match said {
+        None => Ok(was),
+        Some(path) if path.as_os_str().is_empty() => Ok(None),
+        Some(path) => read_file(path).map(Some),
+    };
+    let spec = HarvestSpec {
+        incremental: args.incremental.unwrap_or(was.spec.incremental),
+        validation: args.validation.unwrap_or(was.spec.validation),
+        filter: file(args.filter.as_deref(), was.spec.filter)?,
+        normalize: file(args.normalize.as_deref(), was.spec.normalize)?,
+        ..was.spec
+    };
+    // A harvest that is planned stays planned for its time.
+    let jobs: Vec<OaiJob> = client.get(&format!("/oai/jobs?repository={}", was.repository)).await?;
+    let planned = jobs.iter().find(|job| job.recurring == Some(args.id)).map(|job| job.due_at);
+    let edit = ScheduleEdit {
+        repository: was.repository,
+        spec,
+        starts_at: args.starts.or(planned).or(Some(was.starts_at)),
+        ends_at: args.ends.or(was.ends_at),
+        every,
+        edition: Some(was.edition),
+    };
+    let made: Value = client.put(&format!("/oai/schedules/{}", args.id), &edit).await?;
+    told(common, &made, &format!("Schedule {} is changed.", args.id))?;
     Ok(Exit::Ok)
 }
 

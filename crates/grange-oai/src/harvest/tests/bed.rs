@@ -1,0 +1,223 @@
+//! A repository of so many pages over real HTTP, and facts in memory that can fail.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use grange_base::{Clock, Shutdown};
+use grange_model::oai::{
+    DeletedSupport, Granularity, HarvestSpec, Identified, KnownRecord, OaiJobId, OaiPage, Repository,
+    RepositoryId, RepositoryRules,
+};
+use jiff::Timestamp;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+use super::super::{Harvest, Ledger, LedgerError, Order, Outcome};
+use crate::settings::Settings;
+
+pub(super) const PER_PAGE: u64 = 10;
+
+/// A repository. `pages` of `u64::MAX`: it never ends.
+pub(super) struct Server {
+    pub url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+    heard: Arc<Notify>,
+}
+
+impl Server {
+    /// `metadata` makes the content of a record.
+    pub(super) async fn start(pages: u64, metadata: fn(u64) -> String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/oai", listener.local_addr().unwrap());
+        let (asked, heard) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
+        let (log, bell) = (Arc::clone(&asked), Arc::clone(&heard));
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let (log, bell) = (Arc::clone(&log), Arc::clone(&bell));
+                tokio::spawn(async move {
+                    let mut head = Vec::new();
+                    while let Ok(byte) = stream.read_u8().await {
+                        head.push(byte);
+                        if !head.ends_with(b"\r\n\r\n") {
+                            continue;
+                        }
+                        let line =
+                            String::from_utf8_lossy(&head).lines().next().unwrap_or_default().to_owned();
+                        head.clear();
+                        let token = line
+                            .split("resumptionToken=")
+                            .nth(1)
+                            .and_then(|rest| rest.split([' ', '&']).next().map(ToOwned::to_owned));
+                        let page = token.as_deref().map_or(0, |token| token.parse().unwrap());
+                        log.lock().unwrap().push(token.unwrap_or_default());
+                        let body = body(page, pages, metadata);
+                        let answer = format!(
+                            "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: {}\r\n\r\n{body}",
+                            body.len()
+                        );
+                        if stream.write_all(answer.as_bytes()).await.is_err() {
+                            return;
+                        }
+                        bell.notify_waiters();
+                        bell.notify_one();
+                    }
+                });
+            }
+        });
+        Self { url, asked, heard }
+    }
+
+    /// The tokens that were asked for, in order.
+    pub(super) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn body(page: u64, pages: u64, metadata: fn(u64) -> String) -> String {
+    let record = |number: u64| {
+        format!(
+            "<record><header><identifier>oai:x:{number}</identifier><datestamp>2026-01-01T00:00:00Z</datestamp>\
+             </header><metadata>{}</metadata></record>",
+            metadata(number)
+        )
+    };
+    let records: String = (page * PER_PAGE..(page + 1) * PER_PAGE).map(record).collect();
+    let token = if page + 1 < pages { (page + 1).to_string() } else { String::new() };
+    format!(
+        "<?xml version='1.0'?><OAI-PMH xmlns='http://www.openarchives.org/OAI/2.0/'>\
+         <responseDate>2026-02-01T00:00:00Z</responseDate><request/><ListRecords>{records}\
+         <resumptionToken>{token}</resumptionToken></ListRecords></OAI-PMH>"
+    )
+}
+
+/// Facts in memory.
+#[derive(Default)]
+pub(super) struct Facts {
+    pub records: Mutex<HashMap<String, KnownRecord>>,
+    pub position: Mutex<Option<String>>,
+    pub counts: Mutex<grange_model::oai::Counts>,
+    pub warnings: Mutex<Vec<String>>,
+    folders: Mutex<HashMap<String, i64>>,
+    lists: AtomicI64,
+    commits: AtomicU64,
+    /// From this commit on the database is away, when so many pages were asked for.
+    pub away: Mutex<Option<(u64, usize, Arc<Mutex<Vec<String>>>, Arc<Notify>)>>,
+}
+
+impl Facts {
+    /// Commits from number `commit` on wait until `pages` were asked for, and fail.
+    pub(super) fn go_away(&self, commit: u64, pages: usize, server: &Server) {
+        let away = (commit, pages, Arc::clone(&server.asked), Arc::clone(&server.heard));
+        *self.away.lock().unwrap() = Some(away);
+    }
+
+    pub(super) fn come_back(&self) {
+        *self.away.lock().unwrap() = None;
+    }
+}
+
+#[async_trait]
+impl Ledger for Facts {
+    async fn known(&self, identifiers: &[&str]) -> Result<Vec<KnownRecord>, LedgerError> {
+        let records = self.records.lock().unwrap();
+        Ok(identifiers.iter().filter_map(|name| records.get(*name).cloned()).collect())
+    }
+
+    async fn folders(&self, paths: &[&str]) -> Result<Vec<(String, i64)>, LedgerError> {
+        let folders = self.folders.lock().unwrap();
+        Ok(paths.iter().filter_map(|path| Some(((*path).to_owned(), *folders.get(*path)?))).collect())
+    }
+
+    async fn begin_list(&self) -> Result<i64, LedgerError> {
+        Ok(self.lists.fetch_add(1, Ordering::SeqCst) + 1)
+    }
+
+    async fn commit(&self, page: OaiPage) -> Result<(), LedgerError> {
+        let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
+        let away = self.away.lock().unwrap().clone();
+        if let Some((from, pages, asked, heard)) = away
+            && number >= from
+        {
+            while asked.lock().unwrap().len() < pages {
+                heard.notified().await;
+            }
+            return Err(LedgerError("the database is away".to_owned()));
+        }
+        let mut records = self.records.lock().unwrap();
+        for row in page.records {
+            let id = records.get(&row.identifier).map_or(records.len() as i64 + 1, |known| known.id);
+            let known = KnownRecord {
+                id,
+                identifier: row.identifier.clone(),
+                filename: row.filename,
+                datestamp: row.datestamp,
+                deleted: row.deleted,
+                digest: row.digest,
+                list: page.list,
+            };
+            records.insert(row.identifier, known);
+        }
+        for known in records.values_mut().filter(|known| page.same.contains(&known.id)) {
+            known.list = page.list;
+        }
+        self.folders.lock().unwrap().extend(page.folders);
+        *self.position.lock().unwrap() = Some(page.position);
+        *self.counts.lock().unwrap() = page.counts;
+        self.warnings.lock().unwrap().extend(page.warnings);
+        Ok(())
+    }
+
+    async fn unseen(&self, list: i64, limit: u32) -> Result<Vec<KnownRecord>, LedgerError> {
+        let records = self.records.lock().unwrap();
+        let unseen = records.values().filter(|known| known.list < list && !known.deleted);
+        Ok(unseen.take(limit as usize).cloned().collect())
+    }
+
+    async fn active(&self) -> Result<u64, LedgerError> {
+        Ok(self.records.lock().unwrap().values().filter(|known| !known.deleted).count() as u64)
+    }
+
+    async fn no_windows(&self) -> Result<(), LedgerError> {
+        Ok(())
+    }
+}
+
+/// One harvest, going on from where the facts say.
+pub(super) async fn harvest(
+    server: &Server,
+    facts: &Arc<Facts>,
+    folder: &Path,
+    settings: Settings,
+    spec: HarvestSpec,
+) -> Outcome {
+    let said = Identified {
+        name: "test".to_owned(),
+        protocol_version: "2.0".to_owned(),
+        admin_emails: Vec::new(),
+        granularity: Granularity::Second,
+        deleted_support: DeletedSupport::Persistent,
+        earliest: None,
+        registry_prefix: None,
+        formats: Vec::new(),
+        sets: Vec::new(),
+        remarks: Vec::new(),
+    };
+    let repository = Repository {
+        id: RepositoryId(1),
+        base_url: server.url.clone(),
+        said,
+        rules: RepositoryRules::default(),
+        added_at: Timestamp::UNIX_EPOCH,
+        edition: 1,
+    };
+    let position = facts.position.lock().unwrap().clone();
+    let order =
+        Order { job: OaiJobId(1), repository, spec, position, next_from: None, folder: folder.to_owned() };
+    let ledger: Arc<dyn Ledger> = Arc::<Facts>::clone(facts);
+    Harvest::run(order, settings, ledger, Clock::system(), Shutdown::never()).await
+}
