@@ -53,6 +53,10 @@ pub enum Entry {
     Damaged,
 }
 
+/// What the journal says cannot be told without waiting: somebody is adding to it, or has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Behind;
+
 /// The journal of one replica. Shared by cloning an `Arc` around it; safe against other processes by a file lock.
 #[derive(Debug)]
 pub struct Journal {
@@ -109,11 +113,11 @@ impl Journal {
         Ok(state.entries.get(name.as_str()).copied())
     }
 
-    /// The same without waiting for anybody; `None` when that cannot be told now.
-    pub(crate) fn get_now(&self, name: &FileName) -> Option<Option<Entry>> {
-        let state = self.state.try_lock().ok()?;
-        let length = std::fs::metadata(&self.path).ok()?.len();
-        (length == state.read).then(|| state.entries.get(name.as_str()).copied())
+    /// The same without waiting for anybody.
+    pub(crate) fn get_now(&self, name: &FileName) -> Result<Option<Entry>, Behind> {
+        let state = self.state.try_lock().map_err(|_| Behind)?;
+        let length = std::fs::metadata(&self.path).map_err(|_| Behind)?.len();
+        if length == state.read { Ok(state.entries.get(name.as_str()).copied()) } else { Err(Behind) }
     }
 
     /// Up to `limit` names after `after`, in order.

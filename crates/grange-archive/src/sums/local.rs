@@ -33,7 +33,7 @@ impl LocalSums {
 impl Sums for LocalSums {
     async fn get(&self, name: &FileName) -> Result<Option<Entry>, Error> {
         // A check asks for every file; nearly always the journal has been read to its end.
-        if let Some(known) = self.journal.get_now(name) {
+        if let Ok(known) = self.journal.get_now(name) {
             return Ok(known);
         }
         let (journal, name) = (Arc::clone(&self.journal), name.clone());
