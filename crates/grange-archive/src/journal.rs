@@ -53,20 +53,15 @@ pub enum Entry {
     Damaged,
 }
 
+/// What the journal says cannot be told without waiting: somebody is adding to it, or has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Behind;
+
 /// The journal of one replica. Shared by cloning an `Arc` around it; safe against other processes by a file lock.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     state: Mutex<State>,
-}
-
-/// What is known of a name at once.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Now {
-    Known(Entry),
-    Unknown,
-    /// Somebody is adding to the journal, or has: it must be waited for and read on.
-    Busy,
 }
 
 #[derive(Debug)]
@@ -119,13 +114,10 @@ impl Journal {
     }
 
     /// The same without waiting for anybody.
-    pub(crate) fn get_now(&self, name: &FileName) -> Now {
-        let Ok(state) = self.state.try_lock() else { return Now::Busy };
-        let length = std::fs::metadata(&self.path).map(|data| data.len());
-        if length.ok() != Some(state.read) {
-            return Now::Busy;
-        }
-        state.entries.get(name.as_str()).map_or(Now::Unknown, |entry| Now::Known(*entry))
+    pub(crate) fn get_now(&self, name: &FileName) -> Result<Option<Entry>, Behind> {
+        let state = self.state.try_lock().map_err(|_| Behind)?;
+        let length = std::fs::metadata(&self.path).map_err(|_| Behind)?.len();
+        if length == state.read { Ok(state.entries.get(name.as_str()).copied()) } else { Err(Behind) }
     }
 
     /// Up to `limit` names after `after`, in order.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::Sums;
 use crate::error::Error;
-use crate::journal::{Entry, Journal, Line, Now};
+use crate::journal::{Entry, Journal, Line};
 use crate::replica::blocking;
 use crate::witness;
 
@@ -33,10 +33,8 @@ impl LocalSums {
 impl Sums for LocalSums {
     async fn get(&self, name: &FileName) -> Result<Option<Entry>, Error> {
         // A check asks for every file; nearly always the journal has been read to its end.
-        match self.journal.get_now(name) {
-            Now::Known(entry) => return Ok(Some(entry)),
-            Now::Unknown => return Ok(None),
-            Now::Busy => {}
+        if let Ok(known) = self.journal.get_now(name) {
+            return Ok(known);
         }
         let (journal, name) = (Arc::clone(&self.journal), name.clone());
         blocking(move || journal.get(&name)).await
