@@ -186,7 +186,7 @@ prop_compose! {
             annotations: annotations.as_str().to_owned().into(),
             extra: extra.map(|(content_size, name)| Extra {
                 content_size,
-                warc_filename: name.map(Into::into),
+                warc_filename: name.clone().map(Into::into),
                 warc_file_offset: content_size,
                 original_url: name.map(|name| format!("http://{name}/").into()),
             }),
