@@ -31,17 +31,17 @@ pub struct Job {
 
 /// How to log in somewhere. Secrets: printed as little as possible, and never logged.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Credential {
     /// The registrable domain it is for; never sent elsewhere.
     pub domain: String,
+    // Unknown fields are refused by the kind: serde cannot refuse them here beside what is flattened.
     #[serde(flatten)]
     pub kind: CredentialKind,
 }
 
 /// The ways to log in.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CredentialKind {
     /// HTTP basic or digest, whichever the server asks for, in this realm or any.
     Http {
@@ -128,4 +128,25 @@ pub struct Budgets {
     pub crawl: Limits,
     pub domains: BTreeMap<String, DomainBudget>,
     pub other_domains: DomainBudget,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_comes_back_from_the_folder_of_its_job() {
+        let http = CredentialKind::Http { realm: None, user: "u".to_owned(), password: "p".to_owned() };
+        let login = Credential { domain: "a.dk".to_owned(), kind: http };
+        let text = serde_json::to_string(&login).unwrap();
+        assert_eq!(serde_json::from_str::<Credential>(&text).unwrap(), login, "{text}");
+        for (text, known) in [
+            (r#"{"domain": "a.dk", "kind": "http", "user": "u", "password": "p"}"#, true),
+            (r#"{"domain": "a.dk", "kind": "http", "user": "u", "password": "p", "relm": "x"}"#, false),
+            (r#"{"domain": "a.dk", "kind": "htp", "user": "u", "password": "p"}"#, false),
+            (r#"{"kind": "http", "user": "u", "password": "p"}"#, false),
+        ] {
+            assert_eq!(serde_json::from_str::<Credential>(text).is_ok(), known, "{text}");
+        }
+    }
 }

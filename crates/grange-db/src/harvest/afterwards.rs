@@ -43,7 +43,7 @@ async fn add(tx: &mut Tx<'_>, id: JobId, said: &Afterwards) -> Result<u64, Fail>
         return Ok(0);
     }
     let job = jobs::found(tx, id).await?;
-    if matches!(job.status, JobStatus::New | JobStatus::Submitted | JobStatus::Started) {
+    if !job.status.ended() {
         return Ok(0);
     }
     // Where nothing was wrong with the upload there is nothing to add.

@@ -109,7 +109,7 @@ async fn take(
         (_, Err(error)) => return refused(&error),
     };
     let archive = match archive.get().await {
-        Ok(archive) => archive,
+        Ok(archive) => archive.clone(),
         Err(error) => return refused(&Chain(&error)),
     };
     let store = Store::new(name, sent.by).expecting(checksums);

@@ -59,7 +59,7 @@ async fn a_payload_stored_under_another_url_is_a_revisit_of_that() {
     let base = tempfile::tempdir().unwrap();
     let store = base.path().join("store");
     std::fs::create_dir(&store).unwrap();
-    let archive: Arc<dyn ArchiveClient> = Arc::new(Shelf(store.clone()));
+    let archive: Arc<dyn ArchiveClient> = Shelf::new(&store);
     let cache = base.path().join("cache");
     let expected = web(0).expected(&Rules::default());
     let (url, picture) = expected.iter().find(|(_, one)| one.mime == "image/png" && one.length > 0).unwrap();

@@ -274,7 +274,7 @@ async fn crawls_build_on_one_another_and_every_revisit_leads_to_the_first_record
     let base = tempfile::tempdir().unwrap();
     let store = base.path().join("store");
     std::fs::create_dir(&store).unwrap();
-    let archive: Arc<dyn ArchiveClient> = Arc::new(Shelf(store.clone()));
+    let archive: Arc<dyn ArchiveClient> = Shelf::new(&store);
     let cache = base.path().join("cache");
     let first = crawled(&base.path().join("1"), &store, 1, 0, Arc::new(NoOracle), DedupBy::Url).await;
     let originals = records(&first, RecordType::Response);
@@ -325,4 +325,26 @@ async fn crawls_build_on_one_another_and_every_revisit_leads_to_the_first_record
     Index::open(&cache.join("1-2-cache")).unwrap().verify().unwrap();
     let nothing = oracle_for(&archive, &cache, &[], By::Url).await.unwrap();
     assert!(nothing.jobs.is_empty() && nothing.missing.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_that_want_the_same_index_make_it_once() {
+    let store = tempfile::tempdir().unwrap();
+    let digest = Digest::of(Algorithm::Sha1, b"a");
+    let log = format!(
+        "2020-01-01T00:00:09.000Z   200         10 http://e.dk/a L - image/png #001 20200101000001234+5 {digest} - - \
+         {{\"warcFilename\":\"1-1-x.warc.gz\",\"warcFileOffset\":5}}\n"
+    );
+    foreign(&store.path().join("1-metadata-1.warc.gz"), &log, "");
+    let shelf = Shelf::new(store.path());
+    let cache = store.path().join("cache");
+    let wanting = (0..8).map(|_| {
+        let (archive, cache): (Arc<dyn ArchiveClient>, _) = (shelf.clone(), cache.clone());
+        tokio::spawn(async move { oracle_for(&archive, &cache, &[JobId(1)], By::Url).await.unwrap() })
+    });
+    for prepared in wanting.collect::<Vec<_>>() {
+        let found = prepared.await.unwrap().oracle.same_url("http://e.dk/a", &digest).unwrap();
+        assert_eq!((found.file.as_str(), found.offset), ("1-1-x.warc.gz", 5));
+    }
+    assert_eq!(shelf.fetched.load(std::sync::atomic::Ordering::Relaxed), 1);
 }

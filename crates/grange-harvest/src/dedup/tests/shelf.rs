@@ -1,6 +1,8 @@
 //! A folder as an archive that is only read.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -10,7 +12,17 @@ use grange_model::{Actor, Checksums, FileName};
 use jiff::Timestamp;
 
 #[derive(Debug)]
-pub(super) struct Shelf(pub(super) PathBuf);
+pub(super) struct Shelf {
+    folder: PathBuf,
+    /// Files that were fetched whole.
+    pub(super) fetched: AtomicUsize,
+}
+
+impl Shelf {
+    pub(super) fn new(folder: &Path) -> Arc<Shelf> {
+        Arc::new(Shelf { folder: folder.to_owned(), fetched: AtomicUsize::new(0) })
+    }
+}
 
 #[async_trait]
 impl ArchiveClient for Shelf {
@@ -24,7 +36,8 @@ impl ArchiveClient for Shelf {
 
     async fn get(&self, name: &FileName, dest: &Path) -> Result<grange_archive::Got, ArchiveError> {
         let absent = |_| ArchiveError::NotFound { name: name.clone() };
-        let size = std::fs::copy(self.0.join(name.as_str()), dest).map_err(absent)?;
+        self.fetched.fetch_add(1, Ordering::Relaxed);
+        let size = std::fs::copy(self.folder.join(name.as_str()), dest).map_err(absent)?;
         let checksums = Checksums::default();
         Ok(grange_archive::Got {
             name: name.clone(),
@@ -37,7 +50,7 @@ impl ArchiveClient for Shelf {
 
     async fn read_at(&self, name: &FileName, offset: u64, len: u64) -> Result<Bytes, ArchiveError> {
         let absent = |_| ArchiveError::NotFound { name: name.clone() };
-        let bytes = Bytes::from(std::fs::read(self.0.join(name.as_str())).map_err(absent)?);
+        let bytes = Bytes::from(std::fs::read(self.folder.join(name.as_str())).map_err(absent)?);
         let end = (offset + len).min(bytes.len() as u64);
         Ok(bytes.slice(offset as usize..end as usize))
     }
@@ -47,7 +60,7 @@ impl ArchiveClient for Shelf {
     }
 
     async fn list(&self, filter: &FileFilter) -> Result<Vec<FileStatus>, ArchiveError> {
-        let names = std::fs::read_dir(&self.0).unwrap();
+        let names = std::fs::read_dir(&self.folder).unwrap();
         let names =
             names.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse::<FileName>().unwrap());
         let mut names: Vec<_> =
