@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::combine::combine;
 use crate::error::Result;
+use crate::folder::remove_file;
 use crate::manifest::{Manifest, SegmentEntry, segment_name};
 use crate::merge::Layer;
 use crate::plan::plan;
 use crate::segment::Segment;
-use crate::store::{Index, Inner, remove_file};
+use crate::store::{Index, Inner};
 
 impl Index {
     /// Merges what is due. False if nothing was.

@@ -23,6 +23,7 @@ mod compact;
 pub mod dialect;
 mod digest;
 mod error;
+mod folder;
 mod jobs;
 mod key;
 mod load;

@@ -10,13 +10,14 @@ use cdx::{Entry, Legend, Line, LineProblem, parse_line};
 use crate::capture::Capture;
 use crate::combine::combine;
 use crate::error::{Error, Result};
+use crate::folder::remove_file;
 use crate::manifest::{SegmentEntry, segment_name};
 use crate::merge::Layer;
 use crate::row::Parts;
 use crate::run::Run;
 use crate::segment::{Segment, SegmentOptions, SegmentWriter};
 use crate::stamp::Stamp;
-use crate::store::{Index, Inner, remove_file};
+use crate::store::{Index, Inner};
 
 /// What a load did.
 #[derive(Debug, Default)]

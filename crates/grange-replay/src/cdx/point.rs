@@ -46,10 +46,11 @@ pub(super) async fn check(
     };
     let surt = urlkey::key(url);
     let asked = Asked { collection: &name, surt: surt.as_bytes(), time, mime: None };
-    Json(answer(&asker.judge(&collection.rules(), &asked))).into_response()
+    let rules = collection.rules();
+    Json(answer(asker.judge(&rules, &asked))).into_response()
 }
 
-fn answer(verdict: &Verdict<'_>) -> Value {
+fn answer(verdict: Verdict<'_>) -> Value {
     let Verdict::Hidden(rule) = verdict else {
         return json!({ "allowed": true, "rule": null, "publicMessage": null });
     };

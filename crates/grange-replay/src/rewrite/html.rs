@@ -79,19 +79,25 @@ impl Html {
 
 fn settings(page: Page, encoding: &'static Encoding, certain: bool) -> Settings<'static, 'static> {
     let page = Arc::new(Mutex::new(page));
-    let texts = page.clone();
+    let (starts, texts) = (page.clone(), page.clone());
+    // In this order: what a script is must be known before its attributes are looked at.
     Settings::new_send()
+        .append_element_content_handler((
+            Cow::Borrowed(&*SCRIPTS_AND_STYLES),
+            ElementContentHandlers::default()
+                .element(move |element: &mut Element<'_, '_>| {
+                    starts.lock().unwrap_or_else(PoisonError::into_inner).hold(element);
+                    Ok(())
+                })
+                .text(move |chunk: &mut TextChunk<'_>| {
+                    texts.lock().unwrap_or_else(PoisonError::into_inner).text(chunk);
+                    Ok(())
+                }),
+        ))
         .append_element_content_handler((
             Cow::Borrowed(&*EVERYTHING),
             ElementContentHandlers::default().element(move |element: &mut Element<'_, '_>| {
                 page.lock().unwrap_or_else(PoisonError::into_inner).element(element);
-                Ok(())
-            }),
-        ))
-        .append_element_content_handler((
-            Cow::Borrowed(&*SCRIPTS_AND_STYLES),
-            ElementContentHandlers::default().text(move |chunk: &mut TextChunk<'_>| {
-                texts.lock().unwrap_or_else(PoisonError::into_inner).text(chunk);
                 Ok(())
             }),
         ))
@@ -166,7 +172,16 @@ impl Page {
         }
     }
 
+    fn hold(&mut self, element: &Element<'_, '_>) {
+        self.holding = self.holding_of(&element.tag_name(), element);
+        self.held.clear();
+    }
+
     fn element(&mut self, element: &mut Element<'_, '_>) {
+        // Most elements of a page: nothing is asked of them that would cost memory.
+        if self.insert.is_none() && element.attributes().is_empty() {
+            return;
+        }
         let tag = element.tag_name();
         if self.insert.is_some() && tag != "html" {
             let insert = self.insert.take().unwrap_or_default();
@@ -175,10 +190,6 @@ impl Page {
             } else {
                 element.before(&insert, ContentType::Html);
             }
-        }
-        if matches!(tag.as_str(), "script" | "style") {
-            self.holding = self.holding_of(&tag, element);
-            self.held.clear();
         }
         if !element.attributes().is_empty() {
             self.attributes(&tag, element);
@@ -196,11 +207,13 @@ impl Page {
                 "meta" => lower("name"),
                 _ => String::new(),
             },
-            is_module: self.holding == Some(Holding::Module),
+            is_module: tag == "script" && self.holding == Some(Holding::Module),
             framed: self.options.framed,
             scripted: self.scripted,
         };
         let mut changes: Vec<(String, Change, String)> = Vec::new();
+        // The old value, for those that go on with it.
+        let needs_old = |change: &Change| !matches!(change, Change::Value(_));
         for attribute in element.attributes() {
             let name = attribute.name();
             if !may_change(&name) {
@@ -210,8 +223,8 @@ impl Page {
             let value = if raw.contains('&') { htmlize::unescape_attribute(&raw) } else { (&raw).into() };
             let change = change(&around, &name, &value, &self.place);
             if change != Change::Keep {
-                let value = value.into_owned();
-                changes.push((name, change, value));
+                let old = if needs_old(&change) { value.into_owned() } else { String::new() };
+                changes.push((name, change, old));
             }
         }
         for (name, change, old) in changes {
@@ -316,5 +329,9 @@ impl Page {
 /// A name that cannot be written in the page's charset cannot be changed, nor does any browser act on it.
 fn set(element: &mut Element<'_, '_>, name: &str, value: &str) {
     // Quotes are the parser's concern.
-    let _ = element.set_attribute(name, &value.replace('&', "&amp;"));
+    let _ = if value.contains('&') {
+        element.set_attribute(name, &value.replace('&', "&amp;"))
+    } else {
+        element.set_attribute(name, value)
+    };
 }

@@ -60,14 +60,15 @@ impl Place {
 
     /// Path under which `url`, an absolute one, is replayed at this time.
     pub fn path(&self, url: &str, modifier: Modifier) -> String {
-        let modifier = modifier.as_str();
-        let mut path =
-            String::with_capacity(self.prefix.len() + self.timestamp.len() + modifier.len() + 1 + url.len());
-        path.push_str(&self.prefix);
-        path.push_str(&self.timestamp);
-        path.push_str(modifier);
-        path.push('/');
-        path.push_str(url);
+        self.path_of(&[url], modifier)
+    }
+
+    /// The same for a URL in pieces.
+    fn path_of(&self, url: &[&str], modifier: Modifier) -> String {
+        let before = [self.prefix.as_str(), &self.timestamp, modifier.as_str(), "/"];
+        let len = before.iter().chain(url).map(|part| part.len()).sum();
+        let mut path = String::with_capacity(len);
+        before.iter().chain(url).for_each(|part| path.push_str(part));
         path
     }
 
@@ -106,7 +107,7 @@ impl Place {
                 }
                 if text.as_bytes()[..scheme].iter().any(u8::is_ascii_uppercase) {
                     let lower = text[..scheme].to_ascii_lowercase();
-                    return Some(self.path(&format!("{lower}{}", &text[scheme..]), modifier));
+                    return Some(self.path_of(&[&lower, &text[scheme..]], modifier));
                 }
                 Some(self.path(&text, modifier))
             }
@@ -115,11 +116,11 @@ impl Place {
                     return None;
                 }
                 let scheme = self.base.as_ref().map_or("https", Url::scheme);
-                Some(self.path(&format!("{scheme}:{text}"), modifier))
+                Some(self.path_of(&[scheme, ":", &text], modifier))
             }
             Shape::Rooted => {
                 let origin = self.base_origin()?;
-                Some(self.path(&format!("{origin}{text}"), modifier))
+                Some(self.path_of(&[origin, &text], modifier))
             }
             Shape::Climbing => self.resolved(&text).map(|url| self.path(&url, modifier)),
             Shape::Relative => None,

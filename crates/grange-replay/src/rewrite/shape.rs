@@ -41,6 +41,10 @@ pub(super) fn shape(text: &str) -> Shape {
 
 /// Has a path with a segment `..`, in any spelling that browsers understand.
 fn climbs(text: &str) -> bool {
+    // Two dots or a percent sign or a backslash: nothing climbs without one of them.
+    if !text.contains("..") && !text.contains(['%', '\\']) {
+        return false;
+    }
     let path = text.split(['?', '#']).next().unwrap_or_default();
     path.contains('\\')
         || path.split('/').any(|segment| {
@@ -62,6 +66,9 @@ fn scheme_len(bytes: &[u8]) -> Option<usize> {
 
 /// Without the space around it, and without the tabs and line ends that browsers skip inside.
 pub(super) fn as_browsers_read(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| byte > b' ') {
+        return Cow::Borrowed(text);
+    }
     let text = text.trim_matches(|letter: char| letter <= ' ');
     if text.bytes().any(|byte| matches!(byte, b'\t' | b'\n' | b'\r')) {
         Cow::Owned(text.replace(['\t', '\n', '\r'], ""))

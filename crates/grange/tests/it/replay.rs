@@ -138,6 +138,8 @@ fn pywb_gives_the_same_bodies() {
     args.extend(files.iter().map(|path| path.as_os_str()));
     ask("pywb_cdx.py", &args);
     let mut replay = harness::bare(folder.path());
+    // What is odd about the samples is not told once more.
+    replay.stderr(Stdio::null());
     replay.args(["--json", "replay", "--listen", "127.0.0.1:0", "--proxy", "127.0.0.1:0"]).args(&files);
     let replay = Replay::run(replay);
     let url = replay.told["url"].as_str().unwrap();
