@@ -128,8 +128,8 @@ pub struct Drafts {
     pub members: Vec<Drafted>,
 }
 
-/// A configuration, and which of the drafts it goes into. Sorts by the number of the configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A configuration, and which of the drafts it goes into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drafted {
     configuration: i64,
     draft: u32,
@@ -144,7 +144,12 @@ impl Drafted {
     }
 }
 
-/// Takes jobs apart into what is written first and what is written then, in another order.
+/// How many configurations in a row are written before the next ones: what is read of them fits into the database's cache
+/// (a few megabytes), and one act touches few pages of either index, that by job and that by domain. Job by job, a million
+/// configurations with a history made SQLite write 14 GB, by their numbers alone as much.
+const WINDOW: i64 = 25_000;
+
+/// Takes jobs apart into what is written first and what is written then, in an order that is easy on the database.
 pub fn drafts(jobs: impl Iterator<Item = Planned>) -> Drafts {
     let mut drafts = Drafts::default();
     for (job, draft) in jobs.zip(0_u32..) {
@@ -154,6 +159,7 @@ pub fn drafts(jobs: impl Iterator<Item = Planned>) -> Drafts {
         let drafted = |(configuration, expected)| Drafted { configuration, draft, expected };
         drafts.members.extend(configurations.into_iter().map(drafted));
     }
+    drafts.members.sort_unstable_by_key(|one| (one.configuration / WINDOW, one.draft, one.configuration));
     drafts
 }
 

@@ -66,10 +66,9 @@ impl Scheduler {
         let Pieces { pieces, left_out } =
             plan::read(&self.db, &self.settings, harvest, Some(&mut lease)).await?;
         let configurations = pieces.len() as u64;
-        let Drafts { jobs, mut members } = plan::drafts(plan::jobs(&self.settings, harvest, pieces));
+        let Drafts { jobs, members } = plan::drafts(plan::jobs(&self.settings, harvest, pieces));
         lease.keep(&self.db).await?;
         let ids = planner.draft(due, jobs).await?;
-        members.sort_unstable();
         for some in members.chunks(Planner::AT_ONCE) {
             lease.keep(&self.db).await?;
             planner.fill(due, some.iter().filter_map(|member| member.of(&ids)).collect()).await?;

@@ -111,9 +111,8 @@ impl Planner<'_> {
         Ok(ids)
     }
 
-    /// Puts configurations into drafted jobs, at most [`Self::AT_ONCE`]. Whoever has many gives them in the order of
-    /// their numbers, whatever their jobs: rows and indexes are then walked from front to back. Job by job the same
-    /// million was read and written all over the file, a hundred times.
+    /// Puts configurations into drafted jobs, at most [`Self::AT_ONCE`]. Whoever has many gives those together that lie
+    /// together, by number and by job: each act then touches few pages.
     pub async fn fill(&self, due: &Due, members: Vec<Member>) -> Result<(), Error> {
         self.0
             .write("fill the jobs", (due.clone(), members), |tx, (due, members)| {

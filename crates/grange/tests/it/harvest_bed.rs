@@ -108,7 +108,8 @@ impl Site {
 /// Waits until the newest job of a harvest has this status, and gives it.
 pub(crate) fn job_with(grange: &Grange, harvest: &str, status: &str) -> Value {
     wait_for(&format!("a job that is {status}"), || {
-        let job = grange.run(&["jobs", "ls", "--harvest", harvest, "--json"]).ok().json()[0].take();
+        // Before the first run is planned there is none.
+        let job = grange.run(&["jobs", "ls", "--harvest", harvest, "--json"]).ok().json().get(0)?.clone();
         assert!(status == "failed" || job["status"] != "failed", "{job}");
         (job["status"] == status).then_some(job)
     })

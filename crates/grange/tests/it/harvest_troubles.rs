@@ -54,7 +54,7 @@ async fn a_replica_that_refuses_is_an_upload_error_and_what_was_kept_is_stored_l
     assert_eq!([missing, corrupt, undecided, extra], [0; 4]);
     // The job stays as it was reported, and says what came of it.
     let shown = wait_for("the word that everything is stored", || {
-        let shown = grange.run(&["jobs", "ls", "--harvest", "news", "--json"]).ok().json()[0].take();
+        let shown = grange.run(&["jobs", "ls", "--harvest", "news", "--json"]).ok().json()[0].clone();
         let details = shown["upload_error_details"].as_str().unwrap_or_default();
         details.contains("has stored what was left").then(|| shown.clone())
     });
