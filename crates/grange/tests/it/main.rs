@@ -26,4 +26,5 @@ mod settings;
 mod start;
 mod swap;
 mod swap_bed;
+mod swap_cut;
 mod testkit;
