@@ -31,6 +31,7 @@ pub mod tree;
 pub mod verify;
 pub mod view;
 
+mod anything;
 mod change;
 mod conflict;
 mod http;
@@ -41,6 +42,8 @@ mod removal;
 mod store;
 mod sums;
 
+#[doc(hidden)]
+pub use anything::read_anything;
 pub use collection::{Collection, Layout, Slice};
 pub use error::Error;
 pub use name::{LocalPath, Namespace};

@@ -6,7 +6,8 @@
 //! last, and tells everybody. On other file systems each upload syncs its own folder.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
 
 use crate::conflict::changing;
 use crate::error::Error;
@@ -48,6 +49,8 @@ type Answer = Result<Published, Error>;
 struct Waiting {
     wish: Wish,
     answer: Mutex<Option<Answer>>,
+    /// Parked until it has an answer, or is to lead.
+    thread: Thread,
 }
 
 impl Waiting {
@@ -60,7 +63,6 @@ impl Waiting {
 #[derive(Debug, Default)]
 pub(crate) struct Naming {
     line: Mutex<Line>,
-    turn: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -90,7 +92,7 @@ impl Naming {
     }
 
     fn give(&self, wish: Wish) -> Answer {
-        let own = Arc::new(Waiting { wish, answer: Mutex::new(None) });
+        let own = Arc::new(Waiting { wish, answer: Mutex::new(None), thread: thread::current() });
         let mut line = self.line();
         line.waiting.push(Arc::clone(&own));
         loop {
@@ -98,7 +100,9 @@ impl Naming {
                 return answer;
             }
             if line.led {
-                line = self.turn.wait(line).unwrap_or_else(PoisonError::into_inner);
+                drop(line);
+                thread::park();
+                line = self.line();
                 continue;
             }
             line.led = true;
@@ -119,13 +123,20 @@ struct Group<'n> {
 
 impl Drop for Group<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if thread::panicking() {
             for waiting in &self.wishes {
                 waiting.answer().get_or_insert_with(|| Err(Error::away("giving names failed")));
             }
         }
-        self.naming.line().led = false;
-        self.naming.turn.notify_all();
+        let mut line = self.naming.line();
+        line.led = false;
+        if let Some(next) = line.waiting.first() {
+            next.thread.unpark();
+        }
+        drop(line);
+        for waiting in &self.wishes {
+            waiting.thread.unpark();
+        }
     }
 }
 

@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::BufMut as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, Sleep, sleep, timeout, timeout_at};
 
 use crate::access;
 use crate::http::answer::{self, sentence};
@@ -73,11 +75,22 @@ pub(crate) struct Conn {
     peer: SocketAddr,
     local: SocketAddr,
     same_user: Option<bool>,
+    idle_since: Instant,
+    alarm: Pin<Box<Sleep>>,
 }
 
 pub(crate) async fn serve(node: Arc<Node>, callers: Callers, stream: TcpStream) {
     let (Ok(peer), Ok(local)) = (stream.peer_addr(), stream.local_addr()) else { return };
-    let mut conn = Conn { stream, input: Vec::new(), out: Vec::new(), peer, local, same_user: None };
+    let mut conn = Conn {
+        stream,
+        input: Vec::new(),
+        out: Vec::new(),
+        peer,
+        local,
+        same_user: None,
+        idle_since: Instant::now(),
+        alarm: Box::pin(sleep(IDLE)),
+    };
     loop {
         let request = match conn.next_request().await {
             Ok(Ok(Some(request))) => request,
@@ -91,7 +104,7 @@ pub(crate) async fn serve(node: Arc<Node>, callers: Callers, stream: TcpStream) 
             }
             Err(_) => return,
         };
-        match handle(&node, &callers, &mut conn, request).await {
+        match handle(&node, &callers, &mut conn, &request).await {
             Ok(After::Keep) => {}
             Ok(After::Peer) => {
                 let Conn { stream, input, .. } = conn;
@@ -102,13 +115,18 @@ pub(crate) async fn serve(node: Arc<Node>, callers: Callers, stream: TcpStream) 
     }
 }
 
-async fn handle(node: &Arc<Node>, callers: &Callers, conn: &mut Conn, request: Request) -> io::Result<After> {
+async fn handle(
+    node: &Arc<Node>,
+    callers: &Callers,
+    conn: &mut Conn,
+    request: &Request,
+) -> io::Result<After> {
     // The way of nearly all requests, kept free of allocated futures.
     if request.path.starts_with("/get/")
         && matches!(request.method, Method::Get | Method::Head)
         && request.body == BodyLength::None
     {
-        return get::get(node, conn, &request).await;
+        return get::get(node, conn, request).await;
     }
     Box::pin(handle_other(node, callers, conn, request)).await
 }
@@ -117,15 +135,15 @@ async fn handle_other(
     node: &Arc<Node>,
     callers: &Callers,
     conn: &mut Conn,
-    request: Request,
+    request: &Request,
 ) -> io::Result<After> {
     let function = request.path.trim_start_matches('/').split('/').next().unwrap_or_default();
     match (function, request.method) {
-        ("put", Method::Put) => put::put(node, conn, &request, "/put/").await,
-        ("move", Method::Put) => put::put(node, conn, &request, "/move/").await,
-        ("put" | "get", Method::Delete) => put::delete(node, conn, &request).await,
-        ("arc" | "warc", Method::Get | Method::Head) => record::get(node, conn, &request).await,
-        ("admin", _) => admin::handle(node, conn, &request).await,
+        ("put", Method::Put) => put::put(node, conn, request, "/put/").await,
+        ("move", Method::Put) => put::put(node, conn, request, "/move/").await,
+        ("put" | "get", Method::Delete) => put::delete(node, conn, request).await,
+        ("arc" | "warc", Method::Get | Method::Head) => record::get(node, conn, request).await,
+        ("admin", _) => admin::handle(node, conn, request).await,
         ("peer", Method::Get) if request.upgrade.as_deref() == Some(PROTOCOL) && callers.has_key() => {
             let text = format!(
                 "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n"
@@ -134,14 +152,14 @@ async fn handle_other(
             conn.flush().await?;
             Ok(After::Peer)
         }
-        ("" | "get", Method::Get | Method::Head) => page::root(node, conn, &request).await,
+        ("" | "get", Method::Get | Method::Head) => page::root(node, conn, request).await,
         ("get" | "put" | "arc" | "warc", _) => {
             let text = "GET or HEAD /get/…, PUT /put/…, DELETE /put/…, GET /arc/… or /warc/…";
-            conn.refuse(&request, 405, "Allow: GET, HEAD, PUT, DELETE\r\n", text).await
+            conn.refuse(request, 405, "Allow: GET, HEAD, PUT, DELETE\r\n", text).await
         }
         _ => {
             let text = "the first name of a path says what to do: get, put, arc or warc";
-            conn.refuse(&request, 404, "", text).await
+            conn.refuse(request, 404, "", text).await
         }
     }
 }
@@ -152,9 +170,8 @@ impl Conn {
         if self.input.is_empty() {
             give_back(&mut self.input);
             give_back(&mut self.out);
-            match timeout(IDLE, self.stream.readable()).await {
-                Ok(ready) => ready?,
-                Err(_) => return Ok(Ok(None)),
+            if !self.awake().await? {
+                return Ok(Ok(None));
             }
             self.input = take_buffer();
             self.out = take_buffer();
@@ -173,10 +190,8 @@ impl Conn {
                 }
             }
             let had = self.input.len();
-            self.input.resize(had + READ_BYTES, 0);
-            let read = self.stream.try_read(&mut self.input[had..]);
-            self.input.truncate(had + *read.as_ref().unwrap_or(&0));
-            match read {
+            self.input.reserve(READ_BYTES);
+            match self.stream.try_read_buf(&mut (&mut self.input).limit(READ_BYTES)) {
                 Ok(0) => return Ok(Ok(None)),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -187,6 +202,25 @@ impl Conn {
                     }
                 }
                 Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits for the client to say something; false when it has been silent for too long. The alarm is set once and
+    /// looks, when it rings, whether it is late enough: setting it for every request would cost more than parsing it.
+    async fn awake(&mut self) -> io::Result<bool> {
+        self.idle_since = Instant::now();
+        loop {
+            tokio::select! {
+                biased;
+                ready = self.stream.readable() => return ready.map(|()| true),
+                () = self.alarm.as_mut() => {
+                    let end = self.idle_since + IDLE;
+                    if Instant::now() >= end {
+                        return Ok(false);
+                    }
+                    self.alarm.as_mut().reset(end);
+                }
             }
         }
     }

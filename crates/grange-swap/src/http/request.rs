@@ -1,5 +1,7 @@
 //! The head of a request, as far as SWAP cares: read once, within limits.
 
+use std::mem::MaybeUninit;
+
 use crate::digest::Declared;
 use crate::route::Hops;
 
@@ -73,9 +75,9 @@ fn malformed<T>(reason: impl Into<String>) -> Result<T, Malformed> {
 
 /// Reads a head from the start of `bytes`: `None` when it is not whole yet, else the request and the head's length.
 pub(crate) fn read(bytes: &[u8]) -> Result<Option<(Request, usize)>, Malformed> {
-    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut parsed = httparse::Request::new(&mut headers);
-    let length = match parsed.parse(bytes) {
+    let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut parsed = httparse::Request::new(&mut []);
+    let length = match parsed.parse_with_uninit_headers(bytes, &mut headers) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) if bytes.len() >= MAX_HEAD_BYTES => {
             return Err(Malformed(

@@ -24,19 +24,30 @@ pub(super) struct Bed {
     partitions: usize,
     pub client: Client,
     pub trust_local: bool,
+    sums_in_files: bool,
 }
 
 impl Bed {
     pub(super) async fn new(servers: usize, partitions: usize) -> Self {
-        Self::with_trust(servers, partitions, true).await
+        Self::with(servers, partitions, true, false).await
     }
 
     pub(super) async fn with_trust(servers: usize, partitions: usize, trust_local: bool) -> Self {
+        Self::with(servers, partitions, trust_local, false).await
+    }
+
+    /// On disks that keep no attributes.
+    pub(super) async fn with_sums_in_files(servers: usize, partitions: usize) -> Self {
+        Self::with(servers, partitions, true, true).await
+    }
+
+    async fn with(servers: usize, partitions: usize, trust_local: bool, sums_in_files: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("key"), KEY).unwrap();
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        let (running, addresses) = (Vec::new(), Vec::new());
         let mut bed =
-            Self { folder, servers: Vec::new(), addresses: Vec::new(), partitions, client, trust_local };
+            Self { folder, servers: running, addresses, partitions, client, trust_local, sums_in_files };
         for server in 0..servers {
             for partition in 0..partitions {
                 Partition::init(&bed.partition(server, partition), &format!("{server}.{partition}")).unwrap();
@@ -73,6 +84,7 @@ impl Bed {
             min_space_left: Size(1 << 20),
             move_rate: Size(0),
             trust_local: self.trust_local,
+            sums_in_files: self.sums_in_files,
             ..Settings::default()
         };
         let started = Server::start(settings, Clock::system(), &Shutdown::never()).await.unwrap();

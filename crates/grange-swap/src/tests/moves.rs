@@ -57,6 +57,38 @@ async fn doubling_halving_and_any_other_number_keep_every_file() {
     assert_eq!(wrong.unwrap_err().status(), 409);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn checksums_in_files_are_carried_along() {
+    let bed = Bed::with_sums_in_files(2, 2).await;
+    bed.create("c", 2, true).await;
+    for n in 0..20 {
+        assert_eq!(bed.put(0, "c", &name(n), &[n as u8; 100]).await, 201);
+    }
+    assert_eq!(bed.delete(1, "c", &name(3)).await, 204);
+    let kept = |bed: &Bed| {
+        let mut kept = bed.copied(".swap-sums/c");
+        kept.retain(|_, line| line.len() > 128);
+        kept.into_keys().collect::<Vec<_>>()
+    };
+    let expected: Vec<_> = bed.copied("c").into_keys().collect();
+    assert_eq!(expected.len(), 19);
+    for slices in [Slices::Double, Slices::To(1)] {
+        bed.reslice("c", slices).await;
+        assert_eq!(kept(&bed), expected, "{slices:?}");
+        let report = bed.verify(0, "c").await;
+        let found = (report.files, report.problem_count, report.without_checksum);
+        assert_eq!(found, (19, 0, 0), "{slices:?}: {report:?}");
+    }
+    // What rots is seen by the checksum beside it, and what has none gets one.
+    let at =
+        |name: &str| bed.all_partitions().into_iter().map(|p| p.join(name)).find(|p| p.exists()).unwrap();
+    std::fs::write(at(&format!("c/{}", name(5))), "rotten").unwrap();
+    std::fs::remove_file(at(&format!(".swap-sums/c/{}", name(6)))).unwrap();
+    let report = bed.verify(1, "c").await;
+    assert_eq!((report.problem_count, report.without_checksum), (1, 1), "{report:?}");
+    assert_eq!(bed.verify(1, "c").await.without_checksum, 0);
+}
+
 /// What people and fate do to a collection.
 #[derive(Clone, Debug)]
 enum Act {

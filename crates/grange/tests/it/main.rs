@@ -29,4 +29,5 @@ mod settings;
 mod start;
 mod swap;
 mod swap_bed;
+mod swap_cut;
 mod testkit;

@@ -154,6 +154,9 @@ pub(crate) struct ServeArgs {
     /// Space to leave free on each partition
     #[arg(long, value_name = "SIZE", default_value = "256 MiB")]
     min_space_left: Size,
+    /// Keep checksums in files below .swap-sums, as on disks without extended attributes
+    #[arg(long)]
+    sums_in_files: bool,
 }
 
 pub(crate) async fn run(common: &Common, command: SwapCommand) -> anyhow::Result<Exit> {

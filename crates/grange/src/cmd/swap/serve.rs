@@ -19,6 +19,7 @@ pub(super) async fn serve(args: ServeArgs) -> anyhow::Result<Exit> {
         workers: args.workers,
         trust_local: !args.no_local_trust,
         min_space_left: args.min_space_left,
+        sums_in_files: args.sums_in_files,
         move_rate: args.move_rate,
         ..Settings::default()
     };
