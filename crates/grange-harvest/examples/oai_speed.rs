@@ -36,7 +36,7 @@ async fn main() -> anyhow::Result<()> {
     let spec = HarvestSpec {
         filter: read(rules.first()).context("the filter")?,
         normalize: read(rules.get(1)).context("the normalizer")?,
-        validation: if strict { Validation::VeryStrict } else { Validation::default() },
+        validation: if strict { Validation::VeryStrict } else { Validation::Loose },
         ..HarvestSpec::all("oai_dc")
     };
     let job = NewOaiJob { repository: repository.id, spec, due_at: clock.now() };

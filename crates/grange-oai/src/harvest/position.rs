@@ -53,6 +53,9 @@ pub struct Position {
     #[serde(default)]
     pub records: u64,
     pub bytes: u64,
+    /// When the harvest began; with `first_list` what tells its journal from that of any other.
+    #[serde(default)]
+    pub begun: Option<Timestamp>,
     /// The last entry of the journal that this position knows of.
     #[serde(default)]
     pub entry: u64,
@@ -127,6 +130,7 @@ impl Position {
             counts: Counts::default(),
             records: 0,
             bytes: 0,
+            begun: Some(now),
             entry: 0,
             done: false,
         }
@@ -137,6 +141,11 @@ impl Position {
             Method::ListRecords => Verb::ListRecords,
             Method::ListIdentifiers => Verb::ListIdentifiers,
         }
+    }
+
+    /// Whether another position is the next one that the journal of this harvest holds.
+    pub fn is_followed_by(&self, other: &Self) -> bool {
+        (self.begun, self.first_list) == (other.begun, other.first_list) && self.entry + 1 == other.entry
     }
 
     /// What to ask now.

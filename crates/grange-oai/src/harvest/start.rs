@@ -100,10 +100,7 @@ async fn replay(
             leftover = rest;
             let Some((bytes, rebooted)) = frame else { break };
             let Some(entry) = Entry::decode(&bytes) else { continue };
-            let follows = |kept: &Position| {
-                kept.first_list == entry.position.first_list && kept.entry + 1 == entry.position.entry
-            };
-            if let Some(kept) = kept.as_deref_mut().filter(|kept| follows(kept)) {
+            if let Some(kept) = kept.as_deref_mut().filter(|kept| kept.is_followed_by(&entry.position)) {
                 *kept = entry.position.clone();
                 keeper.keep(Group::of(Waiting::alone(entry))).await?;
                 replayed += 1;
