@@ -116,7 +116,9 @@ pub async fn oracle_for(
         );
     }
     let paths: Vec<_> = indexes.iter().map(Index::path).collect();
-    paths.iter().for_each(|path| folder.touch(path));
+    for path in &paths {
+        folder.touch(path);
+    }
     match folder.trim(Limits::default(), &paths, SystemTime::now()) {
         Ok(gone) if !gone.is_empty() => {
             tracing::info!(indexes = gone.len(), "took unused indexes of duplicates away");
