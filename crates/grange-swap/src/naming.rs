@@ -199,7 +199,7 @@ mod tests {
         // Every name is wanted by two.
         let wishes: Vec<_> = (0..64).map(|number| wish(number / 2)).collect();
         let naming = &partition.naming;
-        let answers: Vec<_> = std::thread::scope(|scope| {
+        let answers: Vec<_> = thread::scope(|scope| {
             let threads: Vec<_> =
                 wishes.into_iter().map(|wish| scope.spawn(move || naming.give(wish))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect()

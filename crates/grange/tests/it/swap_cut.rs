@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use grange_testkit::until;
 use serde_json::Value;
 
-use crate::swap_bed::{KEY, read_tree};
+use crate::swap_bed::read_tree;
 
 /// Namespaces joined by a bridge, which has one of its own too: nothing of the machine's network is touched.
 struct Site {
@@ -17,6 +17,8 @@ struct Site {
     servers: Vec<Child>,
 }
 
+/// Clients here are on other machines and send it as a header, which carries no spaces.
+const KEY: &str = "0123456789abcdef0123456789abcdef";
 const SERVERS: usize = 3;
 /// The place of the client on the switch, behind the servers.
 const CLIENT: usize = SERVERS;
