@@ -127,14 +127,15 @@ impl Harvest {
                 {
                     records.push(Record { header, ..Record::default() });
                 }
-                Item::Header(header) => match self.get_record(&header.identifier).await? {
-                    Some(record) => records.push(record),
-                    None => {
+                Item::Header(header) => {
+                    if let Some(record) = self.get_record(&header.identifier).await? {
+                        records.push(record);
+                    } else {
                         batch.delivered += 1;
                         let name = header.identifier;
                         batch.refuse(format!("record {name}: it is listed and cannot be had"));
                     }
-                },
+                }
                 _ => {}
             }
         }
