@@ -93,7 +93,7 @@ impl OaiWorker {
         let Some(claim) = self.db.oai_jobs().claim(&self.owner, self.settings.lease.0).await? else {
             return Ok(Step::Idle);
         };
-        self.run(&claim, shutdown).await?;
+        Box::pin(self.run(&claim, shutdown)).await?;
         Ok(Step::More)
     }
 

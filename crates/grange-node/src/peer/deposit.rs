@@ -63,7 +63,7 @@ async fn fetch(
         Err(error) => return refused(&error),
     };
     let archive = match archive.get().await {
-        Ok(archive) => archive,
+        Ok(archive) => archive.clone(),
         Err(error) => return refused(&Chain(&error)),
     };
     // The sender falls back to sending.

@@ -28,7 +28,7 @@ use crate::exit::Exit;
 pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
     let common = &cli.common;
     match cli.command {
-        Command::Up { roles } => up::run(common, roles).await,
+        Command::Up { roles } => Box::pin(up::run(common, roles)).await,
         Command::Demo { once } => Box::pin(demo::run(common, once)).await,
         Command::Nodes => nodes::run(common).await,
         Command::Db(command) => db::run(common, command).await,
