@@ -23,7 +23,7 @@ const FILE: &str = "1-3-old.warc.gz";
 /// Job 1, long ago: one picture under another URL, larger than what is read of its record. Gives where that lies.
 fn job_one(store: &Path, payload: &Digest) -> u64 {
     let at: Timestamp = AT.parse().unwrap();
-    let mut file = WarcFile::create(&store.join(FILE), &FileOptions::default(), Date::from(at)).unwrap();
+    let mut file = WarcFile::create(store.join(FILE), &FileOptions::default(), Date::from(at)).unwrap();
     let body: Vec<u8> = (0..200_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     let mut record = NewRecord::new(RecordType::Response, Date::from(at))
         .target_uri(OLD)

@@ -106,8 +106,11 @@ pub(super) struct Facts {
     lists: AtomicI64,
     commits: AtomicU64,
     /// From this commit on the database is away, when so many pages were asked for.
-    pub away: Mutex<Option<(u64, usize, Arc<Mutex<Vec<String>>>, Arc<Notify>)>>,
+    pub away: Mutex<Option<Away>>,
 }
+
+/// The commit, the pages, what was asked for and who tells of it.
+type Away = (u64, usize, Arc<Mutex<Vec<String>>>, Arc<Notify>);
 
 impl Facts {
     /// Commits from number `commit` on wait until `pages` were asked for, and fail.
@@ -219,5 +222,5 @@ pub(super) async fn harvest(
     let order =
         Order { job: OaiJobId(1), repository, spec, position, next_from: None, folder: folder.to_owned() };
     let ledger: Arc<dyn Ledger> = Arc::<Facts>::clone(facts);
-    Harvest::run(order, settings, ledger, Clock::system(), Shutdown::never()).await
+    Box::pin(Harvest::run(order, settings, ledger, Clock::system(), Shutdown::never())).await
 }
