@@ -1,6 +1,7 @@
 //! Recurring harvests.
 
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 use grange_api::wire::oai::ScheduleEdit;
 use grange_model::harvest::{Every, Unit};
@@ -73,10 +74,10 @@ pub(crate) struct RescheduleArgs {
     validation: Option<Validation>,
     /// A filter file; an empty name takes the filter away
     #[arg(long, value_name = "FILE")]
-    filter: Option<PathBuf>,
+    filter: Option<OsString>,
     /// A normalize file; an empty name takes it away
     #[arg(long, value_name = "FILE")]
-    normalize: Option<PathBuf>,
+    normalize: Option<OsString>,
 }
 
 pub(super) async fn change(common: &Common, args: RescheduleArgs) -> anyhow::Result<Exit> {
@@ -94,10 +95,10 @@ pub(super) async fn change(common: &Common, args: RescheduleArgs) -> anyhow::Res
             Some(Every { count: count.or(was.map(|every| every.count)).unwrap_or(1), unit })
         }
     };
-    let file = |said: Option<&Path>, was: Option<String>| match said {
+    let file = |said: Option<&OsStr>, was: Option<String>| match said {
         None => Ok(was),
-        Some(path) if path.as_os_str().is_empty() => Ok(None),
-        Some(path) => read_file(path).map(Some),
+        Some(path) if path.is_empty() => Ok(None),
+        Some(path) => read_file(Path::new(path)).map(Some),
     };
     let spec = HarvestSpec {
         incremental: args.incremental.unwrap_or(was.spec.incremental),
