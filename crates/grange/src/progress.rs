@@ -1,9 +1,14 @@
 //! A progress bar on a terminal, silence elsewhere.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+/// How often somebody else's progress is asked for: often enough for an eye, seldom enough for a database.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Bytes done of all files, with speed and time left. Shared by threads.
 #[derive(Debug)]
@@ -24,6 +29,16 @@ impl Progress {
         Self::new(total, "{bar:30} {pos}/{len} copies {per_sec} {eta} left")
     }
 
+    /// A bar over the bytes of one file that comes.
+    pub(crate) fn of_bytes(total: u64) -> Self {
+        Self::new(total, "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left")
+    }
+
+    /// A count of copies where nobody knows how many there will be.
+    pub(crate) fn counting() -> Self {
+        Self::new(0, "{spinner} {pos} copies, {elapsed}")
+    }
+
     fn new(total: u64, style: &str) -> Self {
         let bar = ProgressBar::new(total);
         // The template is a constant that a test of indicatif's own would have refused.
@@ -34,6 +49,29 @@ impl Progress {
     /// So many are done.
     pub(crate) fn set(&self, done: u64) {
         self.bar.set_position(done);
+    }
+
+    /// Asks every now and then how much is `done` while `work` goes on, and shows it.
+    pub(crate) async fn beside<T>(
+        &self,
+        work: impl Future<Output = T>,
+        done: impl AsyncFnMut() -> Option<u64>,
+    ) -> T {
+        let out = tokio::select! {
+            out = work => out,
+            never = self.watch(done) => match never {},
+        };
+        self.finish();
+        out
+    }
+
+    async fn watch(&self, mut done: impl AsyncFnMut() -> Option<u64>) -> Infallible {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            if let Some(done) = done().await {
+                self.set(done);
+            }
+        }
     }
 
     /// Follows one file.

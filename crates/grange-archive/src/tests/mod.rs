@@ -9,3 +9,4 @@ mod names;
 mod rebuild;
 mod record;
 mod store;
+mod throttle;

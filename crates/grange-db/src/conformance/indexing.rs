@@ -1,7 +1,5 @@
 //! Collections, their files and the access rules.
 
-use std::time::Duration;
-
 use grange_model::{Checksums, FileName};
 use serde_json::json;
 
@@ -69,9 +67,8 @@ async fn a_dead_claimers_file_is_taken_again_and_the_late_one_is_refused(bed: &B
     let collections = bed.db.collections();
     collections.ensure("news", &anna()).await.unwrap();
     collections.enrol("news", vec![new("/x")], &anna()).await.unwrap();
-    let end = bed.lease_now() + SHORT;
     let dead = collections.claim(None, "dead", SHORT).await.unwrap().unwrap();
-    bed.pass(end + Duration::from_millis(5)).await;
+    bed.pass(bed.lease_now() + SHORT).await;
     let alive = collections.claim(None, "alive", LONG).await.unwrap().unwrap();
     assert_eq!((alive.file.id, alive.file.attempts), (dead.file.id, 2));
     assert!(matches!(collections.indexed(&dead, Indexed::default()).await, Err(Error::LeaseLost { .. })));

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
+use warc::write::{FileOptions, NewRecord, WarcFile};
 
 use crate::archive_bed::single;
 use crate::harness::Grange;
@@ -204,6 +205,26 @@ fn a_repair_that_waits_is_confirmed_by_a_second_person() {
     assert_eq!(audit(&grange, 0), [6, 0, 0]);
     grange.run(&["repair", "confirm", "nonsense"]).fails(3, &["nonsense"]);
     assert_eq!(node.stop(), 0);
+}
+
+#[test]
+fn a_record_is_given_by_its_place() {
+    let grange = single();
+    let date = warc::Date::from("2026-01-02T03:04:05Z".parse::<jiff::Timestamp>().unwrap());
+    let mut file = WarcFile::create(grange.path("w.warc.gz"), &FileOptions::default(), date).unwrap();
+    let mut write = |uri, body: &[u8]| {
+        file.write(&mut NewRecord::resource(uri, date, "text/plain", body)).unwrap().offset
+    };
+    let (first, second) = (write("http://a.dk/1", b"one"), write("http://a.dk/2", b"and two"));
+    file.close().unwrap();
+    store(&grange, &["w.warc.gz"]);
+    for (offset, uri, body) in [(first, "http://a.dk/1", "one"), (second, "http://a.dk/2", "and two")] {
+        let record = grange.run(&["record", "w.warc.gz", &offset.to_string()]).ok().stdout;
+        assert!(record.starts_with("WARC/1.1\r\n"), "{record}");
+        assert!(record.contains(&format!("WARC-Target-URI: {uri}\r\n")), "{record}");
+        assert!(record.trim_end().ends_with(&format!("\r\n\r\n{body}")), "{record}");
+    }
+    grange.run(&["record", "w.warc.gz", &(second + 1).to_string()]).fails(3, &["no record"]);
 }
 
 /// Everything by commands, without a node: the log is signed and witnessed all the same, and a third party can check.

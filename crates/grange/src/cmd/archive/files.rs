@@ -106,12 +106,15 @@ pub(super) async fn get(common: &Common, name: &str, dest: Option<PathBuf>) -> a
         .with_context(|| format!("cannot write into {}", folder.display()))?;
     let mut file = tokio::fs::File::from_std(aside.reopen()?);
     let (mut written, mut digest) = (0, Sha512::new());
+    let progress = Progress::of_bytes(size.unwrap_or_default());
     while let Some(frame) = body.frame().await {
         let bytes = frame.map_err(anyhow::Error::from_boxed)?.into_data().unwrap_or_default();
         written += bytes.len() as u64;
         digest.update(&bytes);
         file.write_all(&bytes).await?;
+        progress.set(written);
     }
+    progress.finish();
     file.sync_all().await?;
     ensure!(size.is_none_or(|size| size == written), "{name} broke off after {written} bytes; try again");
     let got =

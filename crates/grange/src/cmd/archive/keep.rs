@@ -1,5 +1,6 @@
 //! `grange replicas`, `repair`, `audit verify-log`, `audit prove` and `archive rebuild`
 
+use grange_api::Client;
 use grange_api::client::segment;
 use grange_api::wire::archive::RepairAll;
 use grange_base::Size;
@@ -8,6 +9,7 @@ use serde_json::Value;
 use super::text;
 use crate::cli::Common;
 use crate::exit::Exit;
+use crate::progress::Progress;
 use crate::{context, output};
 
 pub(super) async fn replicas(common: &Common) -> anyhow::Result<Exit> {
@@ -28,10 +30,21 @@ pub(super) async fn replicas(common: &Common) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
+/// So many copies on all replicas, by what is said of them. `None` when that cannot be told now.
+async fn counted(client: &Client, fields: &[&str]) -> Option<u64> {
+    let replicas: Vec<Value> = client.get("/replicas").await.ok()?;
+    let count = |replica: &Value| fields.iter().filter_map(|field| replica[*field].as_u64()).sum::<u64>();
+    Some(replicas.iter().map(count).sum())
+}
+
 /// Repairs, or says what a repair would do.
 pub(super) async fn repair(common: &Common, yes: bool) -> anyhow::Result<Exit> {
     let asked = RepairAll { dry_run: !yes, credentials: yes && common.server.is_none() };
-    let report: Value = context::client(common).await?.post("/repairs", &asked).await?;
+    let client = context::client(common).await?;
+    let wrong = counted(&client, &["missing", "corrupt"]).await.unwrap_or_default();
+    let progress = Progress::of_copies(wrong);
+    let left = async || Some(wrong.saturating_sub(counted(&client, &["missing", "corrupt"]).await?));
+    let report: Value = progress.beside(client.post("/repairs", &asked), left).await?;
     let copies = report["copies"].as_array().cloned().unwrap_or_default();
     if common.json {
         output::json(&report)?;
@@ -82,7 +95,9 @@ pub(super) async fn prove(common: &Common, name: &str) -> anyhow::Result<Exit> {
 
 /// Exit code 5 when copies contradict each other.
 pub(super) async fn rebuild(common: &Common) -> anyhow::Result<Exit> {
-    let rebuilt: Value = context::client(common).await?.post("/archive/rebuild", &()).await?;
+    let client = context::client(common).await?;
+    let entered = async || counted(&client, &["files"]).await;
+    let rebuilt: Value = Progress::counting().beside(client.post("/archive/rebuild", &()), entered).await?;
     let conflicts = rebuilt["conflicts"].as_array().cloned().unwrap_or_default();
     if common.json {
         output::json(&rebuilt)?;
