@@ -1,10 +1,11 @@
 //! What every Grange crate stands on: an injected clock, orderly shutdown, the supervised worker loop,
-//! retry, throttle, quantities with units, sealed secrets, telemetry and the printing of error chains.
+//! retry, throttle, work that outlives its waiter, quantities with units, sealed secrets, telemetry and the printing of error chains.
 //!
 //! Nothing here knows what Grange is about. No nouns of the archive, no database, no HTTP serving.
 
 pub mod chain;
 pub mod clock;
+pub mod detached;
 pub mod quantity;
 pub mod retry;
 pub mod shutdown;
@@ -15,6 +16,7 @@ pub mod worker;
 
 pub use chain::Chain;
 pub use clock::{Clock, TestClock};
+pub use detached::to_its_end;
 pub use quantity::{Period, Size};
 pub use retry::{Retry, RetryPolicy};
 pub use shutdown::{Shutdown, Trigger};

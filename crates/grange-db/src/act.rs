@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use grange_base::retry::jittered;
+use grange_base::to_its_end;
 use jiff::Timestamp;
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::{Any, AnyConnection};
@@ -100,23 +101,15 @@ impl Db {
         .await
     }
 
-    /// Waits for an act that does not depend on being waited for. A panic goes on as a panic.
-    async fn to_its_end<Out>(
+    /// Waits for an act that goes on without being waited for.
+    fn to_its_end<Out: Send + 'static>(
         &self,
         doing: &'static str,
         act: impl Future<Output = Result<Out, Error>> + Send + 'static,
-    ) -> Result<Out, Error>
-    where
-        Out: Send + 'static,
-    {
-        match tokio::spawn(act).await {
-            Ok(outcome) => outcome,
-            Err(ended) => match ended.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                // The runtime is being shut down.
-                Err(_) => Err(Error::Closed { doing, target: self.0.target.clone() }),
-            },
-        }
+    ) -> impl Future<Output = Result<Out, Error>> {
+        let ended = to_its_end(act);
+        let closed = move || Err(Error::Closed { doing, target: self.0.target.clone() });
+        async move { ended.await.unwrap_or_else(closed) }
     }
 
     /// Runs an act in a transaction. After `Ok` it is on disk; after an error nothing of it is.

@@ -56,6 +56,8 @@ pub mod statistics;
 mod store;
 #[cfg(test)]
 pub(crate) mod test_bed;
+#[cfg(test)]
+pub(crate) mod test_shelf;
 pub mod watchdog;
 
 pub use engine::Engine;

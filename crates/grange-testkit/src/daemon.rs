@@ -67,9 +67,9 @@ impl Daemon {
 
     /// Somebody else may take the free port before the server does; then there is another one.
     fn start(program: &Path, conf: impl Fn(&Path, u16) -> String) -> Option<Daemon> {
-        (0..PORTS_TRIED).find_map(|_| Daemon::start_once(program, &conf)).or_else(|| {
-            panic!("{} does not start: see what it says when started by hand", program.display());
-        })
+        let started = (0..PORTS_TRIED).find_map(|_| Daemon::start_once(program, &conf));
+        assert!(started.is_some(), "{} does not start: see what it says by hand", program.display());
+        started
     }
 
     fn start_once(program: &Path, conf: &impl Fn(&Path, u16) -> String) -> Option<Daemon> {

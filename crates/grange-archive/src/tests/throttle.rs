@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use grange_base::{Clock, Size};
 use grange_model::AuditKind;
+use grange_testkit::until;
 use tempfile::TempDir;
 
 use super::bed::{anna, database, named, parts, settings};
@@ -28,13 +29,14 @@ async fn seconds_to_check(bytes_per_second: u64) -> u64 {
     let started = archive.start_audit("one", AuditKind::Checksum, &anna()).await.unwrap();
     let checking = tokio::spawn(async move { archive.wait_audit(started.id).await.unwrap() });
     let mut seconds = 0;
-    while !checking.is_finished() {
+    until("the check to end", async || {
         if hand.sleepers() > 0 {
             hand.advance(Duration::from_secs(1));
             seconds += 1;
         }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+        checking.is_finished()
+    })
+    .await;
     let row = checking.await.unwrap();
     assert_eq!((row.found.ok, row.found.missing, row.found.corrupt), (FILES as u64, 0, 0));
     seconds

@@ -7,10 +7,10 @@ use tokio::sync::OnceCell;
 use url::{Position, Url};
 use urlkey::{Suffixes, registrable_domain};
 
+use super::links;
 use super::links::Found;
 use super::shared::VisitError;
 use super::visit::Way;
-use super::{links, pack};
 use crate::candidate::Candidate;
 use crate::extract::Role;
 use crate::fetch::auth::{Challenge, Credentials, Session, challenges, strongest};
@@ -155,20 +155,7 @@ impl Way<'_> {
 
     /// Keeps an answer on the way to the one that was asked for.
     fn keep(&mut self, candidate: &Candidate, fetched: Fetched, found: &Found) -> Result<(), VisitError> {
-        let url = candidate.url.to_string();
-        let ready = pack::pack(
-            self.crawl,
-            self.worker,
-            candidate,
-            &url,
-            fetched,
-            Form::Response,
-            Annotations::new(),
-            found,
-            &self.captures,
-        )?;
-        self.captures.push(ready);
-        Ok(())
+        self.take_in(candidate, fetched, Form::Response, Annotations::new(), found)
     }
 }
 

@@ -84,13 +84,13 @@ pub(super) fn pack(
     crawl: &Shared,
     worker: u32,
     candidate: &Candidate,
-    url: &str,
     mut fetched: Fetched,
     form: Form,
     mut annotations: Annotations,
     found: &Found,
     before: &[Ready],
 ) -> Result<Ready, VisitError> {
+    let url = candidate.url.as_str();
     for word in fetched.annotations() {
         annotations.add(word);
     }

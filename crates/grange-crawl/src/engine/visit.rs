@@ -129,23 +129,12 @@ impl Way<'_> {
         for word in &found.annotations {
             annotations.add(word);
         }
-        let ready = pack::pack(
-            crawl,
-            self.worker,
-            candidate,
-            candidate.url.as_str(),
-            fetched,
-            form,
-            annotations,
-            &found,
-            &self.captures,
-        )?;
-        if !problems.is_empty() {
+        self.take_in(candidate, fetched, form, annotations, &found)?;
+        if let Some(ready) = self.captures.last().filter(|_| !problems.is_empty()) {
             let mut line = Vec::new();
             nonfatal_error(&ready.line, &problems, &mut line);
             self.lines.push(("nonfatal-errors.log", line));
         }
-        self.captures.push(ready);
         let discovered = links::choose(crawl, candidate, found, &mut self.lines);
         Ok((Outcome::Done(visit), discovered))
     }
@@ -182,20 +171,8 @@ impl Way<'_> {
             if !failed || crawl.template.robots.policy == Policy::Ignore {
                 let mut annotations = Annotations::new();
                 annotations.tries(claim.tries + 1);
-                let url = at.url.to_string();
-                let form = pack::form(crawl, &url, &fetched, None, &mut annotations);
-                let ready = pack::pack(
-                    crawl,
-                    self.worker,
-                    &at,
-                    &url,
-                    fetched,
-                    form,
-                    annotations,
-                    &found,
-                    &self.captures,
-                )?;
-                self.captures.push(ready);
+                let form = pack::form(crawl, at.url.as_str(), &fetched, None, &mut annotations);
+                self.take_in(&at, fetched, form, annotations, &found)?;
             }
             if settled {
                 discovered = links::choose(crawl, &at, found, &mut self.lines);
@@ -215,6 +192,21 @@ impl Way<'_> {
             return Ok((Outcome::Retry { visit, after }, Vec::new()));
         }
         Ok((Outcome::Done(visit), discovered))
+    }
+
+    /// Packs an answer, to be delivered with what was taken in before it.
+    pub(super) fn take_in(
+        &mut self,
+        candidate: &Candidate,
+        fetched: Fetched,
+        form: Form,
+        annotations: Annotations,
+        found: &links::Found,
+    ) -> Result<(), VisitError> {
+        let Way { crawl, worker, captures, .. } = self;
+        let ready = pack::pack(crawl, *worker, candidate, fetched, form, annotations, found, captures)?;
+        captures.push(ready);
+        Ok(())
     }
 
     /// Looks the name of a host up, once, and keeps what the name servers said.

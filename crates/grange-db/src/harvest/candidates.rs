@@ -6,7 +6,7 @@ use grange_model::harvest::{Best, HarvestDefinition, HarvestId, HarvestKind, Job
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use super::{Planner, limits};
+use super::{Planner, best, limits};
 use crate::bulk::Bulk;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
@@ -148,14 +148,6 @@ static JOBS_OF: Sql = Sql::new(
     "SELECT id FROM jobs WHERE harvest_id = $1 AND ($2 IS NULL OR run = $2) AND status <> 'draft' ORDER BY id",
 );
 fn candidate(row: &AnyRow) -> Result<Candidate, Fail> {
-    let best = match (row.int_or_none("best_objects")?, row.int_or_none("best_bytes")?) {
-        (Some(objects), Some(bytes)) => Some(Best {
-            objects: objects as u64,
-            bytes: bytes as u64,
-            complete: row.int_or_none("best_complete")? == Some(1),
-        }),
-        _ => None,
-    };
     let last = match row.text_or_none("stop_reason")? {
         Some(_) => Some((row.parsed("stop_reason")?, row.int("objects")? as u64, row.int("bytes")? as u64)),
         None => None,
@@ -165,7 +157,7 @@ fn candidate(row: &AnyRow) -> Result<Candidate, Fail> {
         domain: row.int("domain_id")?,
         template: row.int("template_id")?,
         limits: limits(row)?,
-        best,
+        best: best(row)?,
         seeded: row.int("seeded")? > 0,
         last,
     })

@@ -1,12 +1,12 @@
 //! Configurations: the recipes of a domain.
 
 use grange_model::Actor;
-use grange_model::harvest::{Best, Configuration, DomainName, Limits, Name, NewConfiguration};
+use grange_model::harvest::{Configuration, DomainName, Limits, Name, NewConfiguration};
 use serde_json::json;
 use sqlx::any::AnyRow;
 
 use super::domains::found;
-use super::{Domains, NO_STATE, exists, fresh, limits, missing, plain, refused, templates, told};
+use super::{Domains, NO_STATE, best, exists, fresh, limits, missing, plain, refused, templates, told};
 use crate::act::Tx;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
@@ -312,14 +312,6 @@ async fn apply(
 }
 
 fn configuration(row: &AnyRow) -> Result<Configuration, Fail> {
-    let best = match (row.int_or_none("best_objects")?, row.int_or_none("best_bytes")?) {
-        (Some(objects), Some(bytes)) => Some(Best {
-            objects: objects as u64,
-            bytes: bytes as u64,
-            complete: row.int_or_none("best_complete")? == Some(1),
-        }),
-        _ => None,
-    };
     Ok(Configuration {
         name: row.parsed("name")?,
         default: row.int("is_default")? == 1,
@@ -328,7 +320,7 @@ fn configuration(row: &AnyRow) -> Result<Configuration, Fail> {
         seed_lists: Vec::new(),
         credentials: Vec::new(),
         comments: row.text("comments")?,
-        best,
+        best: best(row)?,
         changed_at: row.time("changed_at")?,
         edition: row.int("edition")?,
     })

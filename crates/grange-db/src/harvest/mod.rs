@@ -45,7 +45,7 @@ pub use traps::Traps;
 use std::fmt::Display;
 
 use grange_model::Actor;
-use grange_model::harvest::{Limit, Limits};
+use grange_model::harvest::{Best, Limit, Limits};
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::any::AnyRow;
@@ -129,6 +129,16 @@ fn limits(row: &AnyRow) -> Result<Limits, Fail> {
         bytes: limit("max_bytes")?,
         running_s: limit("max_running_s")?,
     })
+}
+
+/// The best that a configuration gave so far.
+fn best(row: &AnyRow) -> Result<Option<Best>, Fail> {
+    let (Some(objects), Some(bytes)) = (row.int_or_none("best_objects")?, row.int_or_none("best_bytes")?)
+    else {
+        return Ok(None);
+    };
+    let complete = row.int_or_none("best_complete")? == Some(1);
+    Ok(Some(Best { objects: objects as u64, bytes: bytes as u64, complete }))
 }
 
 fn lines(text: &str) -> Vec<String> {

@@ -19,7 +19,7 @@ use axum::routing::{post, put};
 use futures_util::TryStreamExt;
 use grange_app::OpenArchive;
 use grange_archive::{Error, Store};
-use grange_base::Chain;
+use grange_base::{Chain, to_its_end};
 use grange_blob::{Blob as _, Origin, Reach};
 use grange_model::{Checksums, FileName};
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,10 @@ fn refused(error: &dyn std::fmt::Display) -> Response {
     (StatusCode::UNPROCESSABLE_ENTITY, format!("{error}\n")).into_response()
 }
 
+fn stopping() -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, "the node is stopping\n").into_response()
+}
+
 async fn fetch(
     State((archive, reach)): State<(OpenArchive, Reach)>,
     InPath(name): InPath<String>,
@@ -78,22 +82,15 @@ async fn fetch(
         Err(error) => return away(Chain(&error).to_string()),
     }
     let store = Store::new(name, offered.by);
+    // A sender that goes away takes the answer with it, not the store: half done, it would hold its lease for nobody.
     let stored = to_its_end(async move {
         archive.store_offered(Arc::new(holder), offered.size, offered.checksums, &store).await
     });
     match stored.await {
-        Ok(outcome) => axum::Json(outcome).into_response(),
-        Err(Error::Settings { reason }) => away(reason),
-        Err(error) => refused(&Chain(&error)),
-    }
-}
-
-/// A sender that goes away takes the answer with it, not the store: half done, it would hold its lease for nobody and
-/// leave its bytes in the spool.
-async fn to_its_end<T: Send + 'static>(store: impl Future<Output = T> + Send + 'static) -> T {
-    match tokio::spawn(store).await {
-        Ok(stored) => stored,
-        Err(ended) => std::panic::resume_unwind(ended.into_panic()),
+        Some(Ok(outcome)) => axum::Json(outcome).into_response(),
+        Some(Err(Error::Settings { reason })) => away(reason),
+        Some(Err(error)) => refused(&Chain(&error)),
+        None => stopping(),
     }
 }
 
@@ -113,12 +110,14 @@ async fn take(
         Err(error) => return refused(&Chain(&error)),
     };
     let store = Store::new(name, sent.by).expecting(checksums);
+    // As above; also, its bytes would stay in the spool.
     let stored = to_its_end(async move {
         let reader = StreamReader::new(body.into_data_stream().map_err(io::Error::other));
         archive.store_reader(reader, &store).await
     });
     match stored.await {
-        Ok(outcome) => axum::Json(outcome).into_response(),
-        Err(error) => refused(&Chain(&error)),
+        Some(Ok(outcome)) => axum::Json(outcome).into_response(),
+        Some(Err(error)) => refused(&Chain(&error)),
+        None => stopping(),
     }
 }

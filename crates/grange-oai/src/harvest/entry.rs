@@ -150,24 +150,15 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use grange_model::oai::{Method, Slices};
     use proptest::prelude::*;
 
     use super::super::position::Asked;
     use super::*;
 
     fn entry(records: Vec<Judged>, warnings: Vec<String>) -> Entry {
-        let asked = Asked {
-            prefix: "oai_dc".to_owned(),
-            set: None,
-            from: None,
-            until: None,
-            method: Method::ListRecords,
-            slices: Slices::Whole,
-        };
         Entry {
             list: 7,
-            position: Position::start(asked, None, 3, Timestamp::UNIX_EPOCH),
+            position: Position::start(Asked::everything(), None, 3, Timestamp::UNIX_EPOCH),
             response: Timestamp::UNIX_EPOCH,
             records,
             counts: Counts { bad: 2, ..Counts::default() },

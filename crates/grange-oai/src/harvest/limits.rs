@@ -34,7 +34,6 @@ pub(super) fn unbelievable(active: u64, seen: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use grange_base::{Period, Size};
-    use grange_model::oai::{Method, Slices};
     use jiff::Timestamp;
 
     use super::super::position::Asked;
@@ -49,15 +48,7 @@ mod tests {
             harvest_time_max: Period::from_secs(60),
             ..Settings::default()
         };
-        let asked = Asked {
-            prefix: "oai_dc".to_owned(),
-            set: None,
-            from: None,
-            until: None,
-            method: Method::ListRecords,
-            slices: Slices::Whole,
-        };
-        let start = Position::start(asked, None, 1, Timestamp::UNIX_EPOCH);
+        let start = Position::start(Asked::everything(), None, 1, Timestamp::UNIX_EPOCH);
         let minute = Duration::from_secs(60);
         assert_eq!(reached(&settings, &start, minute), None);
         for (position, lasted, word) in [

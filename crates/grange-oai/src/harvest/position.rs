@@ -291,14 +291,9 @@ fn of(granularity: Granularity) -> oaipmh::Granularity {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(text: &str) -> Timestamp {
-        text.parse().unwrap()
-    }
-
-    fn asked() -> Asked {
+impl Asked {
+    /// The whole list of one repository.
+    pub(super) fn everything() -> Asked {
         Asked {
             prefix: "oai_dc".to_owned(),
             set: None,
@@ -307,6 +302,15 @@ mod tests {
             method: Method::ListRecords,
             slices: Slices::Whole,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
     }
 
     fn start(asked: Asked) -> Position {
@@ -363,14 +367,14 @@ mod tests {
             ("an error nobody knows", vec![error(ErrorCode::Other("InternalException".to_owned()))], failed),
         ];
         for (what, pages, expected) in cases {
-            let nexts = walk(&mut start(asked()), &pages);
+            let nexts = walk(&mut start(Asked::everything()), &pages);
             assert!(expected(nexts.last().unwrap()), "{what}: {nexts:?}");
         }
-        let mut forever = start(asked());
+        let mut forever = start(Asked::everything());
         let empty: Vec<_> = (0..20).map(|n| page(0, Some(&n.to_string()))).collect();
         assert!(walk(&mut forever, &empty).iter().any(odd), "empty pages without end");
         assert!(forever.doubtful);
-        let mut ring = start(asked());
+        let mut ring = start(Asked::everything());
         walk(&mut ring, &[page(2, Some("a")), page(2, Some("b"))]);
         let now = at("2026-01-02T00:00:00Z");
         assert!(odd(&ring.began_again(&mut Tokens::default(), now)), "the list again under other tokens");
@@ -379,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_token_that_always_expires_ends_in_failure() {
-        let mut position = start(asked());
+        let mut position = start(Asked::everything());
         let pages: Vec<_> =
             (0..20).flat_map(|_| [page(2, Some("a")), error(ErrorCode::BadResumptionToken)]).collect();
         let nexts = walk(&mut position, &pages);
@@ -389,7 +393,7 @@ mod tests {
 
     #[test]
     fn records_outside_of_the_window_mean_one_list_of_everything() {
-        let mut position = start(Asked { from: Some(at("2025-06-01T00:00:00Z")), ..asked() });
+        let mut position = start(Asked { from: Some(at("2025-06-01T00:00:00Z")), ..Asked::everything() });
         assert!(!position.is_full());
         let nexts = walk(&mut position, &[Seen { outside: 1, ..page(9, Some("a")) }]);
         assert!(matches!(nexts[..], [Next::List(Some(_))]));
@@ -405,7 +409,7 @@ mod tests {
 
     #[test]
     fn windows_follow_each_other_to_the_servers_present() {
-        let asked = Asked { slices: Slices::Month, ..asked() };
+        let asked = Asked { slices: Slices::Month, ..Asked::everything() };
         let mut position =
             Position::start(asked, Some(at("2025-11-15T00:00:00Z")), 1, at("2026-01-20T00:00:00Z"));
         let nexts = walk(&mut position, &[page(1, None), error(ErrorCode::NoRecordsMatch), page(1, None)]);
@@ -414,7 +418,7 @@ mod tests {
 
     #[test]
     fn the_next_harvest_begins_one_granule_before_the_first_answer() {
-        let mut position = start(asked());
+        let mut position = start(Asked::everything());
         walk(
             &mut position,
             &[page(1, Some("a")), Seen { response_date: Some(at("2026-02-02T00:00:00Z")), ..page(1, None) }],

@@ -11,10 +11,10 @@ use jiff::Timestamp;
 use warc::write::{FileOptions, NewRecord, WarcFile};
 use warc::{Algorithm, Date, Digest, Reader, RecordType};
 
-use super::shelf::Shelf;
 use super::{crawled, foreign, web};
 use crate::dedup::{By, oracle_for};
 use crate::folder::JobFolder;
+use crate::test_shelf::Shelf;
 
 const OLD: &str = "http://old.dk/x.png";
 const AT: &str = "2020-01-02T03:04:05.678Z";

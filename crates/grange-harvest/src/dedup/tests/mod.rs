@@ -1,7 +1,6 @@
 //! Indexes of made-up entries, of damaged files, of foreign logs, and of real crawls that build on one another.
 
 mod anywhere;
-mod shelf;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,12 +18,12 @@ use proptest::prelude::*;
 use warc::write::{FileOptions, NewRecord, WarcFile};
 use warc::{Algorithm, Date, Digest, Reader, RecordType};
 
-use self::shelf::Shelf;
 use super::entry::Key;
 use super::{Builder, By, Cache, Entry, Index, IndexError, Limits, feed, oracle_for, set_name};
 use crate::folder::JobFolder;
 use crate::metadata;
 use crate::test_bed::{crawl_job, folder, papers};
+use crate::test_shelf::Shelf;
 
 fn entry(seed: u64, file: u32, date_ms: i64) -> Entry {
     let hash = blake3::hash(&seed.to_le_bytes());
