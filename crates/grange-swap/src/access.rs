@@ -47,6 +47,10 @@ impl Key {
         if text.len() < MIN_KEY_BYTES {
             return Err(Error::ShortKey { path: path.to_owned(), bytes: text.len(), min: MIN_KEY_BYTES });
         }
+        // Or no client could send it.
+        if !text.iter().all(u8::is_ascii_graphic) {
+            return Err(Error::UnsendableKey { path: path.to_owned() });
+        }
         Ok(Self::new(text))
     }
 
@@ -60,12 +64,9 @@ impl Key {
         Self { text, hash }
     }
 
-    /// The value of the `Authorization` header, `None` when the key holds bytes that no header can carry.
-    pub fn bearer(&self) -> Option<String> {
-        let text = std::str::from_utf8(&self.text)
-            .ok()
-            .filter(|text| text.bytes().all(|b| (0x21..0x7f).contains(&b)));
-        text.map(|text| format!("Bearer {text}"))
+    /// The value of the `Authorization` header.
+    pub fn bearer(&self) -> String {
+        format!("Bearer {}", String::from_utf8_lossy(&self.text))
     }
 
     /// Whether an `Authorization` header carries the key. Takes the same time for every wrong one.
@@ -171,11 +172,15 @@ mod tests {
     }
 
     #[test]
-    fn short_keys_are_refused() {
+    fn keys_that_are_short_or_no_header_can_carry_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         fs::write(&path, "short\n").unwrap();
         assert!(matches!(Key::read(&path), Err(Error::ShortKey { bytes: 5, .. })));
+        for wrong in ["0123456789 abcdef", "0123456789\nabcdef", "0123456789abcdef\u{e9}"] {
+            fs::write(&path, wrong).unwrap();
+            assert!(matches!(Key::read(&path), Err(Error::UnsendableKey { .. })), "{wrong}");
+        }
         fs::write(&path, "0123456789abcdef\n").unwrap();
         assert!(Key::read(&path).unwrap().authorizes("Bearer 0123456789abcdef"));
     }

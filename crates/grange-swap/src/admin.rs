@@ -207,7 +207,7 @@ impl Client {
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, Error> {
-        let request = match self.key.as_ref().and_then(Key::bearer) {
+        let request = match self.key.as_ref().map(Key::bearer) {
             Some(bearer) => request.header("Authorization", bearer),
             None => request,
         };

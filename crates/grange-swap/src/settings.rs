@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use grange_base::Size;
+use grange_base::{Period, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,36 @@ pub struct Settings {
     pub max_uploads: usize,
     /// Connections at the same time; an idle one takes less than 10 KB.
     pub max_connections: usize,
+    /// How slow a client may be.
+    pub patience: Patience,
+}
+
+/// How slow a client may be before it is hung up on: it holds a place that others need.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Patience {
+    /// How long a connection may be idle between two requests.
+    pub idle: Period,
+    /// How long the head of a request may take from its first byte.
+    pub head: Period,
+    /// How long a client may neither send anything of a body nor take anything of an answer.
+    pub silence: Period,
+    /// The slowest upload per second, on average, once `grace` is over.
+    pub slowest: Size,
+    /// How long an upload may be slower than `slowest`: short ones need not be fast.
+    pub grace: Period,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            idle: Period::from_secs(75),
+            head: Period::from_secs(10),
+            silence: Period::from_secs(30),
+            slowest: Size(256),
+            grace: Period::from_secs(60),
+        }
+    }
 }
 
 impl Default for Settings {
@@ -58,6 +88,7 @@ impl Default for Settings {
             move_rate: Size(64 << 20),
             max_uploads: 256,
             max_connections: 20_000,
+            patience: Patience::default(),
         }
     }
 }

@@ -13,7 +13,6 @@ use crate::change;
 use crate::collection::Layout;
 use crate::error::Error;
 use crate::http::answer::Head;
-use crate::http::body::Body;
 use crate::http::conn::{After, Conn};
 use crate::http::request::{BodyLength, Method, Request};
 use crate::http::target::failed;
@@ -33,7 +32,7 @@ pub(crate) async fn handle(node: &Arc<Node>, conn: &mut Conn, request: &Request)
         return conn.unauthorized(request).await;
     }
     let mut bytes = Vec::new();
-    let mut body = Body::new(request.body);
+    let mut body = conn.body(request);
     if request.expects_continue {
         conn.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         conn.flush().await?;

@@ -1,19 +1,15 @@
 //! The body of a request, piece by piece, at no less than a crawl.
 
 use std::io::{self, ErrorKind};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::BufMut as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::http::request::BodyLength;
+use crate::settings::Patience;
 
-/// Longest silence within a body.
-const SILENCE: Duration = Duration::from_secs(30);
-/// Slowest body on average, bytes per second, once the first minute is over: slower ones only hold places.
-const SLOWEST: u64 = 256;
-const GRACE: Duration = Duration::from_secs(60);
 /// Longest line between chunks, bytes.
 const MAX_CHUNK_LINE: usize = 256;
 
@@ -28,6 +24,7 @@ pub(crate) struct Body {
     done: bool,
     read: u64,
     since: Instant,
+    patience: Patience,
 }
 
 fn bad(text: &str) -> io::Error {
@@ -35,10 +32,10 @@ fn bad(text: &str) -> io::Error {
 }
 
 impl Body {
-    pub(crate) fn new(length: BodyLength) -> Self {
+    pub(crate) fn new(length: BodyLength, patience: Patience) -> Self {
         let left = if let BodyLength::Known(left) = length { left } else { 0 };
         let done = matches!(length, BodyLength::None | BodyLength::Known(0));
-        Self { length, left, after_chunk: false, done, read: 0, since: Instant::now() }
+        Self { length, left, after_chunk: false, done, read: 0, since: Instant::now(), patience }
     }
 
     pub(crate) fn finished(&self) -> bool {
@@ -136,13 +133,16 @@ impl Body {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(_) => break,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    timeout(SILENCE, stream.readable()).await.map_err(|_| ErrorKind::TimedOut)??;
+                    timeout(self.patience.silence.0, stream.readable())
+                        .await
+                        .map_err(|_| ErrorKind::TimedOut)??;
                 }
                 Err(error) => return Err(error),
             }
         }
         let passed = self.since.elapsed();
-        if passed > GRACE && self.read < SLOWEST * passed.as_secs() {
+        let expected = self.patience.slowest.0 as f64 * passed.as_secs_f64();
+        if passed > self.patience.grace.0 && (self.read as f64) < expected {
             return Err(ErrorKind::TimedOut.into());
         }
         Ok(())
@@ -169,7 +169,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         });
-        let (mut body, mut input, mut out) = (Body::new(length), Vec::new(), Vec::new());
+        let (mut body, mut input, mut out) = (Body::new(length, Patience::default()), Vec::new(), Vec::new());
         let result = loop {
             let full = out.len() + 3;
             match body.next(&server, &mut input, &mut out, full).await {

@@ -20,13 +20,8 @@ use crate::http::{admin, get, page, put, record};
 use crate::node::Node;
 use crate::peer::{PROTOCOL, serve};
 use crate::server::Callers;
+use crate::settings::Patience;
 
-/// How long a connection may be idle between requests.
-const IDLE: Duration = Duration::from_secs(75);
-/// How long a head may take from its first byte.
-const HEAD: Duration = Duration::from_secs(10);
-/// How long a client may not read anything of an answer.
-const STALL: Duration = Duration::from_secs(30);
 /// Bytes of an unwanted body that are read so that the client sees the answer.
 const DISCARD: usize = 1 << 20;
 /// How long to wait for a client to hang up after its last answer.
@@ -75,12 +70,14 @@ pub(crate) struct Conn {
     peer: SocketAddr,
     local: SocketAddr,
     same_user: Option<bool>,
+    patience: Patience,
     idle_since: Instant,
     alarm: Pin<Box<Sleep>>,
 }
 
 pub(crate) async fn serve(node: Arc<Node>, callers: Callers, stream: TcpStream) {
     let (Ok(peer), Ok(local)) = (stream.peer_addr(), stream.local_addr()) else { return };
+    let patience = node.settings.patience;
     let mut conn = Conn {
         stream,
         input: Vec::new(),
@@ -88,8 +85,9 @@ pub(crate) async fn serve(node: Arc<Node>, callers: Callers, stream: TcpStream) 
         peer,
         local,
         same_user: None,
+        patience,
         idle_since: Instant::now(),
-        alarm: Box::pin(sleep(IDLE)),
+        alarm: Box::pin(sleep(patience.idle.0)),
     };
     loop {
         let request = match conn.next_request().await {
@@ -195,7 +193,7 @@ impl Conn {
                 Ok(0) => return Ok(Ok(None)),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    let deadline = *deadline.get_or_insert_with(|| Instant::now() + HEAD);
+                    let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.patience.head.0);
                     if timeout_at(deadline, self.stream.readable()).await.is_err() {
                         let text = "the head of the request took too long".to_owned();
                         return Ok(if had == 0 { Ok(None) } else { Err(Malformed(408, text)) });
@@ -215,7 +213,7 @@ impl Conn {
                 biased;
                 ready = self.stream.readable() => return ready.map(|()| true),
                 () = self.alarm.as_mut() => {
-                    let end = self.idle_since + IDLE;
+                    let end = self.idle_since + self.patience.idle.0;
                     if Instant::now() >= end {
                         return Ok(false);
                     }
@@ -256,7 +254,7 @@ impl Conn {
     }
 
     pub(crate) async fn writable(&self) -> io::Result<()> {
-        timeout(STALL, self.stream.writable()).await.map_err(|_| ErrorKind::TimedOut)?
+        timeout(self.patience.silence.0, self.stream.writable()).await.map_err(|_| ErrorKind::TimedOut)?
     }
 
     /// Answers with a sentence.
@@ -292,9 +290,14 @@ impl Conn {
         sentence(&mut self.out, status, false, lines, text);
         self.flush().await?;
         if !request.expects_continue {
-            self.discard(Body::new(request.body)).await;
+            self.discard(self.body(request)).await;
         }
         Ok(After::Close)
+    }
+
+    /// The body of a request whose head was just read.
+    pub(crate) fn body(&self, request: &Request) -> Body {
+        Body::new(request.body, self.patience)
     }
 
     pub(crate) async fn discard(&mut self, mut body: Body) {

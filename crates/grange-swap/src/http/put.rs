@@ -162,7 +162,7 @@ async fn prepare(
 
 /// Reads the body and keeps it. The outer error is the client's: nothing was kept.
 async fn receive(conn: &mut Conn, request: &Request, spot: Spot) -> io::Result<Result<Kept, Error>> {
-    let mut body = Body::new(request.body);
+    let mut body = conn.body(request);
     let declared = request.declared.clone();
     let mut first = Vec::new();
     let more = match request.body {

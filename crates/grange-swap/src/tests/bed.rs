@@ -23,31 +23,31 @@ pub(super) struct Bed {
     pub addresses: Vec<String>,
     partitions: usize,
     pub client: Client,
-    pub trust_local: bool,
-    sums_in_files: bool,
+    pub clock: Clock,
+    tune: fn(&mut Settings),
 }
 
 impl Bed {
     pub(super) async fn new(servers: usize, partitions: usize) -> Self {
-        Self::with(servers, partitions, true, false).await
+        Self::tuned(servers, partitions, |_| ()).await
     }
 
-    pub(super) async fn with_trust(servers: usize, partitions: usize, trust_local: bool) -> Self {
-        Self::with(servers, partitions, trust_local, false).await
+    /// With other settings than most tests need.
+    pub(super) async fn tuned(servers: usize, partitions: usize, tune: fn(&mut Settings)) -> Self {
+        Self::on_clock(servers, partitions, tune, Clock::system()).await
     }
 
-    /// On disks that keep no attributes.
-    pub(super) async fn with_sums_in_files(servers: usize, partitions: usize) -> Self {
-        Self::with(servers, partitions, true, true).await
-    }
-
-    async fn with(servers: usize, partitions: usize, trust_local: bool, sums_in_files: bool) -> Self {
+    pub(super) async fn on_clock(
+        servers: usize,
+        partitions: usize,
+        tune: fn(&mut Settings),
+        clock: Clock,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("key"), KEY).unwrap();
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         let (running, addresses) = (Vec::new(), Vec::new());
-        let mut bed =
-            Self { folder, servers: running, addresses, partitions, client, trust_local, sums_in_files };
+        let mut bed = Self { folder, servers: running, addresses, partitions, client, clock, tune };
         for server in 0..servers {
             for partition in 0..partitions {
                 Partition::init(&bed.partition(server, partition), &format!("{server}.{partition}")).unwrap();
@@ -75,7 +75,7 @@ impl Bed {
     pub(super) async fn start(&mut self, server: usize) {
         let peers = self.addresses.iter().enumerate();
         let peers = peers.filter(|(other, address)| *other != server && !address.ends_with(":0"));
-        let settings = Settings {
+        let mut settings = Settings {
             partitions: (0..self.partitions).map(|part| self.partition(server, part)).collect(),
             listen: self.addresses[server].parse().unwrap(),
             peers: peers.map(|(_, address)| address.clone()).collect(),
@@ -83,11 +83,10 @@ impl Bed {
             workers: 1,
             min_space_left: Size(1 << 20),
             move_rate: Size(0),
-            trust_local: self.trust_local,
-            sums_in_files: self.sums_in_files,
             ..Settings::default()
         };
-        let started = Server::start(settings, Clock::system(), &Shutdown::never()).await.unwrap();
+        (self.tune)(&mut settings);
+        let started = Server::start(settings, self.clock.clone(), &Shutdown::never()).await.unwrap();
         self.addresses[server] = started.address().to_string();
         self.servers[server] = Some(started);
     }

@@ -171,7 +171,7 @@ async fn bad_names_and_links_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn writing_needs_the_key_and_reading_too_unless_public() {
-    let bed = Bed::with_trust(1, 2, false).await;
+    let bed = Bed::tuned(1, 2, |settings| settings.trust_local = false).await;
     bed.create("open", 1, true).await;
     bed.create("closed", 1, false).await;
     let bearer = format!("Bearer {KEY}");

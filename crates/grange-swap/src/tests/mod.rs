@@ -5,3 +5,4 @@ mod conflicts;
 mod http;
 mod moves;
 mod network;
+mod patience;

@@ -1,9 +1,13 @@
 use std::collections::BTreeMap;
 
+use grange_base::{Clock, Size};
+use grange_testkit::wait::until;
+use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::bed::Bed;
 use crate::admin::{Reslice, Slices};
+use crate::place::Point;
 
 fn name(n: u32) -> String {
     match n % 3 {
@@ -59,7 +63,7 @@ async fn doubling_halving_and_any_other_number_keep_every_file() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn checksums_in_files_are_carried_along() {
-    let bed = Bed::with_sums_in_files(2, 2).await;
+    let bed = Bed::tuned(2, 2, |settings| settings.sums_in_files = true).await;
     bed.create("c", 2, true).await;
     for n in 0..20 {
         assert_eq!(bed.put(0, "c", &name(n), &[n as u8; 100]).await, 201);
@@ -87,6 +91,42 @@ async fn checksums_in_files_are_carried_along() {
     let report = bed.verify(1, "c").await;
     assert_eq!((report.problem_count, report.without_checksum), (1, 1), "{report:?}");
     assert_eq!(bed.verify(1, "c").await.without_checksum, 0);
+}
+
+fn files_below(folder: &std::path::Path) -> u64 {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries.map(|entry| if entry.path().is_dir() { files_below(&entry.path()) } else { 1 }).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_reads_no_faster_than_it_may() {
+    const RATE: u64 = 1000;
+    const FILE: u64 = 400;
+    let (clock, hand) = Clock::test(Timestamp::UNIX_EPOCH);
+    let bed = Bed::on_clock(1, 2, |settings| settings.move_rate = Size(RATE), clock).await;
+    bed.create("c", 1, true).await;
+    for n in 0..40 {
+        assert_eq!(bed.put(0, "c", &name(n), &[n as u8; FILE as usize]).await, 201);
+    }
+    let two = 2.try_into().unwrap();
+    let bytes = (0..40).filter(|n| Point::of(&name(*n)).slice(two) == 1).count() as u64 * FILE;
+    assert!(bytes > 4 * RATE, "too little moves to show a limit");
+    let first = bed.all_partitions().into_iter().find(|partition| partition.join("c").exists()).unwrap();
+    let moved = || 40 * FILE - files_below(&first.join("c")) * FILE;
+    let wanted = Reslice { slices: Slices::Double, dry_run: false, mixed_disks: false };
+    bed.admin(0).reslice("c", wanted).await.unwrap();
+    for second in 0.. {
+        // What may go has gone, and whoever is next waits on the clock; or all is done.
+        let may = (RATE * (second + 1)).min(bytes);
+        until("as much has moved as may", async || moved() + FILE > may).await;
+        assert!(moved() <= may, "{} bytes moved in {second} s", moved());
+        if moved() == bytes {
+            break;
+        }
+        hand.advance(std::time::Duration::from_secs(1));
+    }
+    bed.settled("c", 2).await;
+    assert_eq!(bed.copied("c").len(), 40);
 }
 
 /// What people and fate do to a collection.
