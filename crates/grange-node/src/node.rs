@@ -203,23 +203,22 @@ impl Node {
                 roles::scheduler(&mut parts, &settings, &db, &clock, id, &*health.bus, &announcer).await?,
             );
         }
-        if chosen.contains(&NodeRole::Oai) {
-            let worker = oai::worker(&settings, data.path(), &db, &clock, &id.to_string());
-            oai::role(&mut parts, &worker, &clock, &oai_hint);
-        }
         if chosen.contains(&NodeRole::Archiver) {
             roles::archiver(&mut parts, archive.get().await?, &clock);
         }
+        // Where files are brought: to this node's archive, or the way to one that can prove every replica.
+        let deposit_place: Arc<dyn ArchiveClient> = if chosen.contains(&NodeRole::Archiver) {
+            Arc::new(archive.get().await?.clone())
+        } else {
+            let (here, lost_after) = (archive.get().await?.clone(), settings.node.heartbeat.0 * 3);
+            Arc::new(Elsewhere::new(here, db.clone(), auth, offers, lost_after).map_err(StartError::Http)?)
+        };
+        if chosen.contains(&NodeRole::Oai) {
+            let worker = oai::worker(&settings, data.path(), &db, &clock, &id.to_string());
+            let answers = oai::answers(&settings, data.path(), &db, Arc::clone(&deposit_place), &record.name);
+            oai::role(&mut parts, &worker, answers, &clock, &oai_hint);
+        }
         if chosen.contains(&NodeRole::Harvester) {
-            let here = archive.get().await?.clone();
-            let deposit_place: Arc<dyn ArchiveClient> = if chosen.contains(&NodeRole::Archiver) {
-                Arc::new(here)
-            } else {
-                let lost_after = settings.node.heartbeat.0 * 3;
-                Arc::new(
-                    Elsewhere::new(here, db.clone(), auth, offers, lost_after).map_err(StartError::Http)?,
-                )
-            };
             let tools = role::harvester::Tools {
                 settings: &settings,
                 data: data.path(),

@@ -1,6 +1,7 @@
 //! The role oai, what it lends to the acts, and OAI-PMH served on a port of its own.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -13,11 +14,12 @@ use axum::response::{IntoResponse, Response};
 use grange_api::Client;
 use grange_api::client::segment;
 use grange_app::OaiPort;
+use grange_archive::ArchiveClient;
 use grange_base::worker::Hint;
 use grange_base::{Clock, Shutdown, Worker};
 use grange_db::Db;
 pub use grange_harvest::oai::filter_wants;
-use grange_harvest::oai::{OaiWorker, Provider, folder_of, friends, probe};
+use grange_harvest::oai::{OaiAnswers, OaiWorker, Provider, folder_of, friends, probe};
 use grange_model::oai::{HarvestSpec, Identified, RepositoryId, RepositoryRules};
 use tokio::net::TcpListener;
 
@@ -27,8 +29,17 @@ use crate::supervise::Parts;
 /// How often an idle harvester looks for work that nobody hinted at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// Starts the role: several harvesters and the manager.
-pub fn role(parts: &mut Parts, worker: &OaiWorker, clock: &Clock, hint: &Hint) {
+/// How often kept answers are looked for: nobody waits for them, and a replica that is away is not asked all the time.
+const ANSWERS_EVERY: Duration = Duration::from_secs(30);
+
+/// Starts the role: several harvesters, the manager, and who brings kept answers home.
+pub fn role(parts: &mut Parts, worker: &OaiWorker, answers: OaiAnswers, clock: &Clock, hint: &Hint) {
+    let own = clock.clone();
+    parts.start("oai answers", move |shutdown| async move {
+        let (name, hint) = ("oai answers".to_owned(), Hint::new());
+        let work = Worker { name, interval: ANSWERS_EVERY, clock: own, shutdown, hint };
+        work.run(|| answers.step()).await
+    });
     let count = worker.settings().repositories_at_once.clamp(1, 64);
     let mut hints = Vec::new();
     for number in 1..=count {
@@ -68,6 +79,17 @@ pub fn worker(settings: &Settings, data: &Path, db: &Db, clock: &Clock, owner: &
     let mut own = settings.oai.clone();
     own.schemas = below(data, &own.schemas);
     OaiWorker::new(db.clone(), clock.clone(), own, root(settings, data), owner)
+}
+
+/// Who brings kept answers of this node home.
+pub fn answers(
+    settings: &Settings,
+    data: &Path,
+    db: &Db,
+    archive: Arc<dyn ArchiveClient>,
+    by: &str,
+) -> OaiAnswers {
+    OaiAnswers::new(db.clone(), archive, root(settings, data), by)
 }
 
 fn root(settings: &Settings, data: &Path) -> PathBuf {

@@ -27,4 +27,5 @@ pub use fetch::FetchError;
 pub use friends::{fetch_friends, friends};
 pub use harvest::{Ended, Harvest, Judge, Ledger, LedgerError, Order, Outcome};
 pub use probe::probe;
+pub use responses::answers_below;
 pub use settings::Settings;

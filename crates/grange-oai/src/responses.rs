@@ -31,13 +31,49 @@ struct Kept {
 /// A file is closed at this size, as crawls do: small enough to move, large enough to be few.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
+/// Where the answers of a repository lie that has its files in `folder`, until they are in the archive.
+pub fn answers_below(folder: &Path) -> PathBuf {
+    folder.join("+responses")
+}
+
+/// Closes files that an earlier attempt at this job left open, cut at their last whole record.
+fn finish_left_open(folder: &Path, job: i64, now: Timestamp) -> io::Result<()> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(&format!("oai-{job}-"))
+            && let Some(whole) = name.strip_suffix(".open")
+        {
+            WarcFile::reopen(folder.join(whole), &Responses::options(), warc::Date::from(now))?.close()?;
+        }
+    }
+    Ok(())
+}
+
 impl Responses {
     /// Answers of one job, below the repository's folder.
     pub(crate) fn new(folder: &Path, job: i64, now: Timestamp) -> Self {
         let stamp = now.strftime("%Y%m%d%H%M%S");
-        let folder = folder.join("+responses");
+        let folder = answers_below(folder);
         let spool = folder.join(format!("{job}.spool"));
+        if let Err(error) = finish_left_open(&folder, job, now) {
+            tracing::warn!(%error, folder = %folder.display(), "answers of an attempt that died stay unfinished");
+        }
         Self { folder, name: format!("oai-{job}-{stamp}"), serial: 0, file: None, answer: None, spool }
+    }
+
+    /// What answers are written with.
+    fn options() -> FileOptions {
+        FileOptions {
+            compression: Compression::default(),
+            sync: SyncPolicy::OnClose,
+            info: vec![("software".to_owned(), format!("grange/{}", env!("CARGO_PKG_VERSION")))],
+            id: None,
+        }
     }
 
     pub(crate) fn begin(&mut self, response: &reqwest::Response) {
@@ -93,14 +129,7 @@ impl Responses {
         } else {
             let path = self.folder.join(format!("{}-{:05}.warc.gz", self.name, self.serial));
             self.serial += 1;
-            let software = format!("grange/{}", env!("CARGO_PKG_VERSION"));
-            let options = FileOptions {
-                compression: Compression::default(),
-                sync: SyncPolicy::OnClose,
-                info: vec![("software".to_owned(), software)],
-                id: None,
-            };
-            self.file.insert(WarcFile::create(path, &options, date)?)
+            self.file.insert(WarcFile::create(path, &Self::options(), date)?)
         };
         let mut record = NewRecord::response(&kept.url, date, &kept.head, &[]).stream(
             &kept.head,
@@ -114,5 +143,40 @@ impl Responses {
     pub(crate) fn close(mut self) -> io::Result<()> {
         let _ = std::fs::remove_file(&self.spool);
         self.file.take().map_or(Ok(()), |file| file.close().map(|_| ()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_attempt_left_open_is_closed_by_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let answers = answers_below(folder.path());
+        std::fs::create_dir_all(&answers).unwrap();
+        let now = Timestamp::UNIX_EPOCH;
+        let (date, mine, other) =
+            (warc::Date::from(now), "oai-7-19700101000000-00000.warc.gz", "oai-70-1.warc.gz");
+        for name in [mine, other] {
+            let mut file = WarcFile::create(answers.join(name), &Responses::options(), date).unwrap();
+            let head = b"HTTP/1.1 200 OK\r\n\r\n";
+            file.write(&mut NewRecord::response("http://a.example/oai", date, head, b"<OAI-PMH/>")).unwrap();
+            drop(file);
+        }
+        let open = answers.join(format!("{mine}.open"));
+        let whole = std::fs::metadata(&open).unwrap().len();
+        // Half a record at the end, as a kill leaves it.
+        let mut bytes = std::fs::read(&open).unwrap();
+        bytes.extend_from_slice(&bytes.clone()[..40]);
+        std::fs::write(&open, bytes).unwrap();
+        Responses::new(folder.path(), 7, now).close().unwrap();
+        assert!(!open.exists());
+        assert_eq!(
+            std::fs::metadata(answers.join(mine)).unwrap().len(),
+            whole,
+            "cut at its last whole record"
+        );
+        assert!(answers.join(format!("{other}.open")).exists(), "another job may be writing it");
     }
 }

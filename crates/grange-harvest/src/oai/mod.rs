@@ -1,10 +1,12 @@
 //! Metadata harvesting at work: jobs claimed and run by the engine, with the facts behind it; and what was harvested,
 //! served again.
 
+mod answers;
 mod ledger;
 mod provider;
 mod worker;
 
+pub use answers::OaiAnswers;
 pub use grange_oai::{FetchError, Settings, friends, probe};
 pub use provider::Provider;
 pub use worker::OaiWorker;

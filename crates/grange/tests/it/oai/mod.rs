@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use bed::{Provider, active, state};
+use grange_testkit::wait_for;
 use proxy::{Fault, Proxy};
 use serde_json::Value;
 
@@ -158,7 +159,7 @@ fn a_node_harvests_by_schedule_and_survives_its_own_death() {
     node.kill();
     proxy.release();
     let node = grange.up();
-    let done = grange_testkit::wait_for("the harvest to end", || {
+    let done = wait_for("the harvest to end", || {
         let done = grange.run(&["oai", "history", "--outcome", "success", "--json"]).ok().json();
         done.get(0).cloned()
     });
@@ -178,7 +179,7 @@ fn a_node_harvests_by_schedule_and_survives_its_own_death() {
     assert_eq!(schedules[0]["every"]["unit"], "week", "{schedules}");
     assert_eq!(schedules[0]["spec"]["incremental"], true, "what was not said stays: {schedules}");
     assert_eq!(schedules[0]["spec"]["filter"], "<filters/>", "{schedules}");
-    let planned = grange_testkit::wait_for("the schedule to be planned anew", || {
+    let planned = wait_for("the schedule to be planned anew", || {
         let jobs = grange.run(&["oai", "jobs", "--json"]).ok().json();
         jobs.get(0).cloned()
     });
@@ -226,6 +227,14 @@ fn filters_and_rules_are_checked_before_anything_is_asked() {
     let listed = grange.run(&["warc", "ls", warc.to_str().unwrap()]).ok().stdout;
     assert_eq!(listed.matches("response").count(), 3, "{listed}");
     grange.run(&["warc", "check", warc.to_str().unwrap()]).ok();
+    let (bytes, name) =
+        (std::fs::read(warc).unwrap(), warc.file_name().unwrap().to_str().unwrap().to_owned());
+    let node = grange.up();
+    wait_for("the answers are in the archive", || (!warc.exists()).then_some(()));
+    let got = grange.path("got.warc.gz");
+    grange.run(&["get", &name, got.to_str().unwrap()]).ok();
+    assert_eq!(std::fs::read(got).unwrap(), bytes);
+    assert_eq!(node.stop(), 0);
     grange.run(&["oai", "rm", &id]).ok();
     assert!(grange.run(&["oai", "repos", "--json"]).ok().json().as_array().unwrap().is_empty());
     assert!(record.exists(), "files stay");
