@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use grange_base::Chain;
 use grange_blob::is_bucket_url;
 use grange_db::{CollectedFile, CollectedState, Collection, Enrolled, NewCollected, Which};
 use grange_model::account::Permission;
@@ -76,14 +77,13 @@ impl App {
             let mut new = Vec::with_capacity(batch.len());
             for (path, size) in batch {
                 if store {
-                    let stored = self.store_path(who, path, None).await;
-                    match (stored, path.file_name()) {
-                        (Ok(_), Some(own)) => {
+                    match (self.store_found(who, path).await, path.file_name()) {
+                        (Ok(()), Some(own)) => {
                             let path = own.to_string_lossy().into_owned();
                             new.push(NewCollected { path, size: *size, stored: true });
                         }
                         (Err(error), _) => passed_over.push(format!("{}: {error}", path.display())),
-                        (Ok(_), None) => {}
+                        (Ok(()), None) => {}
                     }
                 } else if let Some(text) = path.to_str() {
                     new.push(NewCollected { path: text.to_owned(), size: *size, stored: false });
@@ -100,6 +100,18 @@ impl App {
         Ok(CollectionImport { enrolled, passed_over })
     }
 
+    /// Stores a file of this machine or of a bucket under its own name.
+    async fn store_found(&self, who: &Who, path: &Path) -> Result<(), Error> {
+        let Some(url) = path.to_str().filter(|url| is_bucket_url(url)) else {
+            return self.store_path(who, path, None).await.map(drop);
+        };
+        let reader =
+            self.buckets.reader(url).await.map_err(|error| Error::Invalid(Chain(&error).to_string()))?;
+        let reader = reader.ok_or_else(|| Error::NotFound { noun: "file", name: url.to_owned() })?;
+        let own = path.file_name().unwrap_or_default().to_string_lossy();
+        self.store_bytes(who, &own, None, reader).await.map(drop)
+    }
+
     /// The files of a bucket, or below a prefix of it.
     async fn walk_bucket(
         &self,
@@ -109,10 +121,6 @@ impl App {
         passed_over: &mut Vec<String>,
     ) {
         let url = path.to_string_lossy();
-        if store {
-            return passed_over
-                .push(format!("{url}: files of buckets are registered in place; store copies of them"));
-        }
         match self.buckets.list(&url).await {
             Ok(listed) if listed.is_empty() => passed_over.push(format!("{url}: there is nothing")),
             Ok(listed) => {
@@ -126,7 +134,7 @@ impl App {
                     }
                 }
             }
-            Err(error) => passed_over.push(format!("{url}: {}", grange_base::Chain(&error))),
+            Err(error) => passed_over.push(format!("{url}: {}", Chain(&error))),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Buckets of others: any keys, read where they lie. Nothing is ever written there.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,8 @@ use object_store::path::Path;
 use object_store::{Error as S3Error, ObjectStore, ObjectStoreExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::io::AsyncRead;
+use tokio_util::io::StreamReader;
 
 use crate::error::Error;
 use crate::open::Bucket;
@@ -134,6 +137,16 @@ impl Buckets {
         }
         match store.get_range(&key, from..to).await {
             Ok(bytes) => Ok(Some(bytes)),
+            Err(S3Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(remote("read", url, error)),
+        }
+    }
+
+    /// A whole file, read as it comes. `None` if there is none. A connection that is cut is an error of the reader.
+    pub async fn reader(&self, url: &str) -> Result<Option<impl AsyncRead + Send + Unpin + use<>>, Error> {
+        let (store, key) = self.find(url)?;
+        match store.get(&key).await {
+            Ok(found) => Ok(Some(StreamReader::new(found.into_stream().map_err(io::Error::other)))),
             Err(S3Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(remote("read", url, error)),
         }

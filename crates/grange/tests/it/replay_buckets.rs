@@ -52,8 +52,14 @@ async fn files_of_a_bucket_are_replayed_where_they_lie() {
     assert_eq!(none.code, 5, "{none:?}");
     assert!(none.stderr.contains("there is nothing") && none.stderr.contains("index.buckets"), "{none:?}");
 
+    // With storing, the archive has the bytes.
+    let shown = grange.run(&["collections", "import", "own", &at("crawl"), "--store", "--json"]).ok().json();
+    assert_eq!((&shown["files"]["indexed"], &shown["files"]["captures"]), (&1.into(), &1.into()), "{shown}");
+    grange.run(&["get", "page.warc.gz", grange.path("got").to_str().unwrap()]).ok();
+    assert_eq!(std::fs::read(grange.path("got")).unwrap(), std::fs::read(&file).unwrap());
+
     let node = grange.up();
-    for collection in ["papers", "packed"] {
+    for collection in ["papers", "packed", "own"] {
         let url = format!("{}/{collection}/2020id_/http://example.org/", node.url("replay"));
         assert_eq!(text(&client(None), &url).await, "as it was", "{collection}");
     }
