@@ -3,15 +3,18 @@
 #
 #   bench/replay.sh [FILE.warc.gz [URL [TIME]]]      default: pywb's sample of iana.org, a page of 5.7 KB
 #
-# One process of pywb (gevent) beside one of Grange, each asked by wrk over 8 connections. Requests by the clock depend on who
-# else uses the machine; the processor time of the server per request does not, and the ratio is made of it.
+# pywb under gunicorn with two gevent workers beside one process of Grange, each asked by wrk over 8 connections. Requests by
+# the clock depend on who else uses the machine (wrk does, too); the processor time of the server per request does not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 file=${1:-../shared/warc-samples/pywb/iana.warc.gz}
 url=${2:-http://www.iana.org/}
 time=${3:-20140126200624}
 seconds=${SECONDS_EACH:-10}
-venv=${GRANGE_PEERS:-$PWD/.setup/venv}/bin
+venv=$PWD/bench/.venv/bin
+[ -x "$venv/python" ] || python3 -m venv bench/.venv
+"$venv/python" -c 'import pywb, gunicorn, gevent' 2>/dev/null \
+    || "$venv/pip" install --quiet pywb==2.10.0 gunicorn==27.0.0 'setuptools<81'
 grange=${GRANGE:-}
 if [ -z "$grange" ]; then
     cargo build --release --quiet --bin grange
@@ -28,7 +31,7 @@ await() { for _ in $(seq 300); do curl -sf -o /dev/null "$1" && return; sleep 0.
 mkdir -p "$folder/pywb/collections"
 (cd "$folder/pywb" && "$venv/wb-manager" init local >/dev/null 2>&1 && "$venv/wb-manager" add local "$file" >/dev/null 2>&1)
 theirs=$(free_port)
-(cd "$folder/pywb" && exec "$venv/wayback" -b 127.0.0.1 -p "$theirs" >"$folder/pywb.log" 2>&1) &
+(cd "$folder/pywb" && exec "$venv/gunicorn" -w 2 -k gevent -b "127.0.0.1:$theirs" pywb.apps.wayback >"$folder/pywb.log" 2>&1) &
 their_pid=$!; pids="$pids $their_pid"
 ours=$(free_port)
 "$grange" replay "$file" --listen "127.0.0.1:$ours" >"$folder/grange.log" 2>&1 &
@@ -36,8 +39,14 @@ our_pid=$!; pids="$pids $our_pid"
 await "http://127.0.0.1:$theirs/local/"
 await "http://127.0.0.1:$ours/local/"
 
-# Clock ticks of a process and its children, a hundredth of a second each.
-ticks() { cut -d' ' -f14-17 "/proc/$1/stat" | tr ' ' '+' | { read -r sum; echo $((sum)); }; }
+# Clock ticks of a process and its workers, a hundredth of a second each.
+ticks() {
+    sum=0
+    for pid in "$1" $(pgrep -P "$1" || true); do
+        sum=$((sum + $(cut -d' ' -f14-15 "/proc/$pid/stat" | tr ' ' '+')))
+    done
+    echo "$sum"
+}
 # ask NAME PID PORT PATH: requests per second by the clock, and microseconds of the server's processor for each.
 ask() {
     curl -sf -o /dev/null "http://127.0.0.1:$3$4" || { echo "$1: $4 is not answered" >&2; exit 1; }
@@ -54,7 +63,8 @@ echo "$(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg); $(basename "$file") $
 for what in "raw id_ /local/${time}id_/$url" "rewritten mp_ /local/${time}mp_/$url" "cdx - /local/cdx?url=$url&output=json"; do
     set -- $what
     echo "$1"
-    ask pywb "$their_pid" "$theirs" "$3"; pywb=$cost
+    ask pywb "$their_pid" "$theirs" "$3"; pywb=$cost; slow=$rate
     ask grange "$our_pid" "$ours" "$3"
-    awk -v a="$pywb" -v b="$cost" 'BEGIN {printf "  ratio   %10.1f × by processor time\n", a / b}'
+    awk -v a="$pywb" -v b="$cost" -v c="$slow" -v d="$rate" \
+        'BEGIN {printf "  ratio   %10.1f × by the clock   %8.1f × by processor time\n", d / c, a / b}'
 done
