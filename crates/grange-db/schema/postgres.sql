@@ -108,6 +108,7 @@ sealed TEXT NOT NULL
 comments TEXT NOT NULL DEFAULT ''::text
 changed_at BIGINT NOT NULL
 changed_by TEXT NOT NULL
+form TEXT COLLATE "C"
 
 -- table custom_fields
 noun TEXT COLLATE "C" NOT NULL

@@ -143,7 +143,7 @@ CREATE TABLE credentials (
     sealed     TEXT NOT NULL,
     comments   TEXT NOT NULL DEFAULT '',
     changed_at INTEGER NOT NULL,
-    changed_by TEXT NOT NULL,
+    changed_by TEXT NOT NULL, form TEXT,
     UNIQUE (domain_id, name)
 ) STRICT;
 

@@ -41,6 +41,7 @@ pub(crate) const STEPS: &[Step] = &[
     step!(6, "0006_harvest"),
     step!(8, "0008_access"),
     step!(9, "0009_oai"),
+    step!(10, "0010_login_forms"),
 ];
 
 impl Step {

@@ -4,7 +4,6 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use serde_json::Value;
 use sqlx::Row as _;
 use sqlx::any::AnyRow;
 
@@ -33,7 +32,7 @@ pub(crate) trait Columns {
         serde_json::from_str(&self.text(column)?).map_err(|error| unreadable(column, &error))
     }
 
-    fn json_or_none(&self, column: &'static str) -> Result<Option<Value>, Fail> {
+    fn json_or_none<T: serde::de::DeserializeOwned>(&self, column: &'static str) -> Result<Option<T>, Fail> {
         let text = self.text_or_none(column)?;
         text.map(|text| serde_json::from_str(&text).map_err(|error| unreadable(column, &error))).transpose()
     }

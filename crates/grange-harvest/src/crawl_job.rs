@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use grange_base::{Period, Size};
+use grange_crawl::fetch::login::{FormLogin, FormMethod, SuccessCheck};
 use grange_crawl::job::{Budgets, ByteLimitFrom, Credential, CredentialKind, DomainBudget, Job, Limits};
 use grange_crawl::scope::Traps;
 use grange_crawl::template::{self, Template, Values};
-use grange_model::harvest::{self as model, JobSpec, seeds};
+use grange_model::harvest::{self as model, JobSpec, LoginForm, seeds};
 
-use crate::engine::{Operator, Order};
+use crate::engine::{Login, Operator, Order};
 
 /// What the harvester adds where the template is silent.
 #[derive(Clone, Copy, Debug)]
@@ -123,15 +124,27 @@ fn traps(spec: &JobSpec) -> Traps {
 }
 
 fn credentials(order: &Order) -> Vec<Credential> {
-    let credential = |login: &crate::engine::Login| Credential {
+    let credential = |login: &Login| Credential {
         domain: login.domain.clone(),
-        kind: CredentialKind::Http {
-            realm: Some(login.realm.clone()).filter(|realm| !realm.is_empty()),
-            user: login.user.clone(),
-            password: login.password.clone(),
+        kind: match &login.form {
+            Some((url, form)) => CredentialKind::Form(filled_in(login, url, form)),
+            None => CredentialKind::Http {
+                realm: Some(login.realm.clone()).filter(|realm| !realm.is_empty()),
+                user: login.user.clone(),
+                password: login.password.clone(),
+            },
         },
     };
     order.logins.iter().map(credential).collect()
+}
+
+fn filled_in(login: &Login, url: &str, form: &LoginForm) -> FormLogin {
+    let LoginForm { user_field, secret_field, page_url, sets_cookie, page_matches, page_lacks, .. } =
+        form.clone();
+    let mut fields = vec![(user_field, login.user.clone()), (secret_field, login.password.clone())];
+    fields.extend(form.fields.iter().cloned());
+    let success = SuccessCheck { sets_cookie, page_matches, page_lacks, ..SuccessCheck::default() };
+    FormLogin { login_url: url.to_owned(), method: FormMethod::Post, fields, page_url, success }
 }
 
 /// The lines of the warcinfo records, under NetarchiveSuite's names.

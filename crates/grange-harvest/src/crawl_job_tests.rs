@@ -5,7 +5,6 @@ use grange_model::harvest::{
 use jiff::Timestamp;
 
 use super::*;
-use crate::engine::Login;
 
 const DEFAULTS: Defaults = Defaults { chunk_size: Size(1000), chunk_age: Period::from_secs(60) };
 
@@ -192,6 +191,7 @@ fn logins_and_papers_come_along() {
         realm: realm.to_owned(),
         user: "reader".to_owned(),
         password: "secret".to_owned(),
+        form: None,
     };
     order.logins = vec![login(""), login("Members")];
     let job = made(&order);
@@ -206,6 +206,27 @@ fn logins_and_papers_come_along() {
         })
         .collect();
     assert_eq!(realms, [(None, "reader", "secret"), (Some("Members"), "reader", "secret")]);
+    let form = LoginForm {
+        user_field: "name".to_owned(),
+        secret_field: "pass".to_owned(),
+        fields: vec![("remember".to_owned(), "1".to_owned())],
+        page_url: Some("http://a.dk/login".to_owned()),
+        sets_cookie: Some("sid".to_owned()),
+        page_matches: None,
+        page_lacks: None,
+    };
+    order.logins = vec![Login { form: Some(("http://a.dk/in".to_owned(), form)), ..login("") }];
+    let [Credential { kind: CredentialKind::Form(form), .. }] = &made(&order).credentials[..] else {
+        panic!("a form was asked for")
+    };
+    let fields: Vec<_> = form.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(fields, [("name", "reader"), ("pass", "secret"), ("remember", "1")]);
+    assert_eq!(
+        (form.login_url.as_str(), form.page_url.as_deref()),
+        ("http://a.dk/in", Some("http://a.dk/login"))
+    );
+    assert_eq!(form.success.sets_cookie.as_deref(), Some("sid"));
+    assert!(form.check().is_ok());
     let line = |name: &str| {
         job.info.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()).unwrap_or_default()
     };

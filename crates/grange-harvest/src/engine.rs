@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use grange_crawl::record::DuplicateOracle;
-use grange_model::harvest::{DomainReport, JobSpec, Progress};
+use grange_model::harvest::{DomainReport, JobSpec, LoginForm, Progress};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
@@ -55,6 +55,8 @@ pub struct Login {
     pub realm: String,
     pub user: String,
     pub password: String,
+    /// Where its form is sent and how it is filled in; without one the server asks by HTTP.
+    pub form: Option<(String, LoginForm)>,
 }
 
 impl std::fmt::Debug for Login {

@@ -88,6 +88,7 @@ impl Harvester {
                 realm: sealed.realm.clone(),
                 user: sealed.username.clone(),
                 password: vault.unseal(&what, &sealed.sealed).map_err(told)?,
+                form: sealed.form.clone().map(|form| (sealed.url.clone(), form)),
             })
         };
         spec.credentials.iter().map(open).collect()

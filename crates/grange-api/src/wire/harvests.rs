@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use grange_model::harvest::domain::default_template;
-use grange_model::harvest::{ChannelKind, ChannelName, HarvestKind, JobId, Limits, Name, Schedule};
+use grange_model::harvest::{
+    ChannelKind, ChannelName, HarvestKind, JobId, Limits, LoginForm, Name, Schedule,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +58,9 @@ pub struct LoginEdit {
     #[serde(default)]
     pub realm: String,
     pub username: String,
+    /// How its form is filled in, where the site has one.
+    #[serde(default)]
+    pub form: Option<LoginForm>,
     pub secret: String,
     #[serde(default)]
     pub comments: String,

@@ -8,7 +8,7 @@ use grange_db::{
 use grange_model::account::Permission;
 use grange_model::harvest::{
     AliasReview, BadLine, Configuration, CredentialShown, CustomField, Domain, DomainName, FieldNoun,
-    HistoryEntry, Name, NewConfiguration, trap,
+    HistoryEntry, LoginForm, Name, NewConfiguration, trap,
 };
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,7 @@ pub struct NewLogin {
     pub url: String,
     pub realm: String,
     pub username: String,
+    pub form: Option<LoginForm>,
     pub secret: String,
     pub comments: String,
 }
@@ -195,9 +196,12 @@ impl App {
     pub async fn save_login(&self, who: &Who, domain: &str, new: NewLogin) -> Result<(), Error> {
         who.needs(Permission::EditHarvests)?;
         let (domain, name): (DomainName, Name) = (parsed(domain)?, parsed(&new.name)?);
+        if let Some(form) = &new.form {
+            form.check(&new.url).map_err(Error::Invalid)?;
+        }
         let sealed = self.vault()?.seal(&sealed_for(&domain, &name), &new.secret)?;
-        let NewLogin { url, realm, username, comments, .. } = new;
-        let login = NewCredential { name, url, realm, username, sealed, comments };
+        let NewLogin { url, realm, username, form, comments, .. } = new;
+        let login = NewCredential { name, url, realm, username, form, sealed, comments };
         Ok(self.db.domains().save_credential(&domain, login, &who.actor()).await?)
     }
 

@@ -105,6 +105,7 @@ async fn nothing_in_use_is_deleted(bed: &Bed) {
         url: "http://a.dk/".to_owned(),
         realm: String::new(),
         username: "u".to_owned(),
+        form: None,
         sealed: "sealed".to_owned(),
         comments: String::new(),
     };

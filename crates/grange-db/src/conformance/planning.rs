@@ -103,11 +103,21 @@ async fn a_job_carries_all_that_a_harvester_needs(bed: &Bed) {
     domains.change(&a, traps, None, &anna()).await.unwrap();
     let alias = DomainChange { alias_of: Some(Some(a.clone())), ..DomainChange::default() };
     domains.change(&domain("alias.dk"), alias, None, &anna()).await.unwrap();
+    let form = grange_model::harvest::LoginForm {
+        user_field: "name".to_owned(),
+        secret_field: "pass".to_owned(),
+        fields: vec![("remember".to_owned(), "1".to_owned())],
+        page_url: None,
+        sets_cookie: Some("sid".to_owned()),
+        page_matches: None,
+        page_lacks: None,
+    };
     let login = crate::NewCredential {
         name: name("login"),
         url: "http://a.dk/".to_owned(),
         realm: "r".to_owned(),
         username: "u".to_owned(),
+        form: Some(form.clone()),
         sealed: "sealed".to_owned(),
         comments: String::new(),
     };
@@ -135,6 +145,8 @@ async fn a_job_carries_all_that_a_harvester_needs(bed: &Bed) {
     assert_eq!(spec.configurations[0].limits.bytes.number(), 1_000_000_000);
     assert_eq!(spec.aliases, [(domain("alias.dk"), a.clone())]);
     assert_eq!((spec.credentials.len(), spec.credentials[0].sealed.as_str()), (1, "sealed"));
+    assert_eq!(spec.credentials[0].form.as_ref(), Some(&form));
+    assert_eq!(domains.credentials(&a).await.unwrap()[0].form.as_ref(), Some(&form));
     assert_eq!(spec.file_prefix(), format!("{}-{}", claim.job, spec.job.harvest));
     // What changes later does not change the job.
     bed.db.templates().put(&name("default"), "newer", "", &anna()).await.unwrap();

@@ -1,7 +1,7 @@
 //! Logins of a domain. Their secrets arrive sealed and leave only towards a harvester that claimed a job.
 
 use grange_model::Actor;
-use grange_model::harvest::{CredentialShown, DomainName, Name};
+use grange_model::harvest::{CredentialShown, DomainName, LoginForm, Name};
 use serde_json::json;
 
 use super::domains::found;
@@ -17,6 +17,7 @@ pub struct NewCredential {
     pub url: String,
     pub realm: String,
     pub username: String,
+    pub form: Option<LoginForm>,
     pub sealed: String,
     pub comments: String,
 }
@@ -40,6 +41,7 @@ impl Domains<'_> {
                             url: row.text("url")?,
                             realm: row.text("realm")?,
                             username: row.text("username")?,
+                            form: row.json_or_none("form")?,
                             comments: row.text("comments")?,
                             changed_at: row.time("changed_at")?,
                         })
@@ -64,6 +66,7 @@ impl Domains<'_> {
                     for text in [&new.url, &new.realm, &new.username, &new.comments] {
                         plain("login", text)?;
                     }
+                    let form = new.form.as_ref().map(|form| json!(form).to_string());
                     let query = tx
                         .sql(&SAVE)
                         .bind(id)
@@ -71,12 +74,13 @@ impl Domains<'_> {
                         .bind(new.url.clone())
                         .bind(new.realm.clone())
                         .bind(new.username.clone())
+                        .bind(form)
                         .bind(new.sealed.clone())
                         .bind(new.comments.clone())
                         .bind(micros(tx.now))
                         .bind(actor.who.clone());
                     tx.run(query).await?;
-                    let state = json!({ "url": new.url, "realm": new.realm, "username": new.username });
+                    let state = json!({ "url": new.url, "realm": new.realm, "username": new.username, "form": new.form });
                     let subject = format!("domain:{domain}/{}", new.name);
                     told(tx, actor, "credential.save", subject, NO_STATE, Some(&state)).await
                 })
@@ -125,13 +129,13 @@ impl Domains<'_> {
 }
 
 static LIST: Sql = Sql::new(
-    "SELECT name, url, realm, username, comments, changed_at FROM credentials WHERE domain_id = $1 ORDER BY name",
+    "SELECT name, url, realm, username, form, comments, changed_at FROM credentials WHERE domain_id = $1 ORDER BY name",
 );
 static SAVE: Sql = Sql::new(
-    "INSERT INTO credentials (domain_id, name, url, realm, username, sealed, comments, changed_at, changed_by)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    "INSERT INTO credentials (domain_id, name, url, realm, username, form, sealed, comments, changed_at, changed_by)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      ON CONFLICT (domain_id, name) DO UPDATE SET url = excluded.url, realm = excluded.realm,
-         username = excluded.username, sealed = excluded.sealed, comments = excluded.comments,
+         username = excluded.username, form = excluded.form, sealed = excluded.sealed, comments = excluded.comments,
          changed_at = excluded.changed_at, changed_by = excluded.changed_by",
 );
 static USED_BY: Sql = Sql::new(

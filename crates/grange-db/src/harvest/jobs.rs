@@ -198,7 +198,7 @@ static RUN: Sql = Sql::new(
      JOIN template_versions v ON v.template_id = j.template_id AND v.version = j.template_version WHERE j.id = $1",
 );
 static CREDENTIALS: Sql = Sql::new(
-    "SELECT DISTINCT d.name AS domain, p.name, p.url, p.realm, p.username, p.sealed
+    "SELECT DISTINCT d.name AS domain, p.name, p.url, p.realm, p.username, p.form, p.sealed
      FROM job_configurations c JOIN configuration_credentials l ON l.configuration_id = c.configuration_id
      JOIN credentials p ON p.id = l.credential_id JOIN domains d ON d.id = p.domain_id
      WHERE c.job_id = $1 ORDER BY d.name, p.name",
@@ -269,6 +269,7 @@ fn credential(row: &AnyRow) -> Result<SealedCredential, Fail> {
         url: row.text("url")?,
         realm: row.text("realm")?,
         username: row.text("username")?,
+        form: row.json_or_none("form")?,
         sealed: row.text("sealed")?,
     })
 }

@@ -82,15 +82,3 @@ pub fn default_template() -> Name {
 pub fn default_limits() -> Limits {
     Limits { bytes: Limit::of(DEFAULT_BYTES), ..Limits::NONE }
 }
-
-/// A login as it is shown: without its secret.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CredentialShown {
-    pub name: Name,
-    pub url: String,
-    pub realm: String,
-    pub username: String,
-    pub comments: String,
-    #[schemars(with = "String")]
-    pub changed_at: Timestamp,
-}

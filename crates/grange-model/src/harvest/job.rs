@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::channel::ChannelName;
 use super::domain_name::DomainName;
 use super::limit::Limits;
+use super::login::LoginForm;
 use super::name::Name;
 use crate::nearest::named;
 
@@ -183,6 +184,7 @@ pub struct SealedCredential {
     pub url: String,
     pub realm: String,
     pub username: String,
+    pub form: Option<LoginForm>,
     pub sealed: String,
 }
 

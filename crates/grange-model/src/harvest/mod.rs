@@ -19,6 +19,7 @@ pub mod fields;
 pub mod history;
 pub mod job;
 pub mod limit;
+pub mod login;
 pub mod name;
 pub mod progress;
 pub mod schedule;
@@ -30,14 +31,13 @@ pub mod trap;
 pub use alias::{Alias, AliasError, AliasReview};
 pub use channel::{Channel, ChannelKind, ChannelName, Harvester, HarvesterState};
 pub use definition::{HarvestDefinition, HarvestKind, Run};
-pub use domain::{
-    Configuration, CredentialShown, DEFAULT_CONFIGURATION, DEFAULT_SEEDS, Domain, NewConfiguration,
-};
+pub use domain::{Configuration, DEFAULT_CONFIGURATION, DEFAULT_SEEDS, Domain, NewConfiguration};
 pub use domain_name::{DomainName, DomainNameError};
 pub use fields::{CustomField, FieldKind, FieldNoun};
 pub use history::{Best, DomainReport, HistoryEntry, StopReason};
 pub use job::{HarvestId, Job, JobConfiguration, JobId, JobSpec, JobStatus};
 pub use limit::{Limit, Limits};
+pub use login::{CredentialShown, LoginForm};
 pub use name::{Name, NameError};
 pub use progress::{CrawlState, Progress};
 pub use schedule::{At, Ends, Every, Schedule, ScheduleError, Unit};

@@ -12,6 +12,9 @@ use crate::harvest_bed::{QUICK, Site, files_of, job_with, nothing_left};
 /// `reader:open-sesame` as Basic authentication sends it.
 const BASIC: &str = "cmVhZGVyOm9wZW4tc2VzYW1l";
 
+/// What is behind a login: asked for by HTTP, or with a form.
+const AREAS: [&str; 3] = ["/basic/", "/digest/", "/login/in/"];
+
 /// Three replicas, of which the second has no room, or has.
 fn replicas(second_has_room: bool) -> String {
     let left = if second_has_room { "1MB" } else { "999999GiB" };
@@ -82,12 +85,10 @@ async fn a_site_with_a_login_is_crawled_and_the_secret_stays_secret() {
     let with = site.web.expected(&Rules { credentials: true, ..Rules::default() });
     let behind: Vec<_> = with
         .keys()
-        .filter(|url| url.contains("/basic/") || url.contains("/digest/"))
+        .filter(|url| AREAS.iter().any(|area| url.contains(area)))
         .filter(|url| with[*url].status == 200 && without.get(*url).is_none_or(|one| one.status != 200))
         .collect();
-    assert!(
-        behind.iter().any(|url| url.contains("/basic/")) && behind.iter().any(|url| url.contains("/digest/"))
-    );
+    assert!(AREAS.iter().all(|area| behind.iter().any(|url| url.contains(area))), "{behind:?}");
     let grange = crate::archive_bed::single_with(&QUICK);
     let node = grange.up();
     site.define(&grange, "news", "0s");
@@ -99,7 +100,14 @@ async fn a_site_with_a_login_is_crawled_and_the_secret_stays_secret() {
     let login =
         ["domains", "login", domain, "forum", "--url", &at, "--username", USER, "--secret-file", secret];
     grange.run(&login).ok();
-    grange.run(&["domains", "configure", domain, recipe, "--login", "forum"]).ok();
+    // Where a form is sent, and how it is filled in.
+    let enter = format!("http://{domain}/login/enter");
+    let form = ["--user-field", "user", "--secret-field", "password", "--sets-cookie", "session"];
+    let kept = ["domains", "login", domain, "members", "--username", USER, "--secret-file", secret];
+    grange.run(&[&kept[..], &["--url", "enter"], &form].concat()).fails(2, &["\"enter\" is none"]);
+    grange.run(&[&kept[..], &["--url", &enter], &form].concat()).ok();
+    let logins = ["--login", "forum", "--login", "members"];
+    grange.run(&[&["domains", "configure", domain, recipe][..], &logins].concat()).ok();
     grange.run(&["harvests", "activate", "news"]).ok();
     let id = job_with(&grange, "news", "done")["id"].to_string();
     nothing_left(&grange);

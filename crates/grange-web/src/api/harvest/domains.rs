@@ -150,8 +150,8 @@ pub(super) async fn save_login(
     Path((domain, name)): Path<(String, String)>,
     Json(edit): Json<LoginEdit>,
 ) -> Shown {
-    let LoginEdit { url, realm, username, secret, comments } = edit;
-    let login = grange_app::NewLogin { name, url, realm, username, secret, comments };
+    let LoginEdit { url, realm, username, form, secret, comments } = edit;
+    let login = grange_app::NewLogin { name, url, realm, username, form, secret, comments };
     web.app.save_login(&who, &domain, login).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

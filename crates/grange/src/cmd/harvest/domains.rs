@@ -9,7 +9,7 @@ use grange_api::Client;
 use grange_api::client::segment;
 use grange_api::wire::harvests::{ConfigurationEdit, DomainEdit, LoginEdit, NewDomains};
 use grange_model::harvest::domain::default_template;
-use grange_model::harvest::{Name, NewConfiguration};
+use grange_model::harvest::{LoginForm, Name, NewConfiguration};
 use serde_json::{Value, json};
 
 use super::{LimitArgs, list, read_file, shown, told};
@@ -79,9 +79,11 @@ pub(crate) enum DomainsCommand {
     /// Delete a configuration that nothing uses
     Unconfigure { domain: String, name: String },
     /// Keep a login; the first line of the file is the secret
+    #[command(after_help = LOGIN_EXAMPLES)]
     Login {
         domain: String,
         name: String,
+        /// Where the form is sent; for a login that the server asks for by HTTP, any page of the site
         #[arg(long)]
         url: String,
         #[arg(long, default_value = "")]
@@ -90,11 +92,59 @@ pub(crate) enum DomainsCommand {
         username: String,
         #[arg(long, value_name = "FILE")]
         secret_file: PathBuf,
+        #[command(flatten)]
+        form: FormArgs,
     },
     /// The logins of a domain, without their secrets
     Logins { domain: String },
     /// Forget a login
     Logout { domain: String, name: String },
+}
+
+const LOGIN_EXAMPLES: &str = "\
+Examples:
+  grange domains login example.dk members --url https://example.dk/ --username me --secret-file secret
+  grange domains login example.dk forum --url https://example.dk/login --username me --secret-file secret \\
+      --user-field name --secret-field pass --field remember=1 --sets-cookie session
+A configuration uses it after: grange domains configure example.dk defaultconfig --login forum";
+
+/// The form of a login. It is sent once before the first page of the domain.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FormArgs {
+    /// The name of the form's field for the user
+    #[arg(long, value_name = "NAME", requires = "secret_field")]
+    user_field: Option<String>,
+    /// The name of the form's field for the secret
+    #[arg(long, value_name = "NAME", requires = "user_field")]
+    secret_field: Option<String>,
+    /// A further field; may be given several times
+    #[arg(long = "field", value_name = "NAME=VALUE", requires = "user_field", value_parser = pair)]
+    fields: Vec<(String, String)>,
+    /// The page the form stands on, where the server sets a cookie there first
+    #[arg(long, value_name = "URL", requires = "user_field")]
+    page_url: Option<String>,
+    /// A cookie that is set only for who is let in
+    #[arg(long, value_name = "NAME", requires = "user_field")]
+    sets_cookie: Option<String>,
+    /// A pattern that only the page of who is let in matches
+    #[arg(long, value_name = "REGEX", requires = "user_field")]
+    page_matches: Option<String>,
+    /// A pattern that only the page of who is not let in matches
+    #[arg(long, value_name = "REGEX", requires = "user_field")]
+    page_lacks: Option<String>,
+}
+
+impl FormArgs {
+    fn given(self) -> Option<LoginForm> {
+        let Self { user_field, secret_field, fields, page_url, sets_cookie, page_matches, page_lacks } = self;
+        let (user_field, secret_field) = user_field.zip(secret_field)?;
+        Some(LoginForm { user_field, secret_field, fields, page_url, sets_cookie, page_matches, page_lacks })
+    }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Lines sent at once: well below what the server takes in one request.
@@ -196,10 +246,11 @@ pub(crate) async fn run(common: &Common, command: DomainsCommand) -> anyhow::Res
                 &format!("Deleted the configuration {name} of {domain}."),
             )?;
         }
-        DomainsCommand::Login { domain, name, url, realm, username, secret_file } => {
+        DomainsCommand::Login { domain, name, url, realm, username, secret_file, form } => {
             let text = read_file(&secret_file)?;
             let secret = text.lines().next().unwrap_or_default().to_owned();
-            let edit = LoginEdit { url, realm, username, secret, comments: String::new() };
+            let form = form.given();
+            let edit = LoginEdit { url, realm, username, form, secret, comments: String::new() };
             let _: Value = client.put(&at(&domain, &format!("/logins/{}", segment(&name))), &edit).await?;
             told(common, &json!({ "kept": name }), &format!("Kept the login {name} of {domain}."))?;
         }
