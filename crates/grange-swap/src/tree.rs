@@ -4,14 +4,16 @@
 //! Only regular files and directories exist here; anything else is reported by the audit and never served. All calls
 //! block; callers on async threads use the blocking pool, or [`Tree::open_cached`], which never waits for a disk.
 
+mod staged;
+mod walk;
+
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -21,6 +23,9 @@ use crate::error::Error;
 use crate::name::{LocalPath, Namespace};
 use crate::partition::{ATTIC, Partition};
 use crate::sums;
+
+pub use staged::{Published, Staged};
+pub use walk::{Entry, Met};
 
 pub(crate) const BENEATH: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
@@ -42,14 +47,6 @@ pub enum Found {
     Foreign,
 }
 
-/// How publishing ended; in the first case only the new bytes are there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Published {
-    New,
-    /// The name is taken.
-    Taken(Found),
-}
-
 /// An open file and what is known about it.
 #[derive(Debug)]
 pub struct Opened {
@@ -58,24 +55,6 @@ pub struct Opened {
     /// Seconds since 1970.
     pub modified: i64,
     pub sum: Option<Sum>,
-}
-
-/// What a walk meets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Met {
-    File(LocalPath),
-    Directory(LocalPath),
-    /// A link, device or pipe, or a name that is none; with its path as far as it can be shown.
-    Foreign(String),
-}
-
-/// One line of a directory.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Entry {
-    pub name: String,
-    pub directory: bool,
-    pub size: u64,
-    pub modified: i64,
 }
 
 /// The tree of one slice.
@@ -87,25 +66,6 @@ pub struct Tree {
     /// Files and bytes here; exact once the first walk is through.
     files: AtomicI64,
     bytes: AtomicI64,
-}
-
-/// Bytes on their way in: no name leads to them yet.
-#[derive(Debug)]
-pub struct Staged {
-    pub file: File,
-    /// The name in the folder for such, where the file system cannot do without.
-    name: Option<String>,
-    /// The checksum, where it could not be noted in an attribute.
-    beside: Option<Sum>,
-    partition: Arc<Partition>,
-}
-
-impl Drop for Staged {
-    fn drop(&mut self) {
-        if let Some(name) = &self.name {
-            let _ = rustix::fs::unlinkat(self.partition.temp(), name, AtFlags::empty());
-        }
-    }
 }
 
 impl Tree {
@@ -194,53 +154,6 @@ impl Tree {
         make_below(self.root.as_fd(), path.as_str()).map(drop)
     }
 
-    /// Room for new bytes that nobody sees. A file without a name where the file system can do that: then a crash
-    /// leaves nothing to clean up.
-    pub fn stage(&self) -> io::Result<Staged> {
-        let partition = Arc::clone(&self.partition);
-        let mode = Mode::from_raw_mode(0o644);
-        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        match rustix::fs::openat(partition.temp(), ".", flags, mode) {
-            Ok(fd) => Ok(Staged { file: File::from(fd), name: None, beside: None, partition }),
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
-                let name = Uuid::new_v4().to_string();
-                let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
-                let fd = rustix::fs::openat(partition.temp(), &name, flags, mode)?;
-                Ok(Staged { file: File::from(fd), name: Some(name), beside: None, partition })
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Gives synced bytes their name: the one atomic step, which exactly one of any number of writers makes.
-    /// Not durable before [`Tree::sync_parent`].
-    pub fn publish(&self, staged: &Staged, path: &LocalPath, size: u64) -> io::Result<Published> {
-        let parent = self.open_parent(path)?;
-        let sums = &self.partition.sums;
-        let _together = staged.beside.as_ref().map(|_| sums.together());
-        let linked = match &staged.name {
-            None => {
-                let from = format!("/proc/self/fd/{}", staged.file.as_raw_fd());
-                rustix::fs::linkat(rustix::fs::CWD, from, &parent, path.file_name(), AtFlags::SYMLINK_FOLLOW)
-            }
-            Some(name) => {
-                let temp = self.partition.temp();
-                rustix::fs::linkat(temp, name, &parent, path.file_name(), AtFlags::empty())
-            }
-        };
-        match linked {
-            Ok(()) => {
-                self.count(1, size.cast_signed());
-                if let Some(sum) = &staged.beside {
-                    sums.write(&self.partition, &self.in_partition(path.as_str()), sum)?;
-                }
-                Ok(Published::New)
-            }
-            Err(Errno::EXIST) => self.find(path).map(Published::Taken),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     pub fn sync_parent(&self, path: &LocalPath) -> io::Result<()> {
         Ok(rustix::fs::fsync(self.open_parent(path)?)?)
     }
@@ -314,137 +227,6 @@ impl Tree {
         self.partition.sums.to_attic(self.namespace.as_str(), &attic, &kept)?;
         rustix::fs::fsync(&attic)?;
         Ok(rustix::fs::fsync(above)?)
-    }
-
-    /// The lines of one directory, unsorted; `None` when it is not here.
-    pub fn list(&self, path: Option<&LocalPath>) -> io::Result<Option<Vec<Entry>>> {
-        let path = path.map_or(".", LocalPath::as_str);
-        let dir = match rustix::fs::openat2(&self.root, path, DIRECTORY, Mode::empty(), BENEATH) {
-            Ok(dir) => dir,
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        let mut entries = Vec::new();
-        for entry in Dir::read_from(&dir)? {
-            let entry = entry?;
-            let Ok(name) = entry.file_name().to_str() else { continue };
-            if name == "." || name == ".." {
-                continue;
-            }
-            let stat = match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => stat,
-                Err(Errno::NOENT) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            let kind = FileType::from_raw_mode(stat.st_mode);
-            if kind.is_file() || kind.is_dir() {
-                let size = if kind.is_file() { stat.st_size.cast_unsigned() } else { 0 };
-                let modified = stat.st_mtime;
-                entries.push(Entry { name: name.to_owned(), directory: kind.is_dir(), size, modified });
-            }
-        }
-        Ok(Some(entries))
-    }
-
-    /// Meets everything below the root, directories before what they hold. Memory grows with the number of
-    /// directories waiting, not with the number of files. The visitor says whether to go on.
-    pub fn walk(&self, mut visit: impl FnMut(Met) -> bool) -> io::Result<()> {
-        let mut waiting = vec![None::<LocalPath>];
-        while let Some(path) = waiting.pop() {
-            let shown = path.as_ref().map_or(".", LocalPath::as_str);
-            let dir = match rustix::fs::openat2(&self.root, shown, DIRECTORY, Mode::empty(), BENEATH) {
-                Ok(dir) => dir,
-                Err(Errno::NOENT) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            for entry in Dir::read_from(&dir)? {
-                let entry = entry?;
-                let raw = entry.file_name();
-                if raw.to_bytes() == b"." || raw.to_bytes() == b".." {
-                    continue;
-                }
-                let name = raw.to_string_lossy();
-                let whole =
-                    path.as_ref().map_or_else(|| name.clone().into_owned(), |path| format!("{path}/{name}"));
-                let valid = raw.to_str().is_ok().then(|| LocalPath::new(whole.as_str()).ok()).flatten();
-                let mut kind = entry.file_type();
-                if kind == FileType::Unknown {
-                    kind = match rustix::fs::statat(&dir, raw, AtFlags::SYMLINK_NOFOLLOW) {
-                        Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                        Err(Errno::NOENT) => continue,
-                        Err(error) => return Err(error.into()),
-                    };
-                }
-                let met = match (valid, kind) {
-                    (Some(path), FileType::RegularFile) => Met::File(path),
-                    (Some(path), FileType::Directory) => {
-                        waiting.push(Some(path.clone()));
-                        Met::Directory(path)
-                    }
-                    _ => Met::Foreign(whole),
-                };
-                if !visit(met) {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Counts files and bytes anew.
-    pub fn recount(&self) -> io::Result<()> {
-        let (mut files, mut bytes) = (0, 0);
-        self.walk(|met| {
-            if let Met::File(path) = met
-                && let Ok(stat) = rustix::fs::statat(&self.root, path.as_str(), AtFlags::SYMLINK_NOFOLLOW)
-            {
-                files += 1;
-                bytes += stat.st_size;
-            }
-            true
-        })?;
-        self.files.store(files, Ordering::Relaxed);
-        self.bytes.store(bytes, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Removes the directories of a tree that holds no file any more. A directory that is not empty stays.
-    pub(crate) fn prune(&self) -> io::Result<()> {
-        let mut directories = Vec::new();
-        self.walk(|met| {
-            if let Met::Directory(path) = met {
-                directories.push(path);
-            }
-            true
-        })?;
-        for path in directories.iter().rev() {
-            self.partition.sums.prune(&self.in_partition(path.as_str()));
-            match rustix::fs::unlinkat(&self.root, path.as_str(), AtFlags::REMOVEDIR) {
-                Ok(()) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        // The namespace's own directories, as far as no other collection hangs there.
-        let mut path = Some(self.namespace.as_str());
-        while let Some(name) = path {
-            self.partition.sums.prune(name);
-            if rustix::fs::unlinkat(self.partition.dir(), name, AtFlags::REMOVEDIR).is_err() {
-                break;
-            }
-            path = name.rsplit_once('/').map(|(above, _)| above);
-        }
-        Ok(())
-    }
-}
-
-impl Staged {
-    /// Keeps the checksum and the time with the bytes and syncs all of it.
-    pub fn seal(&mut self, sum: &Sum, modified: Option<i64>) -> io::Result<()> {
-        self.beside = if self.partition.sums.in_attribute(&self.file, sum)? { None } else { Some(*sum) };
-        if let Some(seconds) = modified.and_then(|seconds| u64::try_from(seconds).ok()) {
-            self.file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))?;
-        }
-        self.file.sync_data()
     }
 }
 

@@ -16,7 +16,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fjall::config::{CompressionPolicy, FilterPolicy, FilterPolicyEntry};
+use fjall::config::{CompressionPolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 
 use super::budget::Spent;
@@ -56,21 +56,28 @@ impl Store {
                 .worker_threads(1)
                 .open()?;
             let none = || CompressionPolicy::all(CompressionType::None);
+            // Single keys are asked for. Filters and indexes in one piece are megabytes for millions of URLs; the cache
+            // holds no piece so large, and all of it would be read again for every key.
+            let in_pieces = |options: KeyspaceCreateOptions| {
+                options
+                    .filter_block_partitioning_policy(PartitioningPolicy::all(true))
+                    .index_block_partitioning_policy(PartitioningPolicy::all(true))
+            };
             // Fingerprints are noise: nothing to compress.
             let seen = db.keyspace("seen", || {
-                KeyspaceCreateOptions::default()
+                in_pieces(KeyspaceCreateOptions::default())
                     .max_memtable_size(SEEN_BUFFER_BYTES)
                     .data_block_compression_policy(none())
             })?;
             // Only ranges are read, never single keys: filters would be idle.
             let queued = db.keyspace("queued", || {
-                KeyspaceCreateOptions::default()
+                in_pieces(KeyspaceCreateOptions::default())
                     .max_memtable_size(QUEUED_BUFFER_BYTES)
                     .filter_policy(FilterPolicy::all(FilterPolicyEntry::None))
                     .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
             })?;
             let facts = db.keyspace("facts", || {
-                KeyspaceCreateOptions::default().max_memtable_size(FACTS_BUFFER_BYTES)
+                in_pieces(KeyspaceCreateOptions::default()).max_memtable_size(FACTS_BUFFER_BYTES)
             })?;
             Ok(Store { folder: folder.to_owned(), db, seen, queued, facts })
         };

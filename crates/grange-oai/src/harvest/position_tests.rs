@@ -1,0 +1,119 @@
+use super::*;
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn start(asked: Asked) -> Position {
+    Position::start(asked, None, 1, at("2026-01-01T00:00:00Z"))
+}
+
+fn page(records: u64, token: Option<&str>) -> Seen {
+    let response_date = Some(at("2026-01-01T00:00:00Z"));
+    Seen { response_date, records, token: token.map(str::to_owned), ..Seen::default() }
+}
+
+fn error(code: ErrorCode) -> Seen {
+    Seen { errors: vec![OaiError::new(code, "")], ..page(0, None) }
+}
+
+/// What follows on each of these pages.
+fn walk(position: &mut Position, pages: &[Seen]) -> Vec<Next> {
+    let mut tokens = Tokens::default();
+    pages.iter().map(|page| position.step(page, &mut tokens, at("2026-01-02T00:00:00Z"))).collect()
+}
+
+#[test]
+fn a_list_ends_where_it_ends_and_not_before() {
+    let size = |size, page: Seen| Seen { size: Some(size), ..page };
+    type Case = (&'static str, Vec<Seen>, fn(&Next) -> bool);
+    let done = |next: &Next| matches!(next, Next::Done(None));
+    let odd = |next: &Next| matches!(next, Next::Done(Some(_)));
+    let again = |next: &Next| matches!(next, Next::List(Some(_)));
+    let failed = |next: &Next| matches!(next, Next::Fail(_));
+    let on = |next: &Next| *next == Next::Page;
+    let cases: Vec<Case> = vec![
+        ("an unsplit list", vec![page(2, None)], done),
+        ("an empty repository", vec![error(ErrorCode::NoRecordsMatch)], done),
+        ("two pages", vec![page(2, Some("a")), page(1, None)], done),
+        ("an empty page in between", vec![page(2, Some("a")), page(0, Some("b"))], on),
+        ("the same token again", vec![page(2, Some("a")), page(2, Some("a"))], odd),
+        ("a ring of tokens", vec![page(2, Some("a")), page(2, Some("b")), page(2, Some("a"))], odd),
+        ("one token too many", vec![size(2, page(2, Some("a"))), error(ErrorCode::BadResumptionToken)], done),
+        (
+            "a token too many, told as no records",
+            vec![size(2, page(2, Some("a"))), error(ErrorCode::NoRecordsMatch)],
+            done,
+        ),
+        ("an expired token", vec![size(9, page(2, Some("a"))), error(ErrorCode::BadResumptionToken)], again),
+        ("no such format", vec![error(ErrorCode::CannotDisseminateFormat)], failed),
+        ("an error nobody knows", vec![error(ErrorCode::Other("InternalException".to_owned()))], failed),
+    ];
+    for (what, pages, expected) in cases {
+        let nexts = walk(&mut start(Asked::everything()), &pages);
+        assert!(expected(nexts.last().unwrap()), "{what}: {nexts:?}");
+    }
+    let mut forever = start(Asked::everything());
+    let empty: Vec<_> = (0..20).map(|n| page(0, Some(&n.to_string()))).collect();
+    assert!(walk(&mut forever, &empty).iter().any(odd), "empty pages without end");
+    assert!(forever.doubtful);
+    let mut ring = start(Asked::everything());
+    walk(&mut ring, &[page(2, Some("a")), page(2, Some("b"))]);
+    let now = at("2026-01-02T00:00:00Z");
+    assert!(odd(&ring.began_again(&mut Tokens::default(), now)), "the list again under other tokens");
+    assert!(ring.doubtful);
+}
+
+#[test]
+fn a_token_that_always_expires_ends_in_failure() {
+    let mut position = start(Asked::everything());
+    let pages: Vec<_> =
+        (0..20).flat_map(|_| [page(2, Some("a")), error(ErrorCode::BadResumptionToken)]).collect();
+    let nexts = walk(&mut position, &pages);
+    assert_eq!(nexts.iter().filter(|next| matches!(next, Next::List(_))).count(), RESTARTS_MAX as usize);
+    assert!(matches!(nexts.last(), Some(Next::Fail(_))));
+}
+
+#[test]
+fn records_outside_of_the_window_mean_one_list_of_everything() {
+    let mut position = start(Asked { from: Some(at("2025-06-01T00:00:00Z")), ..Asked::everything() });
+    assert!(!position.is_full());
+    let nexts = walk(&mut position, &[Seen { outside: 1, ..page(9, Some("a")) }]);
+    assert!(matches!(nexts[..], [Next::List(Some(_))]));
+    assert!(position.windows_broken && position.is_full());
+    assert_eq!(
+        position.request(Granularity::Second),
+        Request::ListRecords(Selection::all("oai_dc")),
+        "without dates"
+    );
+    let nexts = walk(&mut position, &[Seen { outside: 5, ..page(9, None) }]);
+    assert_eq!(nexts, [Next::Done(None)]);
+}
+
+#[test]
+fn windows_follow_each_other_to_the_servers_present() {
+    let asked = Asked { slices: Slices::Month, ..Asked::everything() };
+    let mut position =
+        Position::start(asked, Some(at("2025-11-15T00:00:00Z")), 1, at("2026-01-20T00:00:00Z"));
+    let nexts = walk(&mut position, &[page(1, None), error(ErrorCode::NoRecordsMatch), page(1, None)]);
+    assert_eq!(nexts, [Next::List(None), Next::List(None), Next::Done(None)]);
+}
+
+#[test]
+fn the_next_harvest_begins_one_granule_before_the_first_answer() {
+    let mut position = start(Asked::everything());
+    walk(
+        &mut position,
+        &[page(1, Some("a")), Seen { response_date: Some(at("2026-02-02T00:00:00Z")), ..page(1, None) }],
+    );
+    assert_eq!(position.next_from(Granularity::Second), Some(at("2025-12-31T23:59:59Z")));
+    assert_eq!(position.next_from(Granularity::Day), Some(at("2025-12-31T00:00:00Z")));
+    position.asked.until = Some(at("2025-03-01T00:00:00Z"));
+    assert_eq!(
+        position.next_from(Granularity::Day),
+        Some(at("2025-03-01T00:00:00Z")),
+        "not beyond what was asked"
+    );
+    let kept = serde_json::to_string(&position).unwrap();
+    assert_eq!(serde_json::from_str::<Position>(&kept).unwrap(), position);
+}
