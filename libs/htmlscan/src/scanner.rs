@@ -1,6 +1,6 @@
 //! From one token to the next.
 
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr_iter, memmem};
 
 use crate::foreign::Foreign;
 use crate::raw::{End, Raw, closing};
@@ -244,14 +244,8 @@ impl<'a> Scanner<'a> {
 
 /// Where a comment ends, inside and outside: at `-->` or `--!>`.
 fn comment_end(body: &[u8]) -> Option<(usize, usize)> {
-    let mut from = 0;
-    while let Some(at) = memmem::find(&body[from..], b"--") {
-        let dashes = from + at;
-        match &body[dashes + 2..] {
-            [b'>', ..] => return Some((dashes, dashes + 3)),
-            [b'!', b'>', ..] => return Some((dashes, dashes + 4)),
-            _ => from = dashes + 1,
-        }
-    }
-    None
+    memchr_iter(b'>', body).find_map(|at| match &body[..at] {
+        [inside @ .., b'-', b'-'] | [inside @ .., b'-', b'-', b'!'] => Some((inside.len(), at + 1)),
+        _ => None,
+    })
 }

@@ -57,7 +57,6 @@ fn theirs(input: &[u8], dialect: Dialect) -> Vec<Seen> {
             };
             if let Some(state) = state {
                 tokenizer.set_state(state);
-                tokenizer.set_last_start_tag(std::str::from_utf8(&tag.name).ok());
             }
             seen.push((tag.name.to_vec(), all));
         }

@@ -81,7 +81,11 @@ impl Html {
                     let tag = StartTag { name, attributes, start, end, holds_text: scanner.holds_text() };
                     self.page.start(&tag, &mut copying);
                 }
-                Some(Token::Text(text)) => self.page.text(text, start, &mut copying),
+                Some(Token::Text(text)) => {
+                    // Where nothing follows, what might have begun an end tag is text too.
+                    let text = if scanner.is_cut() && is_last { &input[start..] } else { text };
+                    self.page.text(text, start, &mut copying);
+                }
                 Some(Token::End { .. }) => self.page.end(),
                 _ => {}
             }

@@ -165,7 +165,6 @@ fn tags(page: &[u8]) -> Tags {
         };
         if let Some(state) = state {
             tokenizer.set_state(state);
-            tokenizer.set_last_start_tag(std::str::from_utf8(&tag.name).ok());
         }
         let attributes = tag.attributes.iter().map(|(name, value)| (text(name), text(value)));
         tags.push((text(&tag.name), attributes.collect()));
