@@ -1,6 +1,6 @@
 //! What a document is: by what the server says, and by its first bytes, since servers are often wrong.
 
-use super::scan::is_space;
+use htmlscan::is_space;
 
 /// What a document is, as far as links are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -20,7 +20,6 @@ mod links;
 mod pdf;
 mod playlist;
 mod rel;
-mod scan;
 mod script;
 mod settings;
 mod sitemap;

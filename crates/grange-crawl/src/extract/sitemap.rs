@@ -3,10 +3,10 @@
 use std::io::{BufRead, BufReader, Read};
 
 use encoding_rs::Encoding;
+use htmlscan::{Dialect, Token};
 
 use super::charset::decode;
 use super::links::Links;
-use super::scan::{Dialect, Token};
 use super::source::Source;
 use super::xml::{attribute, local, unescape};
 use crate::hops::Hop;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use super::scan::{Attribute, Dialect, Scanner, State, Token};
+use htmlscan::{Attribute, Dialect, Scanner, State, Token};
 
 /// Room for the largest usual script or comment; a larger token makes the window grow.
 const WINDOW_BYTES: usize = 256 * 1024;

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use encoding_rs::Encoding;
+use htmlscan::{Attribute, Dialect, Token};
 
 use super::charset::decode;
 use super::likely::is_absolute;
 use super::links::Links;
-use super::scan::{Attribute, Dialect, Token};
 use super::source::Source;
 use crate::hops::Hop;
 
@@ -79,7 +79,7 @@ pub(super) fn feed(source: Source<'_>, encoding: &'static Encoding, limit: u64, 
 pub(super) fn xml(source: Source<'_>, encoding: &'static Encoding, limit: u64, links: &mut Links) {
     source.tokens(Dialect::Xml, limit, |token, attributes| match token {
         Token::Start { .. } => {
-            for Attribute { name, value } in attributes {
+            for Attribute { name, value, .. } in attributes.iter().filter(|attribute| !attribute.repeated) {
                 let vocabulary = name.starts_with(b"xmlns") || name.ends_with(b"schemaLocation");
                 if !vocabulary && is_absolute(value.trim_ascii()) {
                     links.add(&unescape(value, encoding), Hop::Speculative, "=SPECULATIVE_MISC");

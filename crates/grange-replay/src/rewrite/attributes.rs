@@ -38,7 +38,7 @@ pub(super) enum Change {
     Page,
 }
 
-/// Decides by name (lower case) and value (entities decoded).
+/// Decides by name (as [`known`] gives it) and value (entities decoded).
 pub(super) fn change(around: &Around<'_>, name: &str, value: &str, place: &Place) -> Change {
     let link = |modifier| place.changed(value, modifier).map_or(Change::Keep, Change::Value);
     match name {
@@ -68,7 +68,7 @@ pub(super) fn change(around: &Around<'_>, name: &str, value: &str, place: &Place
         "target" if around.framed && matches!(value, "_blank" | "_parent" | "_top") => {
             Change::Value(head::TARGET_FRAME.to_owned())
         }
-        _ if name.starts_with("on") && name.len() > 2 && around.scripted => {
+        EVENT if around.scripted => {
             let source = Source { place, url: None };
             script::inline(value, source).map_or(Change::Keep, Change::Value)
         }
@@ -76,45 +76,32 @@ pub(super) fn change(around: &Around<'_>, name: &str, value: &str, place: &Place
     }
 }
 
-/// Attributes that [`change`] may act on; most are none of these, and their values need not be looked at.
-pub(super) fn may_change(name: &str) -> bool {
-    match name.as_bytes() {
-        [b'o', b'n', ..] => true,
-        [b'd', b'a', b't', b'a', b'-', ..] | [b'a', b'r', b'i', b'a', b'-', ..] => false,
-        _ => matches!(
-            name,
-            "href"
-                | "src"
-                | "style"
-                | "srcset"
-                | "xlink:href"
-                | "imagesrcset"
-                | "srcdoc"
-                | "action"
-                | "formaction"
-                | "cite"
-                | "longdesc"
-                | "manifest"
-                | "usemap"
-                | "poster"
-                | "background"
-                | "lowsrc"
-                | "dynsrc"
-                | "icon"
-                | "data"
-                | "codebase"
-                | "archive"
-                | "classid"
-                | "value"
-                | "content"
-                | "integrity"
-                | "nonce"
-                | "crossorigin"
-                | "ping"
-                | "attributionsrc"
-                | "target"
-        ),
-    }
+/// What [`known`] calls every attribute that holds a script: `onclick` and all its like.
+const EVENT: &str = "on…";
+
+/// The name by which [`change`] may act on an attribute; most are none of these, and their values need not be looked at.
+pub(super) fn known(name: &[u8]) -> Option<&'static str> {
+    let names: &[&'static str] = match name {
+        [b'o' | b'O', b'n' | b'N', _, ..] => return Some(EVENT),
+        _ => match name.len() {
+            3 => &["src"],
+            4 => &["href", "data", "ping", "icon", "cite"],
+            5 => &["style", "value", "nonce"],
+            6 => &["srcset", "target", "action", "srcdoc", "poster", "usemap", "lowsrc", "dynsrc"],
+            7 => &["content", "archive", "classid"],
+            8 => &["manifest", "longdesc", "codebase"],
+            9 => &["integrity"],
+            10 => &["xlink:href", "formaction", "background"],
+            11 => &["crossorigin", "imagesrcset"],
+            14 => &["attributionsrc"],
+            _ => return None,
+        },
+    };
+    let first = name[0].to_ascii_lowercase();
+    names
+        .iter()
+        .copied()
+        .find(|known| known.as_bytes()[0] == first && name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
 fn href(around: &Around<'_>, value: &str, place: &Place) -> Change {

@@ -7,6 +7,15 @@ pub(super) fn of_label(label: Option<&str>) -> Option<&'static Encoding> {
     Encoding::for_label(label?.trim().as_bytes())
 }
 
+/// The label that a content type names.
+pub(crate) fn label_in(content_type: &str) -> Option<String> {
+    let lower = content_type.to_ascii_lowercase();
+    let at = lower.find("charset=")? + "charset=".len();
+    let value = content_type.get(at..)?.trim_start_matches(['"', '\'', ' ']);
+    let end = value.find(['"', '\'', ';', ' ', ',']).unwrap_or(value.len());
+    Some(value[..end].to_owned()).filter(|value| !value.is_empty())
+}
+
 /// A whole text: what it says, and how to write it again.
 #[derive(Debug)]
 pub(super) struct Decoded {

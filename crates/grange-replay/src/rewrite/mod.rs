@@ -26,13 +26,14 @@ mod transform;
 mod xml;
 
 pub use assets::{Asset, NoAsset, STATIC_PREFIX, asset, has_wombat};
+pub(crate) use charset::label_in as charset_in;
 pub(crate) use cookies::of_session as cookie_of_session;
 pub use head::TARGET_FRAME;
 pub use headers::{ARCHIVED_PREFIX, POLICY, headers};
 pub use kind::{Clues, Kind};
 pub use modifier::{Modifier, split_time};
 pub use place::Place;
-pub use transform::{Options, RewriteError, Transform};
+pub use transform::{Options, Transform};
 
 use charset::Decoded;
 use html::Html;
@@ -75,13 +76,9 @@ fn html(place: &Place, charset: Option<&str>, options: &Options) -> Box<dyn Tran
                 let decoded = Decoded::new(bytes, charset.as_deref());
                 let mut html = Box::new(Html::new(place, encoding_rs::UTF_8, true, &options));
                 let mut out = Vec::new();
-                let done = html
-                    .push(decoded.text.as_bytes(), &mut out)
-                    .and_then(|()| (html as Box<dyn Transform>).finish(&mut out));
-                match (done, std::str::from_utf8(&out)) {
-                    (Ok(()), Ok(text)) => decoded.encode(text),
-                    _ => decoded.encode(&decoded.text),
-                }
+                html.push(decoded.text.as_bytes(), &mut out);
+                html.finish(&mut out);
+                decoded.encode(std::str::from_utf8(&out).unwrap_or(&decoded.text))
             }))
         }
         Some(encoding) => Box::new(Html::new(place, encoding, true, options)),

@@ -2,21 +2,13 @@
 
 use super::place::Place;
 
-/// A body could not be rewritten to its end. What was put out before is good.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot rewrite {url}; ask for it with the modifier id_ to get it as it was captured")]
-pub struct RewriteError {
-    pub url: String,
-    pub source: Box<dyn std::error::Error + Send + Sync>,
-}
-
 /// Rewrites one body, pushed in pieces of any size. The pieces do not show in what comes out.
 pub trait Transform: std::fmt::Debug {
     /// Takes the next piece and appends what can be said by now.
-    fn push(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), RewriteError>;
+    fn push(&mut self, input: &[u8], out: &mut Vec<u8>);
 
     /// The body is over: appends the rest.
-    fn finish(self: Box<Self>, out: &mut Vec<u8>) -> Result<(), RewriteError>;
+    fn finish(self: Box<Self>, out: &mut Vec<u8>);
 }
 
 /// How the page is shown.
@@ -37,14 +29,11 @@ pub struct Options {
 pub(super) struct Untouched;
 
 impl Transform for Untouched {
-    fn push(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), RewriteError> {
+    fn push(&mut self, input: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(input);
-        Ok(())
     }
 
-    fn finish(self: Box<Self>, _out: &mut Vec<u8>) -> Result<(), RewriteError> {
-        Ok(())
-    }
+    fn finish(self: Box<Self>, _out: &mut Vec<u8>) {}
 }
 
 /// Text rewritten as a whole. Scripts of 16 MiB exist; longer bodies are data in disguise and pass as they are.
@@ -71,7 +60,7 @@ impl<F: FnOnce(Vec<u8>, &Place) -> Vec<u8>> Whole<F> {
 }
 
 impl<F: FnOnce(Vec<u8>, &Place) -> Vec<u8>> Transform for Whole<F> {
-    fn push(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), RewriteError> {
+    fn push(&mut self, input: &[u8], out: &mut Vec<u8>) {
         if !self.too_long && self.held.len() + input.len() > WHOLE_BYTES_MAX {
             self.too_long = true;
             out.append(&mut self.held);
@@ -81,14 +70,12 @@ impl<F: FnOnce(Vec<u8>, &Place) -> Vec<u8>> Transform for Whole<F> {
         } else {
             self.held.extend_from_slice(input);
         }
-        Ok(())
     }
 
-    fn finish(self: Box<Self>, out: &mut Vec<u8>) -> Result<(), RewriteError> {
+    fn finish(self: Box<Self>, out: &mut Vec<u8>) {
         if !self.too_long {
             let this = *self;
             out.append(&mut (this.rewrite)(this.held, &this.place));
         }
-        Ok(())
     }
 }

@@ -127,7 +127,7 @@ pub(crate) async fn answer(
         if status == StatusCode::PARTIAL_CONTENT {
             status = StatusCode::OK;
         }
-        let charset = declared.as_deref().and_then(charset);
+        let charset = declared.as_deref().and_then(rewrite::charset_in);
         let options = rewrite::Options {
             framed: asked_for.modifier == Modifier::Main,
             request_timestamp: Some(asked_for.time.clone())
@@ -136,7 +136,7 @@ pub(crate) async fn answer(
             ..rewrite::Options::default()
         };
         let transform = rewrite::transform(kind, &place, charset.as_deref(), &options);
-        if empty { axum::body::Body::empty() } else { rewritten(body, transform, url) }
+        if empty { axum::body::Body::empty() } else { rewritten(body, transform) }
     } else {
         let (part_status, part) = part_of(asked_for, status, &mut headers, body.len());
         status = part_status;
@@ -172,14 +172,6 @@ fn encodings(about: &About) -> Option<HeaderValue> {
     let head = about.http.as_ref()?;
     let all: Vec<&[u8]> = head.all("Content-Encoding").map(<[u8]>::trim_ascii).collect();
     HeaderValue::from_bytes(&all.join(&b", "[..])).ok().filter(|value| !value.is_empty())
-}
-
-fn charset(content_type: &str) -> Option<String> {
-    let lower = content_type.to_ascii_lowercase();
-    let at = lower.find("charset=")? + "charset=".len();
-    let value = content_type.get(at..)?.trim_start_matches(['"', '\'', ' ']);
-    let end = value.find(['"', '\'', ';', ' ', ',']).unwrap_or(value.len());
-    Some(value[..end].to_owned()).filter(|value| !value.is_empty())
 }
 
 /// The function that a JSONP request names.

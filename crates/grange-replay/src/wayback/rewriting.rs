@@ -10,15 +10,13 @@ use crate::capture::{Body, BodyError};
 use crate::rewrite::Transform;
 
 /// Small bodies are rewritten at once, so that they go out with their length.
-pub(super) fn rewritten(body: Body, mut transform: Box<dyn Transform + Send>, url: &str) -> axum::body::Body {
+pub(super) fn rewritten(body: Body, mut transform: Box<dyn Transform + Send>) -> axum::body::Body {
     let Body::Whole(bytes) = body else {
-        return axum::body::Body::new(Rewriting { body, transform: Some(transform), url: url.to_owned() });
+        return axum::body::Body::new(Rewriting { body, transform: Some(transform) });
     };
     let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 4 + 4096);
-    let done = transform.push(&bytes, &mut out).and_then(|()| transform.finish(&mut out));
-    if let Err(error) = done {
-        tracing::warn!(error = %grange_base::Chain(&error), "a page broke off");
-    }
+    transform.push(&bytes, &mut out);
+    transform.finish(&mut out);
     out.into()
 }
 
@@ -26,7 +24,6 @@ pub(super) fn rewritten(body: Body, mut transform: Box<dyn Transform + Send>, ur
 struct Rewriting {
     body: Body,
     transform: Option<Box<dyn Transform + Send>>,
-    url: String,
 }
 
 impl http_body::Body for Rewriting {
@@ -47,20 +44,13 @@ impl http_body::Body for Rewriting {
                 }
             };
             let mut out = Vec::new();
-            let done = match frame.map(Frame::into_data) {
+            match frame.map(Frame::into_data) {
                 Some(Ok(piece)) => {
-                    let pushed = transform.push(&piece, &mut out);
-                    self.transform = pushed.is_ok().then_some(transform);
-                    pushed
-                }
-                Some(Err(_)) => {
+                    transform.push(&piece, &mut out);
                     self.transform = Some(transform);
-                    Ok(())
                 }
+                Some(Err(_)) => self.transform = Some(transform),
                 None => transform.finish(&mut out),
-            };
-            if let Err(error) = done {
-                tracing::warn!(url = self.url, error = %grange_base::Chain(&error), "a page broke off");
             }
             if !out.is_empty() {
                 return Poll::Ready(Some(Ok(Frame::data(out.into()))));

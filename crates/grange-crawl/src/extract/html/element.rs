@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use encoding_rs::UTF_8;
+use htmlscan::Attribute;
 
 use super::{Inside, Page, srcset};
 use crate::extract::css::css;
 use crate::extract::likely::{Need, is_likely};
 use crate::extract::rel;
-use crate::extract::scan::Attribute;
 use crate::extract::script::handler;
 use crate::extract::settings::Guess;
 use crate::hops::Hop;
@@ -33,7 +33,7 @@ impl Page<'_> {
             b"param" => self.param(attributes),
             _ => {}
         }
-        for attribute in attributes {
+        for attribute in attributes.iter().filter(|attribute| !attribute.repeated) {
             let mut lower = [0; NAME_MAX];
             let name = lower_case(attribute.name, &mut lower);
             if !attribute.value.is_empty() {

@@ -1,8 +1,9 @@
 //! `<meta>`: refresh, robots, and what it says about images.
 
+use htmlscan::Attribute;
+
 use crate::extract::html::Page;
 use crate::extract::likely::{Need, is_likely};
-use crate::extract::scan::Attribute;
 use crate::extract::settings::Guess;
 use crate::hops::Hop;
 

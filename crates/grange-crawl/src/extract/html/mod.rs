@@ -7,6 +7,7 @@ mod srcset;
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8};
+use htmlscan::{Attribute, Dialect, Scanner, State, Token, is_space};
 use memchr::memmem;
 use url::Url;
 
@@ -16,7 +17,6 @@ pub(super) use meta::refresh_target;
 use super::charset::decode;
 use super::css::css;
 use super::links::Links;
-use super::scan::{Attribute, Dialect, Scanner, State, Token, is_space};
 use super::script::{json, script};
 use super::settings::Settings;
 use super::source::{Source, tokens_of};

@@ -4,8 +4,8 @@ mod charset;
 mod formats;
 mod hostile;
 mod html;
-mod scan;
 mod script;
+mod source;
 
 use url::Url;
 

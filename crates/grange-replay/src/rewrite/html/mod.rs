@@ -1,0 +1,131 @@
+//! HTML in a stream.
+//!
+//! Only attributes and texts that must change are written anew; every other byte passes as it was captured, damaged
+//! markup too. What cannot be judged before its end is known is held until then: a tag, a comment, the text of a script or
+//! a style.
+
+mod charset;
+mod copying;
+mod held;
+mod page;
+mod tag;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use encoding_rs::Encoding;
+use htmlscan::{Dialect, Scanner, State, Token};
+
+use super::place::Place;
+use super::transform::{Options, Transform, WHOLE_BYTES_MAX};
+use charset::Charset;
+use copying::Copying;
+use page::Page;
+use tag::StartTag;
+
+/// The longest tag or comment that is waited for. A page that needs more is an attack or no page; from there on it
+/// passes as it is.
+const TOKEN_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// By how much more at most must have come before a held part is looked at again.
+const PATIENCE_BYTES: usize = 1024 * 1024;
+
+pub(super) struct Html {
+    page: Page,
+    state: State,
+    /// Of the input, what waits for its end.
+    held: Vec<u8>,
+    /// Looking again before `held` is this long would make many small pieces cost their square.
+    enough: usize,
+    /// The rest of the page is not looked at.
+    passing: bool,
+}
+
+impl fmt::Debug for Html {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Html").field("held_bytes", &self.held.len()).finish_non_exhaustive()
+    }
+}
+
+impl Html {
+    /// `encoding`: an ASCII-compatible one; the page's own `<meta charset>` can correct it unless it is `certain`.
+    pub(super) fn new(place: &Place, encoding: &'static Encoding, certain: bool, options: &Options) -> Self {
+        Self::of(Page::new(place.clone(), options.clone(), Charset::new(encoding, certain), 0))
+    }
+
+    fn of(page: Page) -> Self {
+        Self { page, state: State::default(), held: Vec::new(), enough: 0, passing: false }
+    }
+
+    /// Passes `input` on up to where something has to wait for more, and returns how far that is.
+    fn scan(&mut self, input: &[u8], is_last: bool, out: &mut Vec<u8>) -> usize {
+        let mut scanner = Scanner::new(input, Dialect::Browser, self.state);
+        let mut copying = Copying::new(input, out);
+        let mut attributes = Vec::new();
+        loop {
+            let (start, state) = (scanner.position(), scanner.state());
+            let token = scanner.next(&mut attributes);
+            let end = scanner.position();
+            let is_text = matches!(token, Some(Token::Text(_)));
+            let passes = is_text && !self.page.holds();
+            if scanner.is_cut() && !is_last && !passes && end - start <= most(is_text) {
+                copying.up_to(start);
+                self.state = state;
+                return start;
+            }
+            self.passing = !is_text && end - start > TOKEN_BYTES_MAX;
+            match token {
+                Some(Token::Start { name, .. }) if !self.passing => {
+                    let attributes = &attributes;
+                    let tag = StartTag { name, attributes, start, end, holds_text: scanner.holds_text() };
+                    self.page.start(&tag, &mut copying);
+                }
+                Some(Token::Text(text)) => {
+                    // Where nothing follows, what might have begun an end tag is text too.
+                    let text = if scanner.is_cut() && is_last { &input[start..] } else { text };
+                    self.page.text(text, start, &mut copying);
+                }
+                Some(Token::End { .. }) => self.page.end(),
+                _ => {}
+            }
+            if token.is_none() || self.passing {
+                copying.up_to(input.len());
+                self.state = scanner.state();
+                return input.len();
+            }
+        }
+    }
+}
+
+const fn most(is_text: bool) -> usize {
+    if is_text { WHOLE_BYTES_MAX } else { TOKEN_BYTES_MAX }
+}
+
+impl Transform for Html {
+    fn push(&mut self, input: &[u8], out: &mut Vec<u8>) {
+        if self.passing {
+            out.extend_from_slice(input);
+            return;
+        }
+        if self.held.is_empty() {
+            let done = self.scan(input, false, out);
+            self.held.extend_from_slice(&input[done..]);
+        } else {
+            self.held.extend_from_slice(input);
+            if self.held.len() < self.enough {
+                return;
+            }
+            let mut held = std::mem::take(&mut self.held);
+            let done = self.scan(&held, false, out);
+            held.drain(..done);
+            self.held = held;
+        }
+        self.enough = self.held.len() + self.held.len().min(PATIENCE_BYTES);
+    }
+
+    fn finish(mut self: Box<Self>, out: &mut Vec<u8>) {
+        let held = std::mem::take(&mut self.held);
+        self.scan(&held, true, out);
+    }
+}
