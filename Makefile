@@ -44,4 +44,4 @@ docs: ## build the book into docs/book (needs mdbook)
 	mdbook build docs
 
 install: ## install the grange program for this user
-	$(CARGO) install --locked --path crates/grange
+	$(CARGO) install --locked --profile dist --path crates/grange

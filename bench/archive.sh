@@ -8,7 +8,7 @@
 #   bench/archive.sh [store audit small tables]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-target=${CARGO_TARGET_DIR:-target}/release/examples
+target=${CARGO_TARGET_DIR:-target}/dist/examples
 parts=("$@"); [ "${#parts[@]}" -gt 0 ] || parts=(store audit small tables)
 folder=$(mktemp -d "${TMPDIR:-/tmp}/grange-bench.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
@@ -29,7 +29,7 @@ by_shell() {
 
 store() {
   echo "== store 1 GiB in 8 files, two disk replicas and a checksum replica; three rounds"
-  cargo build --quiet --release -p grange-archive --example store_speed
+  cargo build --quiet --profile dist -p grange-archive --example store_speed
   mkdir "$folder/in"
   for n in 1 2 3 4 5 6 7 8; do head -c 128M /dev/urandom >"$folder/in/$n.warc"; done
   for round in 1 2 3; do
@@ -50,20 +50,20 @@ store() {
 
 audit() {
   echo "== audit 2 GiB (goal 0.9 per core used)"
-  cargo build --quiet --release -p grange-blob --example audit_speed
+  cargo build --quiet --profile dist -p grange-blob --example audit_speed
   "$target/audit_speed" "$folder" 2048 8
 }
 
 small() {
   echo "== 100,000 files of 4 KiB (goal 5,000/s), ranges of 4 KiB (goal 5,000/s)"
-  cargo build --quiet --release -p grange-blob --example small_files --example range_reads
+  cargo build --quiet --profile dist -p grange-blob --example small_files --example range_reads
   "$target/small_files" "$folder" 100000 4096
   "$target/range_reads" "$folder" 100000
 }
 
 tables() {
   echo "== a million files on three replicas (overview below 200 ms, vote below 60 s)"
-  cargo build --quiet --release -p grange-db --example archive_scale
+  cargo build --quiet --profile dist -p grange-db --example archive_scale
   "$target/archive_scale" "sqlite:$folder/scale.db"
   SERVICES=postgres SERVICES_DURABLE=1 scripts/with-services bash -c "'$target/archive_scale' \"\$GRANGE_TEST_POSTGRES_URL\""
 }

@@ -17,6 +17,6 @@ if [ ! -f "$file" ]; then
     mkdir -p "$(dirname "$file")"
     python3 bench/corpus.py "$file" 320
 fi
-cargo build --release --quiet -p cdx --example index -p urlkey --example keys
+cargo build --profile dist --quiet -p cdx --example index -p urlkey --example keys
 target=$(cargo metadata --format-version 1 --no-deps | python3 -c 'import json,sys; print(json.load(sys.stdin)["target_directory"])')
-exec python3 bench/cdx.py "$venv/bin/cdxj-indexer" "$target/release/examples" "$file" "$runs"
+exec python3 bench/cdx.py "$venv/bin/cdxj-indexer" "$target/dist/examples" "$file" "$runs"

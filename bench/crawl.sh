@@ -13,6 +13,6 @@ command -v wget >/dev/null || { echo "crawl: SKIPPED, wget is not installed" >&2
 venv=bench/.venv
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/python" -c 'import scrapy, warcio' 2>/dev/null || "$venv/bin/pip" install --quiet scrapy==2.14.2 warcio==1.8.1
-cargo build --release --quiet --bin grange
+cargo build --profile dist --quiet --bin grange
 target=$(cargo metadata --format-version 1 --no-deps | python3 -c 'import json,sys; print(json.load(sys.stdin)["target_directory"])')
-exec "$venv/bin/python" bench/crawl.py "$target/release/grange" "$hosts" "$pages" "$runs"
+exec "$venv/bin/python" bench/crawl.py "$target/dist/grange" "$hosts" "$pages" "$runs"

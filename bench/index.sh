@@ -8,10 +8,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- 1 5
-cargo build --release --quiet -p grange-index --example index_bench
-cargo build --release --quiet -p grange-replay --example cdx_http
+cargo build --profile dist --quiet -p grange-index --example index_bench
+cargo build --profile dist --quiet -p grange-replay --example cdx_http
 target=$(cargo metadata --format-version 1 --no-deps | python3 -c 'import json,sys; print(json.load(sys.stdin)["target_directory"])')
-bench="$target/release/examples/index_bench"
+bench="$target/dist/examples/index_bench"
 mkdir -p bench/data
 for millions in "$@"; do
     lines="bench/data/index-$millions.cdxj"
@@ -19,6 +19,6 @@ for millions in "$@"; do
     folder=$(mktemp -d bench/data/index.XXXXXX)
     echo "== $millions million captures; load $(cut -d' ' -f1 /proc/loadavg) on $(nproc) cores"
     "$bench" run "$lines" "$folder/bench"
-    "$target/release/examples/cdx_http" "$folder/bench" "$lines" 16 10
+    "$target/dist/examples/cdx_http" "$folder/bench" "$lines" 16 10
     rm -rf "$folder"
 done

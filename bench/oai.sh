@@ -16,18 +16,18 @@ venv=bench/.venv
     || "$venv/bin/pip" install --quiet sickle==0.7.0 oaipmh-scythe==0.16.0
 target=$(cargo metadata --format-version 1 --no-deps | python3 -c 'import json,sys; print(json.load(sys.stdin)["target_directory"])')
 if [ -z "${GRANGE-}" ]; then
-    cargo build --release --quiet --bin grange
-    GRANGE=$target/release/grange
+    cargo build --profile dist --quiet --bin grange
+    GRANGE=$target/dist/grange
 fi
 if [ $# -gt 0 ]; then
     "$venv/bin/python" bench/oai.py run "$GRANGE" "$1" "${2:-3}"
     exit
 fi
-cargo build --release --quiet -p oaipmh --example parse_speed
-cargo build --release --quiet -p grange-oai --example rules_speed
+cargo build --profile dist --quiet -p oaipmh --example parse_speed
+cargo build --profile dist --quiet -p grange-oai --example rules_speed
 "$venv/bin/python" bench/oai.py run "$GRANGE" 20000 3
 "$venv/bin/python" bench/oai.py run "$GRANGE" 200000 1
 echo "== parsing alone"
-"$target/release/examples/parse_speed"
+"$target/dist/examples/parse_speed"
 echo "== rules alone"
-"$target/release/examples/rules_speed"
+"$target/dist/examples/rules_speed"

@@ -17,8 +17,8 @@ venv=$PWD/bench/.venv/bin
     || "$venv/pip" install --quiet pywb==2.10.0 gunicorn==27.0.0 'setuptools<81'
 grange=${GRANGE:-}
 if [ -z "$grange" ]; then
-    cargo build --release --quiet --bin grange
-    grange=${CARGO_TARGET_DIR:-target}/release/grange
+    cargo build --profile dist --quiet --bin grange
+    grange=${CARGO_TARGET_DIR:-target}/dist/grange
 fi
 file=$(realpath "$file")
 folder=$(mktemp -d)

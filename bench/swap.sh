@@ -21,8 +21,8 @@ if [ "${#missing[@]}" -gt 0 ]; then
   echo "SKIPPED: bench/swap.sh measures nothing without ${missing[*]} (apt-get install nginx-light wrk curl python3)" >&2
   exit "${BENCH_SKIP_CODE:-0}"
 fi
-target=${CARGO_TARGET_DIR:-target}/release/examples
-[ -n "${SKIP_BUILD:-}" ] || cargo build --quiet --release -p grange-swap --example swap_server # the very server of `grange swap serve`, without the rest
+target=${CARGO_TARGET_DIR:-target}/dist/examples
+[ -n "${SKIP_BUILD:-}" ] || cargo build --quiet --profile dist -p grange-swap --example swap_server # the very server of `grange swap serve`, without the rest
 seconds=${SECONDS_EACH:-5}
 files=${FILES:-100000}
 rounds=${ROUNDS:-3}

@@ -1,4 +1,4 @@
-//! Some sixty rows, stored column by column so that like stands beside like.
+//! Some thirty rows, stored column by column so that like stands beside like.
 //!
 //! ```text
 //! packed   rows, length of each column but the last; then the columns:

@@ -3,12 +3,12 @@
 /// Numbers that trade memory, disk and time.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Memory for blocks that were read lately. An eighth of the gigabyte that an index may take.
+    /// Memory for blocks that were read lately. A quarter of the gigabyte that an index may take.
     pub cache_bytes: u64,
     /// The head is written out as a segment beyond this. Reading it back at a start takes well below a second.
     pub head_bytes: u64,
-    /// Bytes of a block before compression, digests and offsets not counted: some sixty rows. Twice as much saves half a
-    /// byte per capture (of 33) and costs a third of the lookups per second.
+    /// Bytes of a block before compression, digests and offsets not counted: some thirty rows. Twice as much saves a byte
+    /// and a half per capture (of 42) and costs up to a third of the lookups per second.
     pub block_bytes: usize,
     /// zstd's level. Blocks are written once or a few times and read for years.
     pub level: i32,
@@ -23,9 +23,9 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            cache_bytes: 128 << 20,
+            cache_bytes: 256 << 20,
             head_bytes: 16 << 20,
-            block_bytes: 2 << 10,
+            block_bytes: 1 << 10,
             level: 3,
             merge_bytes_per_s: None,
             load_bytes: 64 << 20,
