@@ -10,21 +10,26 @@ use super::Bed;
 use crate::capture::{BodyError, NoPayload, Undo, load};
 use crate::local;
 
-fn samples() -> Option<PathBuf> {
+/// The shared samples of these kinds; `None`, loudly, where they are not at hand.
+pub(crate) fn samples(ends: &[&str]) -> Option<Vec<PathBuf>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/warc-samples");
-    folder.join("README.tsv").exists().then_some(folder)
+    if !folder.join("README.tsv").exists() {
+        eprintln!("SKIPPED: the corpus ../shared/warc-samples is absent, NO sample was looked at");
+        return None;
+    }
+    let mut files = Vec::new();
+    walk(&folder, ends, &mut files);
+    files.sort();
+    Some(files)
 }
 
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+fn walk(folder: &Path, ends: &[&str], files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.to_string_lossy().into_owned();
         if path.is_dir() {
-            walk(&path, files);
-        } else if [".warc", ".warc.gz", ".arc", ".arc.gz", ".warc.zst", ".wacz"]
-            .iter()
-            .any(|end| name.ends_with(end))
-        {
+            walk(&path, ends, files);
+        } else if ends.iter().any(|end| name.ends_with(end)) {
             files.push(path);
         }
     }
@@ -55,13 +60,8 @@ fn sequential(path: &Path) -> HashMap<Place, Option<Vec<u8>>> {
 
 #[tokio::test]
 async fn every_capture_of_the_samples_is_read_by_its_place() {
-    let Some(folder) = samples() else {
-        eprintln!("SKIPPED: the corpus ../shared/warc-samples is absent, NO sample was replayed");
-        return;
-    };
-    let mut files = Vec::new();
-    walk(&folder, &mut files);
-    files.sort();
+    let kinds = [".warc", ".warc.gz", ".arc", ".arc.gz", ".warc.zst", ".wacz"];
+    let Some(files) = samples(&kinds) else { return };
     let (mut read, mut compared, mut gone, mut failed) = (0, 0, 0, Vec::new());
     for path in files {
         let bed = Bed::new();

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
 
 use encoding_rs::{SHIFT_JIS, UTF_8, WINDOWS_1252};
 use html5gum::{DefaultEmitter, State as GumState, Token as Gum, Tokenizer};
@@ -11,6 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::rewrite::attributes::{Around, Change, change, known};
 use crate::rewrite::modifier::Modifier;
+use crate::tests::samples::samples;
 
 /// Addresses only: nothing is put into the head, and scripts stay as they are.
 fn place() -> Place {
@@ -287,28 +287,9 @@ proptest! {
     }
 }
 
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.to_string_lossy().into_owned();
-        if path.is_dir() {
-            walk(&path, files);
-        } else if [".warc", ".warc.gz", ".arc", ".arc.gz", ".warc.zst"].iter().any(|end| name.ends_with(end))
-        {
-            files.push(path);
-        }
-    }
-}
-
 /// The HTML in the shared samples that is UTF-8, each page once; longer ones than a megabyte are no pages.
 fn sample_pages() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/warc-samples");
-    let mut files = Vec::new();
-    if folder.is_dir() {
-        walk(&folder, &mut files);
-    } else {
-        eprintln!("SKIPPED: the corpus {} is absent, NO real page was rewritten", folder.display());
-    }
+    let files = samples(&[".warc", ".warc.gz", ".arc", ".arc.gz", ".warc.zst"]).unwrap_or_default();
     let mut pages = Vec::new();
     for file in files {
         let Ok(mut reader) = warc::Reader::open(&file) else { continue };
