@@ -48,7 +48,7 @@ impl Key {
             return Err(Error::ShortKey { path: path.to_owned(), bytes: text.len(), min: MIN_KEY_BYTES });
         }
         // Or no client could send it.
-        if !text.iter().all(u8::is_ascii_graphic) {
+        if !text.iter().all(|byte| (b' '..=b'~').contains(byte)) {
             return Err(Error::UnsendableKey { path: path.to_owned() });
         }
         Ok(Self::new(text))
@@ -177,12 +177,16 @@ mod tests {
         let path = folder.path().join("key");
         fs::write(&path, "short\n").unwrap();
         assert!(matches!(Key::read(&path), Err(Error::ShortKey { bytes: 5, .. })));
-        for wrong in ["0123456789 abcdef", "0123456789\nabcdef", "0123456789abcdef\u{e9}"] {
+        for wrong in ["0123456789\tabcdef", "0123456789\nabcdef", "0123456789abcdef\u{e9}"] {
             fs::write(&path, wrong).unwrap();
             assert!(matches!(Key::read(&path), Err(Error::UnsendableKey { .. })), "{wrong}");
         }
-        fs::write(&path, "0123456789abcdef\n").unwrap();
-        assert!(Key::read(&path).unwrap().authorizes("Bearer 0123456789abcdef"));
+        for right in ["0123456789abcdef", "a sentence of several words"] {
+            fs::write(&path, format!("{right}\n")).unwrap();
+            let key = Key::read(&path).unwrap();
+            assert_eq!(key.bearer(), format!("Bearer {right}"));
+            assert!(key.authorizes(&key.bearer()), "{right}");
+        }
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub enum Error {
     },
     #[error("the key in {} has {bytes} bytes, fewer than {min}: make one with head -c 32 /dev/urandom | base64", path.display())]
     ShortKey { path: PathBuf, bytes: usize, min: usize },
-    #[error("the key in {} has a space, a line break or another byte that no header can carry: make one with head -c 32 /dev/urandom | base64", path.display())]
+    #[error("the key in {} has a line break or another byte that no header can carry: make one with head -c 32 /dev/urandom | base64", path.display())]
     UnsendableKey { path: PathBuf },
     #[error("{address} is no address others could reach us by: name one with --advertise")]
     Advertise { address: String },
