@@ -9,6 +9,8 @@ use grange_testkit::web::{Options, Profile, Rules, Sub, Web};
 use super::{captured, job, run, serve, template};
 
 const PAUSE: Duration = Duration::from_millis(30);
+/// The frontier counts whole milliseconds: from up to one before an answer ended.
+const RESOLUTION: Duration = Duration::from_millis(1);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hosts_are_asked_one_thing_at_a_time_with_pauses() {
@@ -32,7 +34,7 @@ async fn hosts_are_asked_one_thing_at_a_time_with_pauses() {
         assert!(moments.len() > 20, "{host}: {}", moments.len());
         for (before, after) in moments.iter().zip(&moments[1..]) {
             let pause = after.start.duration_since(before.start);
-            assert!(pause >= PAUSE, "{host}: {pause:?}");
+            assert!(pause + RESOLUTION > PAUSE, "{host}: {pause:?}");
         }
     }
     server.stop().await;

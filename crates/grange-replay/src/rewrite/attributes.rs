@@ -110,7 +110,8 @@ fn href(around: &Around<'_>, value: &str, place: &Place) -> Change {
         "base" => Change::Base(place.changed(value, Modifier::Main)),
         "link" => link_href(around, value, place),
         "image" | "feimage" | "use" => link(Modifier::Image),
-        "script" => script_source(around, value, place),
+        // Only in SVG: of other scripts `src` counts, and wombat asks for that one.
+        "script" => place.changed_fully(value, script_modifier(around)).map_or(Change::Keep, Change::Value),
         _ => script_or(around, value, place, Modifier::Main),
     }
 }
@@ -149,9 +150,13 @@ fn link_href(around: &Around<'_>, value: &str, place: &Place) -> Change {
     link(Modifier::Main)
 }
 
+fn script_modifier(around: &Around<'_>) -> Modifier {
+    if around.is_module { Modifier::Module } else { Modifier::Script }
+}
+
 /// A script's address must carry its modifier: servers call scripts all sorts of things.
 fn script_source(around: &Around<'_>, value: &str, place: &Place) -> Change {
-    let modifier = if around.is_module { Modifier::Module } else { Modifier::Script };
+    let modifier = script_modifier(around);
     let Some(link) = place.changed_fully(value, modifier) else { return Change::Keep };
     if place.changed(value, modifier).is_none() {
         Change::ValueKeepingSource(link)
