@@ -142,10 +142,12 @@ proptest! {
 
     #[test]
     fn keys_of_one_host_stand_together(a in "[a-z]{1,6}", b in "[a-z]{1,6}", path in "(/[a-z0-9]{1,5}){0,3}") {
+        // `www.` is dropped, and then it is another host.
+        prop_assume!(![&a, &b].iter().any(|label| label.starts_with("www")));
         let domain = search_range(&format!("{a}.example"), MatchType::Domain, Dialect::Standard);
         let below = key(&format!("http://{b}.{a}.example{path}"));
         let beside = key(&format!("http://{b}x{a}.example{path}"));
-        prop_assert!(b == "www" || domain.contains(&below));
+        prop_assert!(domain.contains(&below), "{below}");
         prop_assert!(!domain.contains(&beside), "{beside}");
     }
 
