@@ -1,5 +1,6 @@
 //! What every Grange crate stands on: an injected clock, orderly shutdown, the supervised worker loop,
-//! retry, throttle, work that outlives its waiter, quantities with units, sealed secrets, telemetry and the printing of error chains.
+//! retry, throttle, work that outlives its waiter, quantities with units, sealed secrets, telemetry and the printing of
+//! error chains.
 //!
 //! Nothing here knows what Grange is about. No nouns of the archive, no database, no HTTP serving.
 

@@ -101,25 +101,33 @@ impl Depositor<'_> {
         if let Some(sha512) = file.sha512.as_ref().and_then(|hex| hex.parse().ok()) {
             store = store.expecting(Checksums { sha512: Some(sha512), ..Checksums::default() });
         }
-        let outcome = self.archive.store(&file.path, &store).await;
-        let outcome = outcome.map_err(|error| Refused::by(&error))?;
-        if outcome.stored {
-            metrics::counter!("grange_harvest_stored_bytes_total").increment(if outcome.already {
-                0
-            } else {
-                outcome.size
-            });
-            return Ok(());
-        }
-        let unproven = outcome.unproven.iter().map(|one| format!("replica {}: {}", one.replica, one.reason));
-        Err(Refused::now(unproven.collect::<Vec<_>>().join("; ")))
+        everywhere(self.archive, &file.path, &store).await
     }
+}
+
+/// Ok when every replica is proven to hold the file.
+pub(crate) async fn everywhere(
+    archive: &dyn ArchiveClient,
+    path: &Path,
+    store: &Store,
+) -> Result<(), Refused> {
+    let outcome = archive.store(path, store).await.map_err(|error| Refused::by(&error))?;
+    if outcome.stored {
+        metrics::counter!("grange_harvest_stored_bytes_total").increment(if outcome.already {
+            0
+        } else {
+            outcome.size
+        });
+        return Ok(());
+    }
+    let unproven = outcome.unproven.iter().map(|one| format!("replica {}: {}", one.replica, one.reason));
+    Err(Refused::now(unproven.collect::<Vec<_>>().join("; ")))
 }
 
 /// Why a file is not stored.
 #[derive(Debug, PartialEq, Eq)]
-struct Refused {
-    reason: String,
+pub(crate) struct Refused {
+    pub(crate) reason: String,
     /// The same file would be refused again: a person must look at it.
     for_good: bool,
 }
@@ -142,13 +150,14 @@ pub(crate) fn closed(path: PathBuf) -> ClosedFile {
     ClosedFile { path, size, sha512: None }
 }
 
-fn name_of(path: &Path) -> String {
+pub(crate) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn remove(path: &Path) {
+/// Of a file that is proven elsewhere.
+pub(crate) fn remove(path: &Path) {
     if let Err(error) = std::fs::remove_file(path) {
-        // It is proven elsewhere; what stays here only takes space until the folder goes.
+        // What stays here only takes space.
         tracing::warn!(path = %path.display(), %error, "a stored file could not be removed");
     }
 }

@@ -55,7 +55,7 @@ fn finish_left_open(folder: &Path, job: i64, now: Timestamp) -> io::Result<()> {
 }
 
 impl Responses {
-    /// Answers of one job, below the repository's folder.
+    /// Answers of one job, below the repository's folder. Blocks: what an attempt that died left may be long.
     pub(crate) fn new(folder: &Path, job: i64, now: Timestamp) -> Self {
         let stamp = now.strftime("%Y%m%d%H%M%S");
         let folder = answers_below(folder);

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grange_archive::{ArchiveClient, Store};
-use grange_base::Chain;
 use grange_base::worker::Step;
 use grange_db::Db;
 use grange_model::FileName;
+
+use crate::deposit::{everywhere, name_of, remove};
 
 /// Brings closed files of answers home. Looks at the folders each time: what is there is to be stored, whoever left it.
 #[derive(Clone, Debug)]
@@ -33,9 +34,7 @@ impl OaiAnswers {
                 match self.store(&path).await {
                     Ok(()) => {
                         tracing::info!(file = %path.display(), "answers of a repository are in the archive");
-                        if let Err(error) = std::fs::remove_file(&path) {
-                            tracing::warn!(file = %path.display(), %error, "a stored file could not be removed");
-                        }
+                        remove(&path);
                     }
                     Err(reason) => {
                         tracing::warn!(file = %path.display(), reason, "answers are not stored yet; tried again");
@@ -47,15 +46,9 @@ impl OaiAnswers {
     }
 
     async fn store(&self, path: &Path) -> Result<(), String> {
-        let own = path.file_name().unwrap_or_default().to_string_lossy();
-        let name: FileName = own.parse().map_err(|error| format!("{error}"))?;
-        let outcome = self.archive.store(path, &Store::new(name, self.by.clone())).await;
-        let outcome = outcome.map_err(|error| Chain(&error).to_string())?;
-        if outcome.stored {
-            return Ok(());
-        }
-        let unproven = outcome.unproven.iter().map(|one| format!("replica {}: {}", one.replica, one.reason));
-        Err(unproven.collect::<Vec<_>>().join("; "))
+        let name: FileName = name_of(path).parse().map_err(|error| format!("{error}"))?;
+        let store = Store::new(name, self.by.clone());
+        everywhere(&*self.archive, path, &store).await.map_err(|refused| refused.reason)
     }
 }
 

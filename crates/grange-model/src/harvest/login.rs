@@ -1,14 +1,11 @@
 //! Logins of a domain: what people say about them, without their secrets.
 
 use jiff::Timestamp;
-use regex::RegexBuilder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::name::Name;
-
-/// What one pattern may compile to, bytes; far more than a line of a page needs.
-const COMPILED_BYTES_MAX: usize = 1 << 20;
+use super::trap;
 
 /// A login as it is shown: without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -63,10 +60,7 @@ impl LoginForm {
             return Err("a form needs the names of its fields for user and secret".to_owned());
         }
         for pattern in self.page_matches.iter().chain(&self.page_lacks) {
-            RegexBuilder::new(pattern)
-                .size_limit(COMPILED_BYTES_MAX)
-                .build()
-                .map_err(|error| format!("\"{pattern}\" is no pattern: {error}"))?;
+            trap::compiles(pattern).map_err(|reason| format!("\"{pattern}\" is no pattern: {reason}"))?;
         }
         Ok(())
     }

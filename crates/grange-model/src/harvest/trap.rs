@@ -37,20 +37,21 @@ fn whole(expression: &str) -> String {
     format!("^(?:{expression})$")
 }
 
+/// Whether an expression can be used; otherwise a line that says why not.
+pub(super) fn compiles(expression: &str) -> Result<(), String> {
+    let made = RegexBuilder::new(expression).size_limit(COMPILED_BYTES_MAX).build();
+    made.map(|_: Regex| ()).map_err(|error| {
+        let text = error.to_string();
+        text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+    })
+}
+
 fn check(expression: &str) -> Result<(), String> {
     if expression.len() > EXPRESSION_BYTES_MAX {
         return Err(format!("an expression is at most {EXPRESSION_BYTES_MAX} bytes long"));
     }
     // The expression alone first, so that a stray parenthesis is told as such.
-    RegexBuilder::new(expression)
-        .size_limit(COMPILED_BYTES_MAX)
-        .build()
-        .and_then(|_| RegexBuilder::new(&whole(expression)).size_limit(COMPILED_BYTES_MAX).build())
-        .map(|_: Regex| ())
-        .map_err(|error| {
-            let text = error.to_string();
-            text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
-        })
+    compiles(expression).and_then(|()| compiles(&whole(expression)))
 }
 
 /// The expressions among these lines; blank ones are passed over. Every line that is no expression is told.

@@ -51,7 +51,9 @@ pub(super) async fn start(
     let base_url = &order.repository.base_url;
     let mut fetcher = Fetcher::new(base_url, settings, style, delay, clock.clone(), stop.clone())?;
     if rules.keep_responses {
-        fetcher.keep(Responses::new(&order.folder, order.job.0, clock.now()));
+        let (root, job, now) = (order.folder.clone(), order.job.0, clock.now());
+        let responses = blocking(move || Ok(Responses::new(&root, job, now)));
+        fetcher.keep(responses.await.map_err(Break::Failed)?);
     }
     let (root, deleted) = (order.folder.clone(), rules.deleted);
     let opened = blocking(move || Ok((Folder::open(&root, deleted)?, Journal::open(&root)?)));
