@@ -3,6 +3,8 @@
 #
 #   bench/replay.sh [FILE.warc.gz [URL [TIME]]]      default: pywb's sample of iana.org, a page of 5.7 KB
 #
+# Then the first byte of a rewritten page of 30 KB (archive.org of 2013), asked for by one reader.
+#
 # pywb under gunicorn with two gevent workers beside one process of Grange, each asked by wrk over 8 connections. Requests by
 # the clock depend on who else uses the machine (wrk does, too); the processor time of the server per request does not.
 set -euo pipefail
@@ -10,6 +12,8 @@ cd "$(dirname "$0")/.."
 file=${1:-../shared/warc-samples/pywb/iana.warc.gz}
 url=${2:-http://www.iana.org/}
 time=${3:-20140126200624}
+page=../shared/warc-samples/webarchive-commons/IAH-urls-wget.warc.gz
+page_path=/local/20131021215309mp_/https://archive.org/
 seconds=${SECONDS_EACH:-10}
 venv=$PWD/bench/.venv/bin
 [ -x "$venv/python" ] || python3 -m venv bench/.venv
@@ -21,6 +25,7 @@ if [ -z "$grange" ]; then
     grange=${CARGO_TARGET_DIR:-target}/dist/grange
 fi
 file=$(realpath "$file")
+page=$(realpath "$page")
 folder=$(mktemp -d)
 pids=
 stop() { for pid in $pids; do kill "$pid" 2>/dev/null || true; done; rm -rf "$folder"; }
@@ -29,12 +34,12 @@ free_port() { python3 -c 'import socket; s=socket.socket(); s.bind(("127.0.0.1",
 await() { for _ in $(seq 300); do curl -sf -o /dev/null "$1" && return; sleep 0.1; done; echo "no answer: $1" >&2; exit 1; }
 
 mkdir -p "$folder/pywb/collections"
-(cd "$folder/pywb" && "$venv/wb-manager" init local >/dev/null 2>&1 && "$venv/wb-manager" add local "$file" >/dev/null 2>&1)
+(cd "$folder/pywb" && "$venv/wb-manager" init local >/dev/null 2>&1 && "$venv/wb-manager" add local "$file" "$page" >/dev/null 2>&1)
 theirs=$(free_port)
 (cd "$folder/pywb" && exec "$venv/gunicorn" -w 2 -k gevent -b "127.0.0.1:$theirs" pywb.apps.wayback >"$folder/pywb.log" 2>&1) &
 their_pid=$!; pids="$pids $their_pid"
 ours=$(free_port)
-"$grange" replay "$file" --listen "127.0.0.1:$ours" >"$folder/grange.log" 2>&1 &
+"$grange" replay "$file" "$page" --listen "127.0.0.1:$ours" >"$folder/grange.log" 2>&1 &
 our_pid=$!; pids="$pids $our_pid"
 await "http://127.0.0.1:$theirs/local/"
 await "http://127.0.0.1:$ours/local/"
@@ -68,3 +73,6 @@ for what in "raw id_ /local/${time}id_/$url" "rewritten mp_ /local/${time}mp_/$u
     awk -v a="$pywb" -v b="$cost" -v c="$slow" -v d="$rate" \
         'BEGIN {printf "  ratio   %10.1f × by the clock   %8.1f × by processor time\n", d / c, a / b}'
 done
+echo "first byte, $page_path"
+python3 bench/first_byte.py pywb "$theirs" "$page_path" 300
+python3 bench/first_byte.py grange "$ours" "$page_path" 3000

@@ -34,11 +34,18 @@ async fn files_of_a_bucket_are_replayed_where_they_lie() {
     put(&store, &format!("{}/crawl/page.warc.gz", store.prefix), &file);
     put(&store, &format!("{}/crawl/notes.txt", store.prefix), &file);
     put(&store, &format!("{}/packed/pages.wacz", store.prefix), &package);
+    // As pywb keeps them: lines of an index in one folder, the files that they speak of in the one beside it.
+    let lines = grange.run(&["cdx", "index", "--sort", file.to_str().unwrap()]).ok().stdout;
+    let lines = grange.file("pages.cdxj", &lines);
+    put(&store, &format!("{}/lines/indexes/pages.cdxj", store.prefix), &lines);
+    put(&store, &format!("{}/lines/archive/page.warc.gz", store.prefix), &file);
     let url = format!("s3://{}?endpoint={}", store.bucket, store.endpoint);
     let bucket = format!("index.buckets=[{{url = \"{url}\", {}}}]", keys(&store, &grange));
     let grange = grange.set_again(&["node.roles=[\"replay\"]", &bucket]);
     let at = |below: &str| format!("s3://{}/{}/{below}", store.bucket, store.prefix);
-    for (collection, below) in [("papers", "crawl"), ("packed", "packed/pages.wacz")] {
+    for (collection, below) in
+        [("papers", "crawl"), ("packed", "packed/pages.wacz"), ("lines", "lines/indexes")]
+    {
         let shown = grange.run(&["collections", "import", collection, &at(below), "--json"]).ok().json();
         assert_eq!(
             (&shown["files"]["indexed"], &shown["files"]["captures"]),
@@ -59,7 +66,7 @@ async fn files_of_a_bucket_are_replayed_where_they_lie() {
     assert_eq!(std::fs::read(grange.path("got")).unwrap(), std::fs::read(&file).unwrap());
 
     let node = grange.up();
-    for collection in ["papers", "packed", "own"] {
+    for collection in ["papers", "packed", "lines", "own"] {
         let url = format!("{}/{collection}/2020id_/http://example.org/", node.url("replay"));
         assert_eq!(text(&client(None), &url).await, "as it was", "{collection}");
     }
