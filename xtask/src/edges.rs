@@ -61,6 +61,7 @@ const MAY: &[(&str, &[&[&str]])] = &[
                 "grange-archive",
                 "grange-batch",
                 "grange-oai",
+                "grange-i18n",
             ],
         ],
     ),

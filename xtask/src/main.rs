@@ -1,8 +1,10 @@
 //! The project's own automation. `cargo xtask tidy` checks what a compiler cannot: where arrows between crates
-//! point, that every crate states its licence and lints, that no file hides work left undone.
+//! point, that every crate states its licence and lints, that no file hides work left undone, that every sentence a page
+//! says is there.
 
 mod edges;
 mod manifest;
+mod sentences;
 mod text;
 
 use std::path::Path;
@@ -36,6 +38,7 @@ fn tidy() -> anyhow::Result<usize> {
     let mut found = edges::check(&manifests);
     found.extend(manifest::check(&manifests));
     found.extend(text::check(root)?);
+    found.extend(sentences::check(root)?);
     for line in &found {
         println!("{line}");
     }

@@ -16,7 +16,7 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
 pub(crate) fn check(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut files = Vec::new();
     for folder in ["crates", "libs", "xtask"] {
-        list(&root.join(folder), &mut files)?;
+        list(&root.join(folder), "rs", &mut files)?;
     }
     let mut found = Vec::new();
     for file in files {
@@ -34,12 +34,13 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(found)
 }
 
-fn list(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+/// The files below a folder whose names end in `.end`, in order.
+pub(crate) fn list(folder: &Path, end: &str, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     for entry in std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
         let path = entry?.path();
         if path.is_dir() {
-            list(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            list(&path, end, files)?;
+        } else if path.extension().is_some_and(|extension| extension == end) {
             files.push(path);
         }
     }

@@ -58,6 +58,8 @@ pub enum StartError {
     Swap(#[from] grange_swap::Error),
     #[error(transparent)]
     Authority(#[from] grange_replay::proxy::AuthorityError),
+    #[error(transparent)]
+    Texts(#[from] grange_i18n::FolderError),
     #[error("replay.user_header: \"{0}\" is no name of a header")]
     UserHeader(String),
     #[error("cannot speak HTTP to other nodes")]

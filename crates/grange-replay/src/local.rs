@@ -17,6 +17,8 @@ pub struct Added {
     pub captures: u64,
     /// What was wrong with it; the rest is there all the same.
     pub problems: Vec<String>,
+    /// Something of it is lost: a part could not be read or not be trusted.
+    pub damaged: bool,
 }
 
 /// Why a file is no part of the collection.
@@ -40,8 +42,8 @@ pub enum AddError {
     Index(#[from] grange_index::Error),
 }
 
-/// Problems kept of one file; more of the same would help nobody.
-const PROBLEMS_MAX: usize = 20;
+/// Bad lines told of one file; more of the same would help nobody.
+const LINES_TOLD_MAX: usize = 20;
 
 /// Indexes a WARC, ARC, WACZ, CDX or CDXJ file and registers it in place. What it is, is told by its bytes.
 pub fn add(path: &Path, index: &Index, files: &LocalFiles) -> Result<Added, AddError> {
@@ -57,6 +59,7 @@ pub fn add(path: &Path, index: &Index, files: &LocalFiles) -> Result<Added, AddE
             wacz::members(path).map_err(|source| AddError::Wacz { path: path.to_owned(), source })?;
         for member in members.into_iter().filter(wacz::Member::is_archive) {
             let Some(section) = member.section.clone() else {
+                added.damaged = true;
                 added.problems.push(format!(
                     "{} is packed inside the zip file and cannot be read in place",
                     member.name
@@ -64,7 +67,11 @@ pub fn add(path: &Path, index: &Index, files: &LocalFiles) -> Result<Added, AddE
                 continue;
             };
             let name = member.name_in(&name);
-            records(&name, section, index, files, &mut added).map_err(failed)??;
+            let mut inner = Added::default();
+            records(&name, section, index, files, &mut inner).map_err(failed)??;
+            added.captures += inner.captures;
+            added.damaged |= inner.damaged;
+            added.problems.extend(inner.problems.iter().map(|problem| format!("{}: {problem}", member.name)));
         }
         return Ok(added);
     }
@@ -81,10 +88,11 @@ pub fn add(path: &Path, index: &Index, files: &LocalFiles) -> Result<Added, AddE
             return Err(AddError::Unknown { path: path.to_owned() });
         }
         added.captures = report.captures;
+        added.damaged = report.problem_count > 0;
         let bad = |problem: &grange_index::LoadProblem| {
             format!("the line at byte {} cannot be read", problem.offset)
         };
-        added.problems.extend(report.problems.iter().take(PROBLEMS_MAX).map(bad));
+        added.problems.extend(report.problems.iter().take(LINES_TOLD_MAX).map(bad));
         return Ok(added);
     }
     let section = Section::whole(path).map_err(failed)?;
@@ -135,14 +143,8 @@ fn records(
         Err(error) => return Ok(Err(error.into())),
     };
     added.captures += rows;
-    let room = PROBLEMS_MAX.saturating_sub(added.problems.len());
-    added.problems.extend(
-        report
-            .problems
-            .iter()
-            .take(room)
-            .map(|problem| format!("{name} at byte {}: {problem}", problem.offset)),
-    );
+    added.damaged |= report.is_damaged();
+    added.problems.extend(report.summary());
     files.add(name, section);
     Ok(Ok(()))
 }

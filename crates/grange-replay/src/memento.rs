@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use grange_index::{CaptureView, Stamp};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
 
 /// How a TimeMap is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +57,7 @@ pub(crate) fn http_date(time: Stamp) -> String {
 /// Reads `Accept-Datetime`.
 pub(crate) fn parse_http_date(text: &str) -> Option<Stamp> {
     let moment: Timestamp = jiff::fmt::rfc2822::parse(text.trim()).ok()?.timestamp();
-    Stamp::parse(moment.to_zoned(TimeZone::UTC).strftime("%Y%m%d%H%M%S").to_string())
+    Some(Stamp::of_unix(moment.as_second()))
 }
 
 /// The 14 digits by which a capture is addressed.

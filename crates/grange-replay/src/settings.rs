@@ -1,6 +1,7 @@
 //! The `[replay]` section of the settings.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,9 @@ pub struct Settings {
     /// The header in which a front server names the reader, for access rules about users. It must take the header off
     /// what comes from outside. Empty: nobody is named.
     pub user_header: String,
+    /// A folder with texts of your own for the pages that readers see: a file FOLDER/da/any.ftl replaces sentences of the
+    /// Danish pages, FOLDER/sv brings Swedish ones. What is said now is in the folder bundles of the crate grange-i18n.
+    pub texts: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -27,6 +31,7 @@ impl Default for Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 7080)),
             proxy_listen: SocketAddr::from(([127, 0, 0, 1], 7081)),
             user_header: String::new(),
+            texts: None,
         }
     }
 }

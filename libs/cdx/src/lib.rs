@@ -44,7 +44,7 @@ mod write;
 pub mod zipnum;
 
 pub use entry::{Entry, Original, REVISIT_MIME};
-pub use index::{ExtraField, Format, IndexOptions, IndexReport, Records, index, index_file};
+pub use index::{ExtraField, Format, IndexOptions, IndexReport, Records, Tally, index, index_file};
 pub use legend::{Column, Legend};
 pub use lookup::{RangeLines, SortedFile};
 pub use merge::{Dedupe, merge};

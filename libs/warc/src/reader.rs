@@ -1,7 +1,7 @@
 //! The reader: opens a file, finds out how it is packed, and hands out its records.
 
 use std::fs::File;
-use std::io::{self, Cursor, Read, Seek};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use crate::gzip::{self, Gzip};
@@ -138,7 +138,7 @@ impl Reader {
 
     /// Reads from memory.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> io::Result<Reader> {
-        Reader::start(Source::seekable(Cursor::new(bytes.into()))?)
+        Reader::start(Source::memory(bytes.into()))
     }
 
     pub(crate) fn start(mut source: Source) -> io::Result<Reader> {

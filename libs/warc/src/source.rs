@@ -15,6 +15,8 @@ impl<T: Read + Seek + Send> ReadSeek for T {}
 enum Input {
     Stream(Box<dyn Read + Send>),
     Seekable(Box<dyn ReadSeek>),
+    /// The buffer holds the whole file. The window grows over it as if it were read: limits on what is looked at hold.
+    Memory,
 }
 
 /// A sliding window over the stored bytes.
@@ -52,6 +54,12 @@ impl Source {
         Ok(Source::new(Input::Seekable(Box::new(input)), Some(len)))
     }
 
+    /// A file that is in memory already: its bytes are the buffer.
+    pub(crate) fn memory(buf: Vec<u8>) -> Source {
+        let len = Some(buf.len() as u64);
+        Source { buf, ..Source::new(Input::Memory, len) }
+    }
+
     fn new(input: Input, len: Option<u64>) -> Source {
         Source { input, buf: Vec::new(), pos: 0, end: 0, base: 0, eof: false, read_size: READ_FIRST, len }
     }
@@ -80,6 +88,10 @@ impl Source {
         if self.end - self.pos >= want || self.eof {
             return Ok(());
         }
+        if matches!(self.input, Input::Memory) {
+            self.fill_in_place(want);
+            return Ok(());
+        }
         if self.pos > 0 {
             self.buf.copy_within(self.pos..self.end, 0);
             self.base += self.pos as u64;
@@ -94,6 +106,7 @@ impl Source {
             let read = match &mut self.input {
                 Input::Stream(input) => input.read(&mut self.buf[self.end..]),
                 Input::Seekable(input) => input.read(&mut self.buf[self.end..]),
+                Input::Memory => Ok(0),
             };
             match read {
                 Ok(0) => self.eof = true,
@@ -106,6 +119,15 @@ impl Source {
             }
         }
         Ok(())
+    }
+
+    fn fill_in_place(&mut self, want: usize) {
+        while self.end - self.pos < want && !self.eof {
+            let step = self.read_size.min(self.buf.len() - self.end);
+            self.end += step;
+            self.eof = step == 0;
+            self.read_size = (self.read_size * 2).min(READ_MAX);
+        }
     }
 
     /// Gives up the first `n` bytes of the window.
@@ -143,8 +165,17 @@ impl Source {
             self.pos = (offset - self.base) as usize;
             return Ok(());
         }
-        let Input::Seekable(input) = &mut self.input else {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "a stream cannot be positioned"));
+        let input = match &mut self.input {
+            Input::Seekable(input) => input,
+            Input::Memory => {
+                let at = offset.min(self.buf.len() as u64) as usize;
+                (self.pos, self.end, self.eof) = (at, at, false);
+                self.read_size = READ_FIRST;
+                return Ok(());
+            }
+            Input::Stream(_) => {
+                return Err(io::Error::new(io::ErrorKind::Unsupported, "a stream cannot be positioned"));
+            }
         };
         input.seek(SeekFrom::Start(offset))?;
         (self.pos, self.end, self.base, self.eof) = (0, 0, offset, false);
@@ -154,7 +185,7 @@ impl Source {
 
     /// Whether [`seek`](Source::seek) to `offset` would work.
     pub(crate) fn can_seek(&self, offset: u64) -> bool {
-        matches!(self.input, Input::Seekable(_))
+        matches!(self.input, Input::Seekable(_) | Input::Memory)
             || (offset >= self.base && offset <= self.base + self.end as u64)
     }
 }

@@ -34,6 +34,27 @@ pub(super) fn value(view: &CaptureView<'_>, field: &Field, bare: bool, out: &mut
 
 /// Appends a JSON string.
 pub(super) fn quoted(text: &str, out: &mut String) {
-    // Text always has a JSON form.
-    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+    if text.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+        // Text always has a JSON form.
+        out.push_str(&serde_json::to_string(text).unwrap_or_default());
+        return;
+    }
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn quoted_text_is_the_json_of_it(text in any::<String>()) {
+            let mut out = String::new();
+            quoted(&text, &mut out);
+            prop_assert_eq!(out, serde_json::to_string(&text).unwrap());
+        }
+    }
 }

@@ -10,6 +10,7 @@ use grange_base::worker::Hint;
 use grange_base::{Clock, Worker};
 use grange_blob::Buckets;
 use grange_db::Db;
+use grange_i18n::Texts;
 use grange_replay::cdx::Options;
 use grange_replay::collect::{Shelf, open_all};
 use grange_replay::holdings::{ArchiveFiles, Holdings};
@@ -68,7 +69,11 @@ pub async fn start(
         "" => None,
         name => Some(http::HeaderName::try_from(name).map_err(|_| StartError::UserHeader(name.to_owned()))?),
     };
-    let options = Options { writing: settings.index.accept_posts, user_header, clock: clock.clone() };
+    let texts = match &settings.replay.texts {
+        Some(folder) => Texts::with_folder(&data.join(folder))?,
+        None => Texts::built_in(),
+    };
+    let options = Options { writing: settings.index.accept_posts, user_header, clock: clock.clone(), texts };
     let proxy = Proxy::open(collections.clone(), options.clone(), &data.join("secrets"))?;
 
     let (interval, clock) = (settings.index.look_every.0, clock.clone());

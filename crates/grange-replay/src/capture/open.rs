@@ -1,7 +1,7 @@
 //! Finding a record where the index says it is, and choosing how to read it.
 
 use std::cell::RefCell;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -73,7 +73,7 @@ fn at_once(bytes: Bytes, place: &Place, undo: impl Fn(&About) -> Undo) -> io::Re
     if zstd {
         return Ok(AtOnce::No);
     }
-    let mut reader = Reader::seekable(Cursor::new(unpacked(bytes)))?;
+    let mut reader = Reader::from_bytes(unpacked(bytes))?;
     let Some(mut record) = reader.next()? else { return Ok(AtOnce::No) };
     if !matches(&record, place) {
         return Ok(AtOnce::No);
@@ -101,17 +101,17 @@ thread_local! {
 
 /// A gzip member unpacked in one step into as much memory as its end asks for. Anything else, also a member that lies about
 /// its length, stays as it is: the reader takes it apart piece by piece.
-fn unpacked(bytes: Bytes) -> Bytes {
+fn unpacked(bytes: Bytes) -> Vec<u8> {
     let Some((_, end)) = bytes.split_last_chunk::<4>().filter(|_| bytes.starts_with(&[0x1f, 0x8b, 8])) else {
-        return bytes;
+        return bytes.into();
     };
     let len = u32::from_le_bytes(*end) as usize;
     if len > BODY_BYTES_SMALL {
-        return bytes;
+        return bytes.into();
     }
     let mut plain = vec![0; len];
     let done = UNPACKER.with_borrow_mut(|unpacker| unpacker.gzip_decompress(&bytes, &mut plain));
-    if done == Ok(len) { plain.into() } else { bytes }
+    if done == Ok(len) { plain } else { bytes.into() }
 }
 
 /// Whether a record is the one that the index speaks of. One without a URL, as warcinfo is, never is: it may lie before

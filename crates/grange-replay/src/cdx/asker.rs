@@ -9,6 +9,7 @@ use grange_index::access::{Asked, Reader, Rule, Verdict, judge};
 use grange_index::{CaptureView, Stamp};
 
 use super::Served;
+use crate::reader::now;
 
 /// Whoever sent a request, as access rules see them.
 #[derive(Clone, Debug, Default)]
@@ -27,13 +28,7 @@ impl FromRequestParts<Served> for Asker {
         let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let user = served.options.user_header.as_ref().and_then(|name| header(name.as_str()));
         let takes_gzip = header("accept-encoding").is_some_and(accepts_gzip);
-        let now = served.options.clock.now().strftime("%Y%m%d%H%M%S").to_string();
-        Ok(Self {
-            address,
-            user: user.map(ToOwned::to_owned),
-            takes_gzip,
-            now: Stamp::parse(now).unwrap_or_default(),
-        })
+        Ok(Self { address, user: user.map(ToOwned::to_owned), takes_gzip, now: now(&served.options) })
     }
 }
 

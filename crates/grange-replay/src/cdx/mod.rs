@@ -35,6 +35,7 @@ use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use grange_base::Clock;
+use grange_i18n::Texts;
 use grange_index::dialect::Params;
 use tokio::sync::Semaphore;
 
@@ -52,11 +53,13 @@ pub struct Options {
     /// A header in which a front server names the user who asks; it must take it off what comes from outside.
     pub user_header: Option<HeaderName>,
     pub clock: Clock,
+    /// What pages say to people.
+    pub texts: Texts,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { writing: false, user_header: None, clock: Clock::system() }
+        Self { writing: false, user_header: None, clock: Clock::system(), texts: Texts::built_in() }
     }
 }
 

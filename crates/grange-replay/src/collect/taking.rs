@@ -24,7 +24,7 @@ pub(super) enum Trouble {
     Now(String),
 }
 
-/// Problems told of one file.
+/// Kinds of problems told of one file.
 const TOLD_MAX: usize = 10;
 
 /// Reads all records and commits their captures as one change.
@@ -41,8 +41,8 @@ pub(super) fn commit(
 }
 
 fn told_of(report: &IndexReport, inside: &str) -> Indexed {
-    let told = report.problems.iter().take(TOLD_MAX).map(|problem| format!("{inside}{problem}")).collect();
-    Indexed { job: None, captures: report.lines, problems: report.problem_count, told }
+    let told = report.summary().into_iter().take(TOLD_MAX).map(|line| format!("{inside}{line}")).collect();
+    Indexed { job: None, captures: report.lines, problems: report.notable(), told }
 }
 
 pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Trouble {

@@ -70,27 +70,22 @@ impl Selection {
 
 /// `GET /<collection>/export/{warc,wacz}?url=…`
 pub(crate) fn answer(view: View, format: &str, query: &str) -> Response {
+    let t = &view.tongue();
     let wacz = match format {
         "warc" => false,
         "wacz" => true,
         _ => {
-            return pages::problem(
-                StatusCode::NOT_FOUND,
-                "There is no such format",
-                "Exports are warc or wacz.",
-            );
+            let (title, text) = (t.say("no-format"), t.say("no-format-known"));
+            return pages::problem(t, StatusCode::NOT_FOUND, &title, &text);
         }
     };
     let selection = match Selection::read(&Params::parse(query)) {
         Ok(selection) => selection,
-        Err(reason) => return pages::problem(StatusCode::BAD_REQUEST, "This cannot be exported", &reason),
+        Err(reason) => return pages::problem(t, StatusCode::BAD_REQUEST, &t.say("cannot-export"), &reason),
     };
     let Ok(permit) = WRITERS.try_acquire() else {
-        return pages::problem(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "Too many exports at once",
-            "Try again in a while.",
-        );
+        let (title, text) = (t.say("too-many-exports"), t.say("too-many-exports-later"));
+        return pages::problem(t, StatusCode::SERVICE_UNAVAILABLE, &title, &text);
     };
     let (content_type, end) =
         if wacz { ("application/wacz", "wacz") } else { ("application/warc", "warc.gz") };

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
+use grange_i18n::Tongue;
 use grange_index::dialect::Params;
 use grange_index::query::{Keys, Next, Query};
 use grange_index::{Capture, Stamp};
 
 use super::calendar::calendar;
-use super::{count, grouped, message, render, short, urls};
+use super::{captures_of, message, render, short, urls};
 use crate::memento;
 use crate::wayback::View;
 
@@ -60,6 +61,8 @@ pub(super) fn with(url: &str, parameter: &str) -> String {
 #[derive(Template)]
 #[template(path = "list.html")]
 struct List<'a> {
+    t: &'a Tongue,
+    title: String,
     collection: &'a str,
     url: &'a str,
     summary: String,
@@ -92,7 +95,7 @@ fn list(
     (from_text, to_text): (&str, &str),
     params: &Params,
 ) -> Result<Option<Response>, grange_index::Error> {
-    let name = view.collection.name.as_str();
+    let (name, t) = (view.collection.name.as_str(), &view.tongue());
     let skip: usize = params.get("grange-skip").and_then(|skip| skip.parse().ok()).unwrap_or(0);
     let mut query = Query::new(Keys::Exact(urlkey::key(url)));
     (query.from, query.to) = (from, to);
@@ -117,16 +120,20 @@ fn list(
         (from, to) => format!("{from}-{to}*"),
     };
     let rows =
-        shown.into_iter().map(|(capture, version)| row(name, url, capture, &versions, version)).collect();
+        shown.into_iter().map(|(capture, version)| row(view, url, capture, &versions, version)).collect();
     let next = (skip + ROWS_MAX < all).then(|| {
         let own = format!("grange-view=list&grange-skip={}", skip + ROWS_MAX);
         with(&format!("/{name}/{times}/{url}"), &own)
     });
-    let captures = count(all as u64, "capture", "captures");
+    let captures = captures_of(t, all as u64);
+    let versions = t.say_with("versions", &[("count", (versions.known.len() as u64).into())]);
     let page = List {
+        t,
+        title: t.say_with("calendar-title", &[("url", url.into())]),
         collection: name,
         url,
-        summary: format!("{captures}, {}.", count(versions.known.len() as u64, "version", "versions")),
+        summary: t
+            .say_with("list-summary", &[("captures", (&captures).into()), ("versions", (&versions).into())]),
         calendar: format!("/{name}/*/{url}"),
         below: format!("/{name}/*/{url}*"),
         export: format!("/{name}/export/wacz?url={}", encoded(url)),
@@ -160,7 +167,8 @@ impl Versions {
     }
 }
 
-fn row(name: &str, url: &str, capture: Capture, versions: &Versions, version: Option<usize>) -> Row {
+fn row(view: &View, url: &str, capture: Capture, versions: &Versions, version: Option<usize>) -> Row {
+    let (name, t) = (view.collection.name.as_str(), &view.tongue());
     let own = capture.url.as_deref().unwrap_or(url);
     let digest = capture.digest.clone().unwrap_or_default();
     let bare = digest.rsplit(':').next().unwrap_or_default();
@@ -171,15 +179,15 @@ fn row(name: &str, url: &str, capture: Capture, versions: &Versions, version: Op
         tint: version.unwrap_or(0) % 6,
         same: version
             .and_then(|version| versions.counts.get(version))
-            .map(|number| count(*number, "capture of this content", "captures of this content"))
+            .map(|number| t.say_with("list-same", &[("count", (*number).into())]))
             .unwrap_or_default(),
         status: capture.status.map(|status| status.to_string()).unwrap_or_default(),
         mime: if capture.is_revisit() {
-            "unchanged".to_owned()
+            t.say("list-unchanged")
         } else {
             capture.mime.clone().unwrap_or_default()
         },
-        size: capture.length.map(grouped).unwrap_or_default(),
+        size: capture.length.map(|length| t.number(length)).unwrap_or_default(),
         short: bare.chars().take(8).collect(),
         digest,
         job: capture.job.clone().unwrap_or_default(),

@@ -3,16 +3,18 @@
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
+use grange_i18n::Tongue;
 use grange_index::query::{Keys, Next, Query};
 use grange_index::{Capture, Stamp};
 
-use super::{count, render, when};
+use super::{captures_of, render, when};
 use crate::memento::{self, Links};
 use crate::wayback::{Request, View};
 
 #[derive(Template)]
 #[template(path = "frame.html")]
 struct Frame<'a> {
+    t: &'a Tongue,
     collection: &'a str,
     url: &'a str,
     when: String,
@@ -28,7 +30,7 @@ struct Frame<'a> {
 const COUNTED_MAX: u64 = 10_000;
 
 pub(crate) fn frame(view: &View, asked_for: &Request, capture: &Capture, url: &str, exact: &str) -> Response {
-    let name = view.collection.name.as_str();
+    let (name, t) = (view.collection.name.as_str(), &view.tongue());
     let around = view.around(&capture.surt, capture.time).unwrap_or_default();
     let mut captures = 0;
     let counted = Query::new(Keys::Exact(capture.surt.clone())).run(&view.snapshot, |row| {
@@ -38,16 +40,20 @@ pub(crate) fn frame(view: &View, asked_for: &Request, capture: &Capture, url: &s
     if let Err(error) = counted {
         tracing::warn!(error = %grange_base::Chain(&error), "the index could not be read");
     }
-    let more = if captures == COUNTED_MAX { "+" } else { "" };
     let href = |time: Stamp| format!("/{name}/{}/{url}", memento::digits(time));
     let page = Frame {
+        t,
         collection: name,
         url,
-        when: when(capture.time),
+        when: when(t, capture.time),
         iso: memento::moment(capture.time).map(|moment| format!("{moment}Z")).unwrap_or_default(),
         previous: around.previous.map(href),
         next: around.next.map(href),
-        count: count(captures, "capture", "captures") + more,
+        count: if captures == COUNTED_MAX {
+            t.say_with("captures-at-least", &[("count", captures.into())])
+        } else {
+            captures_of(t, captures)
+        },
         calendar: format!("/{name}/*/{url}"),
         src: format!("/{name}/{exact}mp_/{url}"),
     };

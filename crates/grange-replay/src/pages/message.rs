@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
+use grange_i18n::Tongue;
 
 use super::render;
 use crate::wayback::{Site, View};
@@ -10,53 +11,54 @@ use crate::wayback::{Site, View};
 #[derive(Template)]
 #[template(path = "message.html")]
 struct Message<'a> {
+    t: &'a Tongue,
     title: &'a str,
     collection: &'a str,
     url: &'a str,
     text: &'a str,
     details: &'a [String],
-    links: Vec<(String, &'static str)>,
+    /// Where to go from here, and what it is called.
+    links: Vec<(String, String)>,
 }
 
-pub(crate) fn problem(status: StatusCode, title: &str, text: &str) -> Response {
-    render(status, &Message { title, collection: "", url: "", text, details: &[], links: Vec::new() })
+pub(crate) fn problem(t: &Tongue, status: StatusCode, title: &str, text: &str) -> Response {
+    render(status, &Message { t, title, collection: "", url: "", text, details: &[], links: Vec::new() })
 }
 
-pub(crate) fn no_collection(site: &Site) -> Response {
+pub(crate) fn no_collection(site: &Site, t: &Tongue) -> Response {
     let names: Vec<String> = site.collections.all().iter().map(|one| one.name.clone()).collect();
-    let text = "No collection of this archive has that name. There are:";
-    let links = vec![("/".to_owned(), "All collections")];
-    let page =
-        Message { title: "There is nothing here", collection: "", url: "", text, details: &names, links };
+    let (title, text) = (t.say("nothing-here"), t.say("no-collection"));
+    let links = vec![("/".to_owned(), t.say("all-collections"))];
+    let page = Message { t, title: &title, collection: "", url: "", text: &text, details: &names, links };
     render(StatusCode::NOT_FOUND, &page)
 }
 
 /// Nothing was captured under this URL.
 pub(crate) fn missing(view: &View, time: &str, url: &str) -> Response {
-    let name = &view.collection.name;
+    let (name, t) = (&view.collection.name, &view.tongue());
     let details = [
-        format!("looked for the key {}", urlkey::key(url)),
+        t.say_with("missing-key", &[("key", (&urlkey::key(url)).into())]),
         if time.is_empty() {
-            "at any time".to_owned()
+            t.say("missing-any-time")
         } else {
-            format!("closest to {time}, at any distance")
+            t.say_with("missing-time", &[("time", time.into())])
         },
-        "then for captures that differ only in cache busters, callbacks and trackers".to_owned(),
+        t.say("missing-alike"),
     ];
-    let mut links = vec![(format!("/{name}/*/{url}*"), "What begins with it")];
+    let mut links = vec![(format!("/{name}/*/{url}*"), t.say("missing-below"))];
     if let Some(host) = host(url) {
-        links.push((format!("/{name}/*/{host}*"), "The whole host"));
+        links.push((format!("/{name}/*/{host}*"), t.say("whole-host")));
     }
-    let text = "This archive has no capture of it. It never asks the live web.";
-    let page = Message { title: "Not in the archive", collection: name, url, text, details: &details, links };
+    let (title, text) = (t.say("not-in-archive"), t.say("missing"));
+    let page = Message { t, title: &title, collection: name, url, text: &text, details: &details, links };
     render(StatusCode::NOT_FOUND, &page)
 }
 
 /// A rule hides it.
 pub(crate) fn hidden(view: &View, url: &str, reason: &str) -> Response {
-    let collection = &view.collection.name;
-    let page =
-        Message { title: "Not available", collection, url, text: reason, details: &[], links: Vec::new() };
+    let (collection, t) = (&view.collection.name, &view.tongue());
+    let title = t.say("not-available");
+    let page = Message { t, title: &title, collection, url, text: reason, details: &[], links: Vec::new() };
     render(StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS, &page)
 }
 
@@ -64,14 +66,14 @@ pub(crate) fn hidden(view: &View, url: &str, reason: &str) -> Response {
 pub(crate) fn broken(view: &View, url: &str, failures: &[String]) -> Response {
     // The page is for people; a hundred lines of the same would help nobody.
     const SHOWN_MAX: usize = 10;
-    let name = &view.collection.name;
-    let text = "It was captured, but no capture can be shown now. What was tried:";
-    let links = vec![(format!("/{name}/*/{url}"), "All captures of it")];
+    let (name, t) = (&view.collection.name, &view.tongue());
+    let links = vec![(format!("/{name}/*/{url}"), t.say("broken-all"))];
     let details = &failures[..failures.len().min(SHOWN_MAX)];
     for failure in details {
         tracing::warn!(collection = name, url, failure, "a capture cannot be shown");
     }
-    let page = Message { title: "It cannot be shown", collection: name, url, text, details, links };
+    let (title, text) = (t.say("cannot-be-shown"), t.say("broken"));
+    let page = Message { t, title: &title, collection: name, url, text: &text, details, links };
     render(StatusCode::SERVICE_UNAVAILABLE, &page)
 }
 

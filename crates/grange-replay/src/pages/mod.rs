@@ -12,6 +12,7 @@ mod urls;
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use grange_i18n::Tongue;
 use grange_index::Stamp;
 
 pub(crate) use captures::captures;
@@ -42,6 +43,7 @@ fn render(status: StatusCode, page: &impl Template) -> Response {
                 (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
                 (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
                 (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+                (header::VARY, HeaderValue::from_static("accept-language")),
             ];
             (status, headers, text).into_response()
         }
@@ -53,9 +55,12 @@ fn render(status: StatusCode, page: &impl Template) -> Response {
 }
 
 /// `2 January 2020, 03:04:05 UTC`, or the digits of a time that is none.
-fn when(time: Stamp) -> String {
-    memento::moment(time)
-        .map_or_else(|| time.to_string(), |moment| moment.strftime("%-d %B %Y, %H:%M:%S UTC").to_string())
+fn when(t: &Tongue, time: Stamp) -> String {
+    let Some(moment) = memento::moment(time) else { return time.to_string() };
+    let (day, year) = (moment.day().to_string(), moment.year().to_string());
+    let (month, clock) = (t.month(moment.month() as u8), moment.strftime("%H:%M:%S").to_string());
+    let args = [("day", &day), ("month", &month), ("year", &year), ("time", &clock)];
+    t.say_with("moment", &args.map(|(name, text)| (name, text.into())))
 }
 
 /// `2020-01-02 03:04`
@@ -64,21 +69,9 @@ fn short(time: Stamp) -> String {
         .map_or_else(|| time.to_string(), |moment| moment.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
-fn count(number: u64, one: &str, many: &str) -> String {
-    if number == 1 { format!("1 {one}") } else { format!("{} {many}", grouped(number)) }
-}
-
-/// Digits in groups of three.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push('\u{202f}');
-        }
-        out.push(digit);
-    }
-    out
+/// `3 captures`
+fn captures_of(t: &Tongue, count: u64) -> String {
+    t.say_with("captures", &[("count", count.into())])
 }
 
 /// A step from 1 to 5 that grows with the logarithm of a count.
@@ -95,12 +88,21 @@ fn size(number: u64) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use grange_i18n::Texts;
+
     use super::*;
 
     #[test]
-    fn numbers_are_read_easily() {
-        assert_eq!(grouped(7), "7");
-        assert_eq!(grouped(1_234_567), "1\u{202f}234\u{202f}567");
-        assert_eq!(count(1, "capture", "captures"), "1 capture");
+    fn moments_are_said_as_readers_say_them() {
+        let time = Stamp::parse("20200502030405").unwrap();
+        for (lang, said) in [
+            ("en", "2 May 2020, 03:04:05 UTC"),
+            ("da", "2. maj 2020 kl. 03:04:05 UTC"),
+            ("de", "2. Mai 2020, 03:04:05 UTC"),
+            ("fr", "2 mai 2020 à 03:04:05 UTC"),
+            ("it", "2 maggio 2020, 03:04:05 UTC"),
+        ] {
+            assert_eq!(when(&Texts::built_in().tongue(Some(lang)), time), said);
+        }
     }
 }

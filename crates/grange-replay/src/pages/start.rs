@@ -3,18 +3,19 @@
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
+use grange_i18n::Tongue;
 use grange_index::dialect::Params;
 use grange_index::query::{Keys, Next, Query};
 
-use super::{count, render, short};
+use super::{captures_of, render, short};
 use crate::memento;
 use crate::wayback::{Site, View, redirect, repaired};
 
 #[derive(Template)]
 #[template(path = "home.html")]
-struct Home {
+struct Home<'a> {
+    t: &'a Tongue,
     collections: Vec<Named>,
-    note: String,
 }
 
 struct Named {
@@ -22,23 +23,26 @@ struct Named {
     size: String,
 }
 
-pub(crate) fn home(site: &Site) -> Response {
+pub(crate) fn home(site: &Site, t: &Tongue) -> Response {
     let all = site.collections.all();
     if let [only] = all.as_slice() {
         return redirect(StatusCode::FOUND, &format!("/{}/", only.name));
     }
-    let named = all.iter().map(|one| Named { name: one.name.clone(), size: size(&one.index.snapshot()) });
-    render(StatusCode::OK, &Home { collections: named.collect(), note: String::new() })
+    let named = all.iter().map(|one| Named { name: one.name.clone(), size: size(t, &one.index.snapshot()) });
+    render(StatusCode::OK, &Home { t, collections: named.collect() })
 }
 
-fn size(snapshot: &grange_index::Snapshot) -> String {
+fn size(t: &Tongue, snapshot: &grange_index::Snapshot) -> String {
     let stats = snapshot.stats();
-    format!("{} in {}", count(stats.rows, "capture", "captures"), count(stats.files, "file", "files"))
+    let (captures, files) =
+        (captures_of(t, stats.rows), t.say_with("files", &[("count", stats.files.into())]));
+    t.say_with("collection-size", &[("captures", (&captures).into()), ("files", (&files).into())])
 }
 
 #[derive(Template)]
 #[template(path = "collection.html")]
 struct Start<'a> {
+    t: &'a Tongue,
     name: &'a str,
     size: String,
     pages: Vec<Page>,
@@ -55,7 +59,7 @@ const PAGES_MAX: usize = 25;
 const ROWS_MAX: usize = 5000;
 
 pub(crate) fn collection(view: &View, query: Option<&str>) -> Response {
-    let name = view.collection.name.as_str();
+    let (name, t) = (view.collection.name.as_str(), &view.tongue());
     let params = Params::parse(query.unwrap_or_default());
     if let Some(url) = params.get("url").and_then(repaired) {
         let star = if params.get("show") == Some("urls") { "*" } else { "" };
@@ -76,5 +80,5 @@ pub(crate) fn collection(view: &View, query: Option<&str>) -> Response {
     if let Err(error) = looked {
         tracing::warn!(error = %grange_base::Chain(&error), "the index could not be read");
     }
-    render(StatusCode::OK, &Start { name, size: size(&view.snapshot), pages })
+    render(StatusCode::OK, &Start { t, name, size: size(t, &view.snapshot), pages })
 }

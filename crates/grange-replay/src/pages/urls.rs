@@ -3,18 +3,20 @@
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
+use grange_i18n::Tongue;
 use grange_index::Stamp;
 use grange_index::query::{Keys, Next, Query};
 use urlkey::{Dialect, MatchType, search_range};
 
 use super::captures::{encoded, with};
-use super::{count, message, render, short};
+use super::{message, render, short};
 use crate::memento;
 use crate::wayback::View;
 
 #[derive(Template)]
 #[template(path = "urls.html")]
 struct Urls<'a> {
+    t: &'a Tongue,
     collection: &'a str,
     url: &'a str,
     summary: String,
@@ -41,7 +43,7 @@ struct Row {
 const URLS_MAX: usize = 500;
 
 pub(super) fn urls(view: &View, url: &str, (from, to): (Stamp, Stamp), after: Option<&str>) -> Response {
-    let name = view.collection.name.as_str();
+    let (name, t) = (view.collection.name.as_str(), &view.tongue());
     let range = search_range(url, MatchType::Prefix, Dialect::Standard);
     // A key is followed by NUL in its rows, so this is behind all of them and before every larger key.
     let start = after.map_or(range.start, |after| format!("{after}\u{1}"));
@@ -98,14 +100,17 @@ pub(super) fn urls(view: &View, url: &str, (from, to): (Stamp, Stamp), after: Op
     let here = format!("/{name}/*/{url}*");
     let next =
         rows.last().filter(|_| more).map(|last| with(&here, &format!("grange-after={}", encoded(&last.key))));
+    let count = t.say_with("urls", &[("count", (rows.len() as u64).into())]);
+    let args = [("urls", (&count).into())];
     let page = Urls {
+        t,
         collection: name,
         url,
-        summary: format!(
-            "{}{}.",
-            count(rows.len() as u64, "URL", "URLs"),
-            if more { " and more" } else { "" }
-        ),
+        summary: if more {
+            t.say_with("urls-summary-more", &args)
+        } else {
+            t.say_with("urls-summary", &args)
+        },
         host: message::host(url).map_or_else(|| here.clone(), |host| format!("/{name}/*/{host}*")),
         export: format!("/{name}/export/wacz?matchType=prefix&url={}", encoded(url)),
         rows,

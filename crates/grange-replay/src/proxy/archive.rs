@@ -51,10 +51,7 @@ pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> (bool, Response<Body>) 
     let accepted = ask.headers.get("accept-datetime").and_then(|value| value.to_str().ok());
     let time = match accepted.map(memento::parse_http_date) {
         Some(None) => {
-            return (
-                true,
-                page::message(StatusCode::BAD_REQUEST, "Accept-Datetime cannot be read", &ask.url),
-            );
+            return (true, page::message(ask, StatusCode::BAD_REQUEST, "Accept-Datetime cannot be read"));
         }
         Some(Some(time)) => time,
         None => time.or_else(|| Stamp::earliest("99991231235959")).unwrap_or(Stamp::MAX),
@@ -103,13 +100,12 @@ pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> (bool, Response<Body>) 
         }
     }
     if let Some(reason) = hidden {
-        return (true, page::message(StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS, &reason, &ask.url));
+        return (true, page::message(ask, StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS, &reason));
     }
     if let Some(failure) = failure {
-        return (false, page::message(StatusCode::SERVICE_UNAVAILABLE, &failure, &ask.url));
+        return (false, page::message(ask, StatusCode::SERVICE_UNAVAILABLE, &failure));
     }
-    let text = "This archive has no capture of it. It never asks the live web.";
-    (false, page::message(StatusCode::NOT_FOUND, text, &ask.url))
+    (false, page::message(ask, StatusCode::NOT_FOUND, &ask.who.tongue().say("missing")))
 }
 
 /// The capture as an answer. `None` if it only leads back to what was asked.

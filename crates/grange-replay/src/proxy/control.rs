@@ -33,7 +33,7 @@ const CHANGES: [&str; 5] =
 pub(super) fn resolve(proxy: &Proxy, ask: &Ask) -> Option<Response<Body>> {
     let (path, params) = command(&ask.url)?;
     if CHANGES.contains(&path) && from_elsewhere(ask) {
-        return Some(page::confirm(&ask.url));
+        return Some(page::confirm(ask));
     }
     let sessions = &proxy.sessions;
     let back = || match params
@@ -69,7 +69,7 @@ pub(super) fn resolve(proxy: &Proxy, ask: &Ask) -> Option<Response<Body>> {
                 sessions.with(&ask.reader, |session| (session.choice, session.label) = (choice, label));
                 back()
             }
-            Err(reason) => page::message(StatusCode::BAD_REQUEST, &reason, &ask.url),
+            Err(reason) => page::message(ask, StatusCode::BAD_REQUEST, &reason),
         }),
         "changeDate" => {
             let asked: String =
@@ -77,9 +77,9 @@ pub(super) fn resolve(proxy: &Proxy, ask: &Ask) -> Option<Response<Body>> {
             let time = Stamp::earliest(&asked);
             if time.is_none() && !asked.is_empty() {
                 return Some(page::message(
+                    ask,
                     StatusCode::BAD_REQUEST,
                     "A date is 1 to 14 digits, from the year on.",
-                    &ask.url,
                 ));
             }
             sessions.with(&ask.reader, |session| session.time = time);
@@ -100,7 +100,7 @@ pub(super) fn resolve(proxy: &Proxy, ask: &Ask) -> Option<Response<Body>> {
 /// A command that is none: refused here, so that it is not looked for in the archive.
 pub(super) fn unknown(ask: &Ask) -> Option<Response<Body>> {
     command(&ask.url)?;
-    Some(page::message(StatusCode::NOT_FOUND, "There is no such command.", &ask.url))
+    Some(page::message(ask, StatusCode::NOT_FOUND, "There is no such command."))
 }
 
 /// Whether another page made the browser send this: an archived one could, to blind the reader who judges it.

@@ -31,7 +31,7 @@ const METADATA_BYTES_MAX: usize = 16 << 20;
 pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> Option<Response<Body>> {
     let (path, params) = command(&ask.url)?;
     let file = params.get("arcFile").or_else(|| params.get("file")).unwrap_or_default();
-    let bad = |text: &str| page::message(StatusCode::BAD_REQUEST, text, &ask.url);
+    let bad = |text: &str| page::message(ask, StatusCode::BAD_REQUEST, text);
     match path {
         "getFile" if file.is_empty() => Some(bad("getFile needs arcFile=NAME.")),
         "getFile" => Some(get_file(proxy, ask, file).await),
@@ -77,9 +77,9 @@ async fn get_file(proxy: &Proxy, ask: &Ask, file: &str) -> Response<Body> {
             Ok(None) => {}
             Err(error) => {
                 return page::message(
+                    ask,
                     StatusCode::SERVICE_UNAVAILABLE,
                     &grange_base::Chain(&error).to_string(),
-                    &ask.url,
                 );
             }
         }
@@ -87,9 +87,9 @@ async fn get_file(proxy: &Proxy, ask: &Ask, file: &str) -> Response<Body> {
     if refused {
         let text =
             "Access rules hold for captures of this collection, so its files are not handed out whole.";
-        return page::message(StatusCode::FORBIDDEN, text, &ask.url);
+        return page::message(ask, StatusCode::FORBIDDEN, text);
     }
-    page::message(StatusCode::NOT_FOUND, &format!("There is no file {file} here."), &ask.url)
+    page::message(ask, StatusCode::NOT_FOUND, &format!("There is no file {file} here."))
 }
 
 type Reading = Pin<Box<dyn Future<Output = Result<Option<Bytes>, crate::HoldingsError>> + Send>>;
@@ -159,7 +159,7 @@ async fn get_record(proxy: &Proxy, ask: &Ask, file: &str, offset: u64) -> Respon
             ..Capture::default()
         };
         if let Some(reason) = ask.who.hidden(&collection.name, &collection.rules(), &capture) {
-            return page::message(StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS, &reason, &ask.url);
+            return page::message(ask, StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS, &reason);
         }
         let mut response = Response::new(Body::empty());
         let headers = response.headers_mut();
@@ -182,13 +182,13 @@ async fn get_record(proxy: &Proxy, ask: &Ask, file: &str, offset: u64) -> Respon
         *response.body_mut() = Body::new(body);
         return response;
     }
-    page::message(StatusCode::NOT_FOUND, &failure, &ask.url)
+    page::message(ask, StatusCode::NOT_FOUND, &failure)
 }
 
 /// The metadata records of a job: reports, logs and settings, one after another, each behind its URL.
 async fn get_metadata(proxy: &Proxy, ask: &Ask, job: &str) -> Response<Body> {
     if job.is_empty() || !job.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return page::message(StatusCode::BAD_REQUEST, "jobID is a number.", &ask.url);
+        return page::message(ask, StatusCode::BAD_REQUEST, "jobID is a number.");
     }
     let mut out = Vec::new();
     for collection in proxy.collections.all() {
@@ -209,9 +209,9 @@ async fn get_metadata(proxy: &Proxy, ask: &Ask, job: &str) -> Response<Body> {
     }
     if out.is_empty() {
         return page::message(
+            ask,
             StatusCode::NOT_FOUND,
             &format!("There is no metadata of a job {job} here."),
-            &ask.url,
         );
     }
     ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], out).into_response()

@@ -24,6 +24,7 @@ use axum::body::Body;
 use axum::http::uri::Authority as HostPort;
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
+use bytes::Bytes;
 use data_encoding::BASE64;
 use grange_base::Shutdown;
 use http_body_util::{BodyExt as _, Limited};
@@ -38,7 +39,7 @@ pub use authority::{Authority, AuthorityError};
 
 use crate::cdx::Options;
 use crate::collection::Collections;
-use crate::reader::{Who, now};
+use crate::reader::Who;
 use chain::Ask;
 use session::Sessions;
 
@@ -190,17 +191,15 @@ async fn answer(
     let (mut parts, body) = request.into_parts();
     // Whoever they are for, nothing in the chain reads, keeps or repeats them.
     parts.headers.remove(header::COOKIE);
-    let Ok(body) = Limited::new(body, cdx::BODY_BYTES_MAX).collect().await else {
-        return page::message(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "Requests with more than a megabyte cannot be looked up.",
-            &url,
-        );
-    };
     // Who the reader is for access rules is never taken from what the reader says.
-    let who = Who { address: Some(address.ip()), user: None, now: now(&proxy.options) };
+    let who = Who::stranger(Some(address.ip()), &parts.headers, &proxy.options);
     let reader = user.unwrap_or_else(|| address.ip().to_string());
-    let ask = Ask { method: parts.method, url, headers: parts.headers, body: body.to_bytes(), reader, who };
+    let mut ask = Ask { method: parts.method, url, headers: parts.headers, body: Bytes::new(), reader, who };
+    let Ok(body) = Limited::new(body, cdx::BODY_BYTES_MAX).collect().await else {
+        let text = ask.who.tongue().say("too-large-limit");
+        return page::message(&ask, StatusCode::PAYLOAD_TOO_LARGE, &text);
+    };
+    ask.body = body.to_bytes();
     chain::resolve(&proxy, &ask).await
 }
 

@@ -5,14 +5,18 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
+use grange_i18n::Tongue;
+
 use super::Proxy;
 use super::chain::{Ask, CHAIN};
-use super::control::status;
+use super::session::Choice;
 
 #[derive(Template)]
 #[template(path = "proxy.html")]
-struct Control {
-    status: String,
+struct Control<'a> {
+    t: &'a Tongue,
+    /// What the reader sees now, in words.
+    chosen: [String; 3],
     recording: bool,
     collections: Vec<String>,
     chain: Vec<&'static str>,
@@ -22,6 +26,7 @@ struct Control {
 #[derive(Template)]
 #[template(path = "proxy_message.html")]
 struct Message<'a> {
+    t: &'a Tongue,
     title: &'a str,
     text: &'a str,
     url: &'a str,
@@ -29,31 +34,56 @@ struct Message<'a> {
 }
 
 pub(super) fn control(proxy: &Proxy, ask: &Ask) -> Response<Body> {
-    let (recording, time) = proxy.sessions.with(&ask.reader, |session| (session.recording, session.time));
+    let t = &ask.who.tongue();
+    let session = proxy.sessions.with(&ask.reader, |session| session.clone());
+    let time = session.time.map(|time| time.to_string());
     let page = Control {
-        status: status(proxy, ask),
-        recording,
+        t,
+        chosen: [
+            t.say_with(
+                "proxy-chosen-index",
+                &[("index", (&index(t, &session.choice, &session.label)).into())],
+            ),
+            match &time {
+                Some(time) => t.say_with("proxy-chosen-time", &[("time", time.into())]),
+                None => t.say("proxy-chosen-latest"),
+            },
+            t.say_with("proxy-collected", &[("count", (session.missing.len() as u64).into())]),
+        ],
+        recording: session.recording,
         collections: proxy.collections.all().iter().map(|one| one.name.clone()).collect(),
         chain: CHAIN.iter().map(|resolver| resolver.name()).collect(),
-        time: time.map(|time| time.to_string()).unwrap_or_default(),
+        time: time.unwrap_or_default(),
     };
     render(StatusCode::OK, &page)
 }
 
-pub(super) fn message(status: StatusCode, text: &str, url: &str) -> Response<Body> {
-    let title = match status {
-        StatusCode::NOT_FOUND => "Not in the archive",
-        StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS => "Not available",
-        StatusCode::SERVICE_UNAVAILABLE => "It cannot be shown",
-        _ => "This cannot be done",
+/// What is looked through, and what the reader calls it.
+fn index(t: &Tongue, choice: &Choice, label: &str) -> String {
+    let index = match choice {
+        Choice::All => t.say("all-collections"),
+        Choice::Collection(name) => t.say_with("proxy-chosen-collection", &[("name", name.into())]),
+        Choice::Jobs(jobs) => t.say_with("proxy-chosen-jobs", &[("jobs", (&jobs.join(", ")).into())]),
     };
-    render(status, &Message { title, text, url, again: false })
+    if label.is_empty() { index } else { format!("{index} ({label})") }
+}
+
+pub(super) fn message(ask: &Ask, status: StatusCode, text: &str) -> Response<Body> {
+    let t = &ask.who.tongue();
+    let title = match status {
+        StatusCode::NOT_FOUND => t.say("not-in-archive"),
+        StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS => t.say("not-available"),
+        StatusCode::SERVICE_UNAVAILABLE => t.say("cannot-be-shown"),
+        _ => t.say("proxy-cannot"),
+    };
+    render(status, &Message { t, title: &title, text, url: &ask.url, again: false })
 }
 
 /// A command that another page made the browser send is done only when the reader says so.
-pub(super) fn confirm(url: &str) -> Response<Body> {
-    let text = "Another page asks for this. If you want it too, follow the link.";
-    render(StatusCode::FORBIDDEN, &Message { title: "Do this?", text, url, again: true })
+pub(super) fn confirm(ask: &Ask) -> Response<Body> {
+    let t = &ask.who.tongue();
+    let (title, text) = (t.say("proxy-confirm"), t.say("proxy-confirm-why"));
+    render(StatusCode::FORBIDDEN, &Message { t, title: &title, text: &text, url: &ask.url, again: true })
 }
 
 fn render(status: StatusCode, page: &impl Template) -> Response<Body> {
@@ -63,6 +93,7 @@ fn render(status: StatusCode, page: &impl Template) -> Response<Body> {
         (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy)),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (header::VARY, HeaderValue::from_static("accept-language")),
     ];
     (status, headers, text).into_response()
 }

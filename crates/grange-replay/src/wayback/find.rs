@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use grange_i18n::Tongue;
 use grange_index::access::Rule;
 use grange_index::query::{Keys, Next, Order, Query};
 use grange_index::{Capture, Snapshot, Stamp};
@@ -65,6 +66,11 @@ impl Wanted {
 }
 
 impl View {
+    /// The language to answer in.
+    pub(crate) fn tongue(&self) -> Tongue {
+        self.who.tongue()
+    }
+
     pub(crate) fn new(collection: Arc<Collection>, who: Who) -> Self {
         let (snapshot, rules) = (collection.index.snapshot(), collection.rules());
         Self { collection, snapshot, rules, who, jobs: Vec::new() }

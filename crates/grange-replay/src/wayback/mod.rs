@@ -33,6 +33,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use grange_i18n::Tongue;
 use tower::ServiceExt as _;
 
 use address::Address;
@@ -83,7 +84,7 @@ impl Site {
         let path_and_query = uri.path_and_query().map_or("/", |both| both.as_str());
         let path = path_and_query.strip_prefix('/').unwrap_or(path_and_query);
         if path.is_empty() || path.starts_with('?') {
-            return pages::home(self);
+            return pages::home(self, &self.tongue(&request));
         }
         if let Some(name) = uri.path().strip_prefix(STATIC_PREFIX) {
             return asset(name, request.headers());
@@ -107,11 +108,9 @@ impl Site {
             return self.strayed(path_and_query, &request);
         };
         let Some(address) = Address::parse(rest) else {
-            return pages::problem(
-                StatusCode::BAD_REQUEST,
-                "This address cannot be read",
-                "An address here is /collection/time/url, such as /local/2020/http://example.org/.",
-            );
+            let t = &self.tongue(&request);
+            let (title, text) = (t.say("bad-address"), t.say("bad-address-form"));
+            return pages::problem(t, StatusCode::BAD_REQUEST, &title, &text);
         };
         self.serve(collection, address, request).await
     }
@@ -142,13 +141,18 @@ impl Site {
         }
     }
 
+    /// The language to answer a request in that concerns no collection.
+    fn tongue(&self, request: &axum::extract::Request) -> Tongue {
+        Who::of(request.headers(), request.extensions(), &self.options).tongue()
+    }
+
     /// A request that fits no route: perhaps a replayed page made it, else it is told what there is.
     fn strayed(&self, path_and_query: &str, request: &axum::extract::Request) -> Response {
         let is_collection = |name: &str| self.collections.get(name).is_some();
         let origin = origin(request.headers());
         match rescue::target(request.headers(), &origin, path_and_query, is_collection) {
             Some(target) => redirect(StatusCode::TEMPORARY_REDIRECT, &target),
-            None => pages::no_collection(self),
+            None => pages::no_collection(self, &self.tongue(request)),
         }
     }
 }
@@ -183,11 +187,7 @@ pub(crate) fn redirect(status: StatusCode, to: &str) -> Response {
         .collect();
     match HeaderValue::from_str(&plain) {
         Ok(to) => (status, [(header::LOCATION, to)]).into_response(),
-        Err(_) => pages::problem(
-            StatusCode::BAD_REQUEST,
-            "This address cannot be read",
-            "It holds characters that no address may hold.",
-        ),
+        Err(_) => StatusCode::BAD_REQUEST.into_response(),
     }
 }
 

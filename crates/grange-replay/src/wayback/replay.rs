@@ -56,11 +56,9 @@ pub(super) async fn capture(
         let content_type = text("content-type").unwrap_or_default().to_owned();
         let limited = Limited::new(request.into_body(), cdx::BODY_BYTES_MAX);
         let Ok(body) = limited.collect().await else {
-            return pages::problem(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "This request is too large",
-                "Requests with more than a megabyte cannot be looked up.",
-            );
+            let t = &view.tongue();
+            let (title, text) = (t.say("too-large"), t.say("too-large-limit"));
+            return pages::problem(t, StatusCode::PAYLOAD_TOO_LARGE, &title, &text);
         };
         Wanted::with_body(url, method.as_str(), &content_type, &body.to_bytes(), stamp)
     };
@@ -88,7 +86,10 @@ async fn show(view: &View, asked_for: &answer::Request, wanted: &Wanted, is_get:
             tried.push(id);
             match attempt(view, asked_for, &capture, is_get).await {
                 Ok(Some(response)) => return response,
-                Ok(None) => failures.push(format!("{}: it redirects to itself", capture.time)),
+                Ok(None) => {
+                    let time = capture.time.to_string();
+                    failures.push(view.tongue().say_with("broken-loop", &[("time", (&time).into())]));
+                }
                 Err(error) => failures.push(format!("{}: {}", capture.time, grange_base::Chain(&error))),
             }
         }
@@ -193,11 +194,9 @@ pub(super) fn time_gate(view: &View, origin: &str, url: &str, headers: &HeaderMa
         None => Stamp::earliest(LATEST),
         Some(Some(time)) => Some(time),
         Some(None) => {
-            return pages::problem(
-                StatusCode::BAD_REQUEST,
-                "This time cannot be read",
-                "Accept-Datetime is written as in: Thu, 02 Jan 2020 03:04:05 GMT.",
-            );
+            let t = &view.tongue();
+            let (title, text) = (t.say("bad-time"), t.say("bad-time-form"));
+            return pages::problem(t, StatusCode::BAD_REQUEST, &title, &text);
         }
     };
     let wanted = Wanted::get(url, time.unwrap_or(Stamp::MAX));

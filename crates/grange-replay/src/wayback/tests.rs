@@ -386,3 +386,28 @@ async fn exports_stand_alone_and_hold_what_was_asked_for() {
         .unwrap();
     assert_eq!(lines.lines().count(), 8, "{lines}");
 }
+
+#[tokio::test]
+async fn pages_speak_the_language_of_the_reader() {
+    let bed = bed();
+    let site = site(&bed);
+    for (path, lang, said) in [
+        ("/local/", "da", "Adressen på en side"),
+        ("/local/*/http://e.org/", "da-DK, en;q=0.5", "januar"),
+        ("/local/*/http://e.org/", "de", "3 Aufnahmen"),
+        ("/local/20200101000000/http://e.org/", "fr", "janvier"),
+        ("/local/2020/http://e.org/none", "it", "lang=\"it\""),
+        ("/local/*/http://e.org/*", "sv, de;q=0.1", "lang=\"de\""),
+        ("/local/", "sv", "Address of a page"),
+    ] {
+        let response = ask(&site, "GET", path, &[("accept-language", lang)]).await;
+        assert_eq!(response.headers()["vary"], "accept-language", "{path}");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let body = String::from_utf8_lossy(&body);
+        assert!(body.contains(said), "{path} in {lang}:\n{body}");
+    }
+    // What was captured is the same for everybody.
+    let path = "/local/20200101000000mp_/http://e.org/";
+    let response = ask(&site, "GET", path, &[("accept-language", "da")]).await;
+    assert!(!response.headers().contains_key("vary"));
+}

@@ -24,11 +24,9 @@ pub(super) fn answer(view: View, origin: &str, format: MapFormat, url: String) -
         return pages::missing(&view, "", &url);
     }
     let Ok(permit) = WRITERS.try_acquire() else {
-        return pages::problem(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "Too many ask at once",
-            "Try again in a moment.",
-        );
+        let t = &view.tongue();
+        let (title, text) = (t.say("too-many"), t.say("too-many-later"));
+        return pages::problem(t, StatusCode::SERVICE_UNAVAILABLE, &title, &text);
     };
     let prefix = format!("{origin}/{}/", view.collection.name);
     let (send, receive) = mpsc::channel::<Bytes>(4);

@@ -103,6 +103,31 @@ async fn a_node_replays_what_was_imported() {
     assert_eq!(node.stop(), 0);
 }
 
+#[tokio::test]
+async fn an_archive_puts_its_own_words_over_those_of_the_pages() {
+    let grange = Grange::with(&["node.roles=[\"replay\"]", "replay.texts=\"words\""]);
+    let words = grange.data().join("words/da");
+    std::fs::create_dir_all(&words).unwrap();
+    std::fs::write(words.join("own.ftl"), "web-archive = Netarkivet\n").unwrap();
+    let file = warc(grange.data().parent().unwrap());
+    grange.run(&["collections", "import", "papers", file.to_str().unwrap()]).ok();
+    let node = grange.up();
+    let page = |path: &str, lang: &'static str| {
+        let url = format!("{}{path}", node.url("replay"));
+        async move {
+            let asked = client(None).get(url).header("accept-language", lang);
+            asked.send().await.unwrap().text().await.unwrap()
+        }
+    };
+    let home = page("/", "da").await;
+    assert!(home.contains("Netarkivet") && home.contains("lang=\"da\""), "{home}");
+    let home = page("/", "de").await;
+    assert!(home.contains("Webarchiv") && home.contains("lang=\"de\""), "{home}");
+    let missing = page("/papers/2020/http://example.org/none", "da").await;
+    assert!(missing.contains("Ikke i arkivet"), "{missing}");
+    assert_eq!(node.stop(), 0);
+}
+
 /// pywb and Grange replay pywb's own samples, and every body in `id_` mode is the same.
 #[test]
 fn pywb_gives_the_same_bodies() {

@@ -3,9 +3,11 @@
 mod draft;
 mod options;
 mod parallel;
+mod report;
 mod span;
 
 pub use options::{ExtraField, Format, IndexOptions, Records};
+pub use report::{IndexReport, Tally};
 
 use crate::entry::Entry;
 use crate::post::{body_query, url_with_body};
@@ -17,41 +19,6 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use urlkey::Keyer;
 use warc::{Algorithm, Hasher, Problem, Reader};
-
-/// What was found on the way.
-#[derive(Debug, Clone, Default)]
-pub struct IndexReport {
-    /// Records seen.
-    pub records: u64,
-    /// Lines written.
-    pub lines: u64,
-    /// Problems counted.
-    pub problem_count: u64,
-    /// The first [`PROBLEMS_MAX`](Self::PROBLEMS_MAX) of them, with their offsets.
-    pub problems: Vec<Problem>,
-    /// Lines for records that share a compressed member: their offset finds the member, not the record.
-    pub unseekable: u64,
-}
-
-impl IndexReport {
-    /// How many problems are kept: a file of nothing but damage must not fill the memory.
-    pub const PROBLEMS_MAX: usize = 1000;
-
-    fn note(&mut self, problems: &[Problem]) {
-        self.problem_count += problems.len() as u64;
-        let room = Self::PROBLEMS_MAX.saturating_sub(self.problems.len());
-        self.problems.extend(problems.iter().take(room).cloned());
-    }
-
-    fn add(&mut self, other: Self) {
-        self.records += other.records;
-        self.lines += other.lines;
-        self.unseekable += other.unseekable;
-        let unseen = other.problem_count - other.problems.len() as u64;
-        self.note(&other.problems);
-        self.problem_count += unseen;
-    }
-}
 
 /// Indexes what `reader` reads, from where it stands to its end, and hands each line (with its line end) to
 /// `sink` in the order of the file.

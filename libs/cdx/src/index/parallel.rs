@@ -153,7 +153,7 @@ impl Job<'_> {
                 for line in part.lines.split_inclusive(|b| *b == b'\n') {
                     sink(line)?;
                 }
-                report.add(part.report);
+                report.add(&part.report);
             }
             self.change(|queue| queue.delivered += 1);
         }

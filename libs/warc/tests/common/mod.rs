@@ -115,11 +115,22 @@ pub fn read(mut reader: Reader) -> Seen {
 pub fn check_all(cases: &[(&str, Vec<u8>, &str, &str)]) {
     let mut wrong = String::new();
     for (name, bytes, pages, kinds) in cases {
-        let Seen { pages: got_pages, kinds: got_kinds } = read(Reader::from_bytes(&bytes[..]).unwrap());
-        let got = (got_pages.join(" "), got_kinds.join(" "));
-        if (got.0.as_str(), got.1.as_str()) != (*pages, *kinds) {
-            writeln!(wrong, "{name}:\n  expected {pages:?} {kinds:?}\n  got      {:?} {:?}", got.0, got.1)
+        let readers = [
+            ("memory", Reader::from_bytes(&bytes[..])),
+            ("a file", Reader::seekable(std::io::Cursor::new(bytes.clone()))),
+        ];
+        for (from, reader) in readers {
+            let Seen { pages: got_pages, kinds: got_kinds } = read(reader.unwrap());
+            let got = (got_pages.join(" "), got_kinds.join(" "));
+            if (got.0.as_str(), got.1.as_str()) != (*pages, *kinds) {
+                let expected = format!("{pages:?} {kinds:?}");
+                writeln!(
+                    wrong,
+                    "{name} from {from}:\n  expected {expected}\n  got      {:?} {:?}",
+                    got.0, got.1
+                )
                 .unwrap();
+            }
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::cli::Common;
 use crate::exit::Exit;
+use crate::output::counted;
 use crate::{context, output};
 
 /// How often a node is asked how far it is.
@@ -57,7 +58,7 @@ pub(super) async fn run(
         output::json(&shown)?;
     } else {
         let Imported { new, known, again, .. } = registered;
-        println!("Registered {new} files ({known} known, {again} again).");
+        println!("Registered {} ({known} known, {again} again).", counted(new, "file"));
         print(&shown, &troubled);
     }
     let clean = failed == 0 && troubled.is_empty() && registered.passed_over.is_empty();
@@ -134,15 +135,15 @@ pub(super) async fn troubled(client: &Client, name: &str) -> anyhow::Result<Vec<
 }
 
 pub(super) fn print(shown: &Value, troubled: &[Value]) {
-    let files = &shown["files"];
+    let count = |what: &str| shown["files"][what].as_u64().unwrap_or_default();
     println!(
-        "{}: {} captures of {} files; {} waiting, {} failed, {} problems.",
+        "{}: {} of {}; {} waiting, {} failed, {}.",
         shown["name"].as_str().unwrap_or_default(),
-        files["captures"],
-        files["indexed"],
-        files["waiting"],
-        files["failed"],
-        files["problems"],
+        counted(count("captures"), "capture"),
+        counted(count("indexed"), "file"),
+        count("waiting"),
+        count("failed"),
+        counted(count("problems"), "problem"),
     );
     for file in troubled {
         println!(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
-use grange_base::{Chain, Clock};
+use grange_base::Chain;
 use grange_replay::cdx::Options;
 use grange_replay::holdings::{Holdings, LocalFiles};
 use grange_replay::{Collection, Collections, Index, IndexSettings, local};
@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use super::up::stop_signal;
 use crate::cli::Common;
 use crate::exit::{Exit, UsageError};
-use crate::output;
+use crate::output::{self, counted};
 use crate::progress::Progress;
 
 /// The name of the only collection.
@@ -55,12 +55,13 @@ pub(super) async fn run(common: &Common, args: ReplayArgs) -> anyhow::Result<Exi
     let files = Arc::new(LocalFiles::default());
     let paths = args.files.clone();
     let (into, beside) = (Arc::clone(&index), Arc::clone(&files));
-    let (captures, problems) = tokio::task::spawn_blocking(move || add(&paths, &into, &beside)).await??;
+    let Taken { captures, problems, damaged } =
+        tokio::task::spawn_blocking(move || add(&paths, &into, &beside)).await??;
 
     let holdings: Arc<dyn Holdings> = files;
     let collections = Collections::default();
     collections.add(Collection::new(COLLECTION, index, holdings));
-    let options = Options { writing: false, user_header: None, clock: Clock::system() };
+    let options = Options::default();
     let routes = grange_replay::routes(collections.clone(), options.clone());
     let url = format!("http://{}/{COLLECTION}/", listener.local_addr()?);
     let proxy_address = proxy.as_ref().map(TcpListener::local_addr).transpose()?;
@@ -69,8 +70,8 @@ pub(super) async fn run(common: &Common, args: ReplayArgs) -> anyhow::Result<Exi
             &json!({"url": url, "proxy": proxy_address, "captures": captures, "problems": problems}),
         )?;
     } else {
-        let files = args.files.len();
-        println!("{captures} captures of {files} {}: {url}", if files == 1 { "file" } else { "files" });
+        let files = counted(args.files.len() as u64, "file");
+        println!("{} of {files}: {url}", counted(captures, "capture"));
         if let Some(address) = proxy_address {
             println!("As a proxy: http://{address}  (its page: http://viewerproxy.invalid/)");
         }
@@ -83,7 +84,7 @@ pub(super) async fn run(common: &Common, args: ReplayArgs) -> anyhow::Result<Exi
         tokio::spawn(async move { grange_replay::proxy::serve(proxy, served, shutdown).await });
     }
     grange_replay::serve(listener, routes, shutdown).await?;
-    Ok(if problems == 0 { Exit::Ok } else { Exit::Partial })
+    Ok(if damaged { Exit::Partial } else { Exit::Ok })
 }
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
@@ -92,22 +93,34 @@ async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     })
 }
 
+/// What came of the files.
+#[derive(Default)]
+struct Taken {
+    captures: u64,
+    /// Lines that were told.
+    problems: u64,
+    /// A file, or part of one, could not be read.
+    damaged: bool,
+}
+
 /// Indexes the files. One that cannot be read is told and left out; without any there is nothing to replay.
-fn add(paths: &[PathBuf], index: &Index, files: &LocalFiles) -> anyhow::Result<(u64, u64)> {
+fn add(paths: &[PathBuf], index: &Index, files: &LocalFiles) -> anyhow::Result<Taken> {
     let progress = Progress::over(paths);
-    let (mut captures, mut problems, mut good) = (0, 0u64, 0);
+    let (mut taken, mut good) = (Taken::default(), 0);
     for path in paths {
         let file = progress.file(path);
         let tell = |text: String| progress.suspend(|| eprintln!("{}: {text}", path.display()));
         match local::add(path, index, files) {
             Ok(added) => {
                 good += 1;
-                captures += added.captures;
-                problems += added.problems.len() as u64;
+                taken.captures += added.captures;
+                taken.damaged |= added.damaged;
+                taken.problems += added.problems.len() as u64;
                 added.problems.into_iter().for_each(tell);
             }
             Err(error) => {
-                problems += 1;
+                taken.damaged = true;
+                taken.problems += 1;
                 tell(Chain(&error).to_string());
             }
         }
@@ -115,5 +128,5 @@ fn add(paths: &[PathBuf], index: &Index, files: &LocalFiles) -> anyhow::Result<(
     }
     progress.finish();
     anyhow::ensure!(good > 0, "none of the files can be replayed");
-    Ok((captures, problems))
+    Ok(taken)
 }
