@@ -17,8 +17,8 @@ page_path=/local/20131021215309mp_/https://archive.org/
 seconds=${SECONDS_EACH:-10}
 venv=$PWD/bench/.venv/bin
 [ -x "$venv/python" ] || python3 -m venv bench/.venv
-"$venv/python" -c 'import pywb, gunicorn, gevent' 2>/dev/null \
-    || "$venv/pip" install --quiet pywb==2.10.0 gunicorn==27.0.0 'setuptools<81'
+"$venv/python" -c 'import pywb, gunicorn, gevent, packaging' 2>/dev/null \
+    || "$venv/pip" install --quiet pywb==2.10.0 gunicorn==27.0.0 packaging 'setuptools<81'
 grange=${GRANGE:-}
 if [ -z "$grange" ]; then
     cargo build --profile dist --quiet --bin grange
@@ -55,6 +55,7 @@ ticks() {
 # ask NAME PID PORT PATH: requests per second by the clock, and microseconds of the server's processor for each.
 ask() {
     curl -sf -o /dev/null "http://127.0.0.1:$3$4" || { echo "$1: $4 is not answered" >&2; exit 1; }
+    wrk -t1 -c8 -d2s "http://127.0.0.1:$3$4" >/dev/null # until everything is loaded
     before=$(ticks "$2")
     wrk -t1 -c8 -d"${seconds}s" "http://127.0.0.1:$3$4" >"$folder/wrk"
     after=$(ticks "$2")

@@ -11,6 +11,10 @@ use std::time::Instant;
 
 use grange_index::{Index, Position, Settings, Stamp};
 
+/// As the program itself has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A small generator of numbers that is the same everywhere (xorshift*).
 struct Numbers(u64);
 

@@ -15,6 +15,10 @@ use grange_replay::cdx::{self, Options};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+/// As the program itself has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// URLs to ask for, taken from all over the file.
 const URLS: usize = 100_000;
 

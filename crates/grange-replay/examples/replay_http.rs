@@ -16,6 +16,10 @@ use grange_replay::{Collection, Collections, Index, IndexSettings, local};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+/// As the program itself has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Times to the first byte and the bytes received.
 #[derive(Default)]
 struct Asked {

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use grange_index::Index;
 use grange_index::access::Rule;
 
+use crate::capture::Lately;
 use crate::holdings::Holdings;
 
 /// One collection: an index of its own, the bytes behind it, and its access rules.
@@ -14,6 +15,8 @@ pub struct Collection {
     pub name: String,
     pub index: Arc<Index>,
     pub holdings: Arc<dyn Holdings>,
+    /// Records of it that were read lately.
+    pub(crate) lately: Lately,
     rules: RwLock<Arc<[Rule]>>,
 }
 
@@ -22,7 +25,8 @@ impl Collection {
     pub const ARCHIVE: &'static str = "archive";
 
     pub fn new(name: &str, index: Arc<Index>, holdings: Arc<dyn Holdings>) -> Self {
-        Self { name: name.to_owned(), index, holdings, rules: RwLock::new(Arc::from(Vec::new())) }
+        let rules = RwLock::new(Arc::from(Vec::new()));
+        Self { name: name.to_owned(), index, holdings, lately: Lately::default(), rules }
     }
 
     /// The rules in force now; a request judges everything it shows by one reading of them.
@@ -39,6 +43,8 @@ impl Collection {
 #[derive(Clone, Debug, Default)]
 pub struct Collections {
     by_name: Arc<RwLock<BTreeMap<String, Arc<Collection>>>>,
+    /// One for all of them: its size is that of the process.
+    lately: Lately,
 }
 
 impl Collections {
@@ -46,7 +52,8 @@ impl Collections {
         self.by_name.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    pub fn add(&self, collection: Collection) {
+    pub fn add(&self, mut collection: Collection) {
+        collection.lately = self.lately.clone();
         let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
         by_name.insert(collection.name.clone(), Arc::new(collection));
     }

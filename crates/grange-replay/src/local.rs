@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 use grange_index::{Batch, Index};
+use warc::Level;
 
 use crate::holdings::wacz::{self, WaczError};
 use crate::holdings::{LocalFiles, Section};
@@ -15,10 +16,8 @@ use crate::holdings::{LocalFiles, Section};
 pub struct Added {
     /// Captures that the index has of it.
     pub captures: u64,
-    /// What was wrong with it; the rest is there all the same.
+    /// What is lost of it; the rest is there all the same.
     pub problems: Vec<String>,
-    /// Something of it is lost: a part could not be read or not be trusted.
-    pub damaged: bool,
 }
 
 /// Why a file is no part of the collection.
@@ -59,7 +58,6 @@ pub fn add(path: &Path, index: &Index, files: &LocalFiles) -> Result<Added, AddE
             wacz::members(path).map_err(|source| AddError::Wacz { path: path.to_owned(), source })?;
         for member in members.into_iter().filter(wacz::Member::is_archive) {
             let Some(section) = member.section.clone() else {
-                added.damaged = true;
                 added.problems.push(format!(
                     "{} is packed inside the zip file and cannot be read in place",
                     member.name
@@ -70,7 +68,6 @@ pub fn add(path: &Path, index: &Index, files: &LocalFiles) -> Result<Added, AddE
             let mut inner = Added::default();
             records(&name, section, index, files, &mut inner).map_err(failed)??;
             added.captures += inner.captures;
-            added.damaged |= inner.damaged;
             added.problems.extend(inner.problems.iter().map(|problem| format!("{}: {problem}", member.name)));
         }
         return Ok(added);
@@ -88,7 +85,6 @@ pub fn add(path: &Path, index: &Index, files: &LocalFiles) -> Result<Added, AddE
             return Err(AddError::Unknown { path: path.to_owned() });
         }
         added.captures = report.captures;
-        added.damaged = report.problem_count > 0;
         let bad = |problem: &grange_index::LoadProblem| {
             format!("the line at byte {} cannot be read", problem.offset)
         };
@@ -143,8 +139,7 @@ fn records(
         Err(error) => return Ok(Err(error.into())),
     };
     added.captures += rows;
-    added.damaged |= report.is_damaged();
-    added.problems.extend(report.summary());
+    added.problems.extend(report.summary(Level::Damage));
     files.add(name, section);
     Ok(Ok(()))
 }
@@ -180,5 +175,31 @@ mod tests {
             assert_eq!(added.as_ref().ok().map(|added| added.captures), captures, "{name}: {added:?}");
         }
         assert_eq!(index.snapshot().stats().rows, 3);
+    }
+
+    #[test]
+    fn what_is_lost_is_told_and_what_is_odd_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let index = Index::open(at("index"), Settings::default()).unwrap();
+        let files = LocalFiles::default();
+        let sound = http("http://e.org/", "2020-01-01T00:00:01Z", "HTTP/1.1 200 OK", b"hello");
+        let odd = String::from_utf8(sound.clone())
+            .unwrap()
+            .replace("WARC-Type: response\r\n", "WARC-Type: response\n");
+        let cut = gzip(&http("http://e.org/cut", "2020-01-01T00:00:02Z", "HTTP/1.1 200 OK", &[7; 5000]));
+        let cut = [gzip(&sound), cut[..cut.len() - 20].to_vec()].concat();
+        for (name, bytes, told) in [
+            ("sound.warc", sound, vec![]),
+            ("odd.warc", odd.into_bytes(), vec![]),
+            ("cut.warc.gz", cut, vec!["ends inside a gzip member", "ends inside the record"]),
+        ] {
+            std::fs::write(at(name), bytes).unwrap();
+            let added = add(&at(name), &index, &files).unwrap();
+            assert_eq!(added.problems.len(), told.len(), "{name}: {:?}", added.problems);
+            for (line, part) in added.problems.iter().zip(told) {
+                assert!(line.contains(part), "{name}: {line}");
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! the reader. Memory is bounded either way, whatever a record claims.
 
 mod body;
+mod lately;
 mod open;
 mod original;
 mod stream;
@@ -14,6 +15,7 @@ mod tests;
 use warc::{Date, HttpHead, Profile, Record, RecordType};
 
 pub use body::{Body, BodyError};
+pub(crate) use lately::Lately;
 pub(crate) use open::matches;
 pub use open::{OpenError, open};
 pub(crate) use original::original_of;
@@ -21,7 +23,7 @@ pub use original::{Loaded, NoPayload, Original, load};
 pub(crate) use stream::reader_at;
 
 /// Where a record lies.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Place {
     pub file: String,
     pub offset: u64,
@@ -31,6 +33,8 @@ pub struct Place {
     pub url: String,
     /// The first 14 digits of its time as a number; zero matches all.
     pub time: u64,
+    /// The digest of its payload, if the index knows.
+    pub digest: Option<String>,
 }
 
 impl Place {
@@ -43,6 +47,7 @@ impl Place {
             length: capture.length,
             url: capture.url.clone().unwrap_or_default(),
             time: capture.time.leading(14),
+            digest: capture.digest.clone(),
         })
     }
 }

@@ -11,7 +11,8 @@ use warc::{Level, Reader, Record};
 use super::body::Body;
 use super::stream;
 use super::{About, Place, Undo};
-use crate::holdings::{Holdings, HoldingsError};
+use crate::collection::Collection;
+use crate::holdings::HoldingsError;
 
 /// A record up to this long is read at once: nearly all of them, at a cost that an answer in memory has anyway.
 const STORED_BYTES_SMALL: u64 = 512 << 10;
@@ -35,32 +36,41 @@ pub enum OpenError {
 
 /// Opens a record. What is undone of its body's packing is decided by what the record says.
 pub async fn open(
-    holdings: &Arc<dyn Holdings>,
+    collection: &Collection,
     place: &Place,
     undo: impl Fn(&About) -> Undo + Send + 'static,
-) -> Result<(About, Body), OpenError> {
+) -> Result<(Arc<About>, Body), OpenError> {
+    let Collection { holdings, lately, .. } = collection;
+    if let Some(found) = lately.get(place, &undo) {
+        return Ok(found);
+    }
     let read_error = |source| OpenError::Read { file: place.file.clone(), offset: place.offset, source };
     if let Some(length) = place.length.filter(|length| (1..=STORED_BYTES_SMALL).contains(length)) {
         let bytes = holdings.read_at(&place.file, place.offset, length).await?;
         let bytes = bytes.ok_or_else(|| OpenError::NoFile { file: place.file.clone() })?;
         match at_once(bytes, place, &undo).map_err(read_error)? {
-            AtOnce::Whole(about, body) => return Ok((*about, body)),
+            AtOnce::Whole(about, undo, body) => {
+                let about = Arc::from(about);
+                lately.put(place, &about, undo, &body);
+                return Ok((about, Body::Whole(body)));
+            }
             AtOnce::No => {}
             AtOnce::Damaged => {
                 // Its lengths may lie, so none is promised to whoever asked.
                 let (mut about, mut body) = stream::open(Arc::clone(holdings), place.clone(), undo).await?;
                 about.payload_len = None;
                 body.forget_len();
-                return Ok((about, body));
+                return Ok((Arc::new(about), body));
             }
         }
     }
-    stream::open(Arc::clone(holdings), place.clone(), undo).await
+    let (about, body) = stream::open(Arc::clone(holdings), place.clone(), undo).await?;
+    Ok((Arc::new(about), body))
 }
 
 /// What came of reading a record from the bytes that the index says it takes.
 enum AtOnce {
-    Whole(Box<About>, Body),
+    Whole(Box<About>, Undo, Bytes),
     /// It is not that record, needs more of the file, or its body is too long for memory.
     No,
     /// It does not end where the index or its own header says.
@@ -81,8 +91,9 @@ fn at_once(bytes: Bytes, place: &Place, undo: impl Fn(&About) -> Undo) -> io::Re
     let about = About::of(&mut record)?;
     let mut body = Vec::with_capacity(about.payload_len.unwrap_or(0).min(BODY_BYTES_SMALL as u64) as usize);
     let most = BODY_BYTES_SMALL as u64 + 1;
-    match undo(&about) {
-        Undo::Skip => return Ok(AtOnce::Whole(Box::new(about), Body::empty())),
+    let undo = undo(&about);
+    match undo {
+        Undo::Skip => return Ok(AtOnce::Whole(Box::new(about), undo, Bytes::new())),
         Undo::Transfer => record.payload()?.take(most).read_to_end(&mut body)?,
         Undo::Content { .. } => record.content()?.take(most).read_to_end(&mut body)?,
     };
@@ -91,7 +102,7 @@ fn at_once(bytes: Bytes, place: &Place, undo: impl Fn(&About) -> Undo) -> io::Re
     Ok(match () {
         () if cut => AtOnce::Damaged,
         () if body.len() > BODY_BYTES_SMALL => AtOnce::No,
-        () => AtOnce::Whole(Box::new(about), Body::Whole(body.into())),
+        () => AtOnce::Whole(Box::new(about), undo, body.into()),
     })
 }
 

@@ -8,13 +8,13 @@ use warc::{HttpHead, Profile, RecordType};
 
 use super::open::{OpenError, open};
 use super::{About, Body, Place, Refers, Undo};
-use crate::holdings::Holdings;
+use crate::collection::Collection;
 
 /// A capture with its body.
 #[derive(Debug)]
 pub struct Loaded {
     /// What the record of the capture itself says.
-    pub about: About,
+    pub about: Arc<About>,
     /// Whose payload it is, if another record holds it.
     pub original: Option<Original>,
     pub body: Body,
@@ -24,7 +24,7 @@ pub struct Loaded {
 #[derive(Debug)]
 pub struct Original {
     pub capture: Capture,
-    pub about: About,
+    pub about: Arc<About>,
 }
 
 /// Why a capture has no payload.
@@ -49,12 +49,12 @@ const ORIGINALS_MAX: usize = 8;
 /// Reads a capture; for a revisit, the head is its own and the body that of the first original that can be read.
 pub async fn load(
     snapshot: &Snapshot,
-    holdings: &Arc<dyn Holdings>,
+    collection: &Collection,
     capture: &Capture,
     undo: impl Fn(&About) -> Undo + Clone + Send + 'static,
 ) -> Result<Loaded, NoPayload> {
     let place = Place::of(capture).ok_or(OpenError::NoPlace)?;
-    let (about, body) = open(holdings, &place, {
+    let (about, body) = open(collection, &place, {
         let undo = undo.clone();
         move |about: &About| if is_revisit(about) { Undo::Skip } else { undo(about) }
     })
@@ -74,7 +74,7 @@ pub async fn load(
     for original in candidates {
         let Some(place) = Place::of(&original) else { continue };
         tried += 1;
-        match open(holdings, &place, undo.clone()).await {
+        match open(collection, &place, undo.clone()).await {
             Ok((found, body)) if !is_revisit(&found) => {
                 let original = Some(Original { capture: original, about: found });
                 return Ok(Loaded { about, original, body });

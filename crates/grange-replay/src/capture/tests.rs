@@ -6,7 +6,7 @@ const T2: &str = "2020-01-02T00:00:02Z";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain";
 
 async fn body(bed: &Bed, capture: &grange_index::Capture, undo: Undo) -> Result<Vec<u8>, String> {
-    let loaded = load(&bed.snapshot(), &bed.collection.holdings, capture, move |_| undo).await;
+    let loaded = load(&bed.snapshot(), &bed.collection, capture, move |_| undo).await;
     let loaded = loaded.map_err(|error| error.to_string())?;
     loaded.body.collect(64 << 20).await.map(|bytes| bytes.to_vec()).map_err(|error| error.to_string())
 }
@@ -96,8 +96,8 @@ async fn a_body_of_two_gigabytes_streams() {
     file.write_all(b"\r\n\r\n").unwrap();
     let section = crate::holdings::Section::whole(bed.folder.path().join("big.warc")).unwrap();
     bed.files.add("big.warc", section);
-    let place = Place { file: "big.warc".into(), offset: 0, length: None, url: String::new(), time: 0 };
-    let (about, mut body) = open(&bed.collection.holdings, &place, |_| Undo::Transfer).await.unwrap();
+    let place = Place { file: "big.warc".into(), ..Place::default() };
+    let (about, mut body) = open(&bed.collection, &place, |_| Undo::Transfer).await.unwrap();
     assert_eq!((about.payload_len, body.len()), (Some(LEN), Some(LEN)));
     // A hundred pieces show that it flows; reading all of it would only show the speed of the disk.
     let mut read = 0;
@@ -151,9 +151,8 @@ async fn revisits_get_the_body_of_their_original() {
         }
     }
     let captures = bed.captures("http://e.org/page");
-    let loaded =
-        load(&bed.snapshot(), &bed.collection.holdings, &captures[1], |_| Undo::Transfer).await.unwrap();
-    assert_eq!(loaded.about.http.unwrap().get("X-Second"), Some(&b"yes"[..]));
+    let loaded = load(&bed.snapshot(), &bed.collection, &captures[1], |_| Undo::Transfer).await.unwrap();
+    assert_eq!(loaded.about.http.as_ref().unwrap().get("X-Second"), Some(&b"yes"[..]));
     assert_eq!(loaded.original.unwrap().capture.time, captures[0].time);
 }
 
@@ -168,4 +167,62 @@ async fn what_is_not_there_is_said_with_its_name() {
     let beyond = grange_index::Capture { offset: Some(99_999), ..capture };
     let error = body(&bed, &beyond, Undo::Transfer).await.unwrap_err();
     assert!(error.contains("no such record at byte 99999"), "{error}");
+}
+
+/// Holdings that count how often they are read.
+#[derive(Debug)]
+struct Counted {
+    inner: std::sync::Arc<dyn crate::Holdings>,
+    reads: std::sync::atomic::AtomicUsize,
+}
+
+#[async_trait::async_trait]
+impl crate::Holdings for Counted {
+    async fn read_at(
+        &self,
+        file: &str,
+        offset: u64,
+        len: u64,
+    ) -> Result<Option<bytes::Bytes>, crate::HoldingsError> {
+        self.reads.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.inner.read_at(file, offset, len).await
+    }
+}
+
+#[tokio::test]
+async fn a_record_is_read_once_in_each_form() {
+    use std::sync::Arc;
+    let bed = Bed::new();
+    let packed = gzip(b"<p>hello</p>");
+    let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip";
+    let long = vec![b'x'; 300 << 10];
+    bed.add_gz(
+        "a.warc.gz",
+        &[http("http://e.org/", T1, head, &packed), http("http://e.org/long", T1, OK, &long)],
+    );
+    let inner = bed.collection.holdings.clone();
+    let counted = Arc::new(Counted { inner, reads: 0.into() });
+    let collection = crate::Collection::new("c", bed.collection.index.clone(), counted.clone());
+    let content = Undo::Content { bytes_max: 1 << 20 };
+    let page = bed.captures("http://e.org/")[0].clone();
+    let unknown = grange_index::Capture { digest: None, ..page.clone() };
+    let replaced = grange_index::Capture { digest: Some("sha1:OTHER".into()), ..page.clone() };
+    let long = bed.captures("http://e.org/long")[0].clone();
+    for (capture, undo, len, reads, why) in [
+        (&page, Undo::Transfer, packed.len(), 1, "the first time it is read"),
+        (&page, Undo::Transfer, packed.len(), 1, "the second time it is here"),
+        (&page, content, 12, 2, "another form is another body"),
+        (&page, content, 12, 2, "both forms are here"),
+        (&page, Undo::Transfer, packed.len(), 2, "both forms are here"),
+        (&page, Undo::Skip, 0, 2, "no body is needed"),
+        (&replaced, Undo::Transfer, packed.len(), 3, "another digest is another record"),
+        (&unknown, Undo::Transfer, packed.len(), 4, "without a digest nobody can tell"),
+        (&unknown, Undo::Transfer, packed.len(), 5, "without a digest nobody can tell"),
+        (&long, Undo::Transfer, 300 << 10, 6, "long ones are not kept"),
+        (&long, Undo::Transfer, 300 << 10, 7, "long ones are not kept"),
+    ] {
+        let loaded = load(&bed.snapshot(), &collection, capture, move |_| undo).await.unwrap();
+        assert_eq!(loaded.body.collect(1 << 20).await.unwrap().len(), len, "{why}");
+        assert_eq!(counted.reads.load(std::sync::atomic::Ordering::Relaxed), reads, "{why}");
+    }
 }

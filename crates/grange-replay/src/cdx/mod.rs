@@ -27,11 +27,13 @@ mod post;
 #[cfg(test)]
 mod tests;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, RawQuery, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
+use axum::extract::{FromRequestParts, Path, RawQuery, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use grange_base::Clock;
@@ -69,7 +71,7 @@ const LONG_ANSWERS_MAX: usize = 64;
 #[derive(Clone, Debug)]
 struct Served {
     collections: Collections,
-    options: Options,
+    options: Arc<Options>,
     long_answers: Arc<Semaphore>,
 }
 
@@ -87,7 +89,7 @@ pub fn routes(collections: Collections, options: Options) -> Router {
         .route("/{collection}/ap/{point}/check", get(point::check))
         .route("/{collection}/stats", get(cube::stats))
         .route("/{collection}/cube", get(cube::cube))
-        .with_state(Served { collections, options, long_answers })
+        .with_state(Served { collections, options: Arc::new(options), long_answers })
 }
 
 impl Served {
@@ -134,14 +136,24 @@ async fn pywb(
     State(served): State<Served>,
     Path(name): Path<String>,
     RawQuery(query): RawQuery,
-    headers: HeaderMap,
-    uri: Uri,
+    Origin(origin): Origin,
     asker: Asker,
 ) -> Response {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let scheme = uri.scheme_str().unwrap_or("http");
-    let prefix = host.map_or_else(|| format!("/{name}/"), |host| format!("{scheme}://{host}/{name}/"));
+    let prefix = format!("{origin}/{name}/");
     served.answer(Dialect::Pywb { prefix }, &name, query, asker)
+}
+
+/// Scheme and host by which the server was reached; empty if the client named none.
+struct Origin(String);
+
+impl<S: Sync> FromRequestParts<S> for Origin {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let scheme = parts.uri.scheme_str().unwrap_or("http");
+        Ok(Self(host.map(|host| format!("{scheme}://{host}")).unwrap_or_default()))
+    }
 }
 
 async fn outback(

@@ -117,6 +117,5 @@ pub async fn serve(
     options: Options,
     shutdown: Shutdown,
 ) -> io::Result<()> {
-    let service = routes(collections, options).into_make_service_with_connect_info::<std::net::SocketAddr>();
-    axum::serve(listener, service).with_graceful_shutdown(async move { shutdown.wait().await }).await
+    crate::serve(listener, routes(collections, options), shutdown).await
 }

@@ -10,6 +10,7 @@ use grange_base::Chain;
 use grange_db::Indexed;
 use grange_index::{Batch, Index, LoadReport};
 use grange_model::collection::FileKind as Kind;
+use warc::Level;
 
 use crate::holdings::wacz;
 
@@ -40,9 +41,15 @@ pub(super) fn commit(
     Ok(told_of(&report, ""))
 }
 
+/// What is lost of a file. What is merely odd about it, as much of what is old is, `grange warc check` tells.
 fn told_of(report: &IndexReport, inside: &str) -> Indexed {
-    let told = report.summary().into_iter().take(TOLD_MAX).map(|line| format!("{inside}{line}")).collect();
-    Indexed { job: None, captures: report.lines, problems: report.notable(), told }
+    let told = report
+        .summary(Level::Damage)
+        .into_iter()
+        .take(TOLD_MAX)
+        .map(|line| format!("{inside}{line}"))
+        .collect();
+    Indexed { job: None, captures: report.lines, problems: report.count_of(Level::Damage), told }
 }
 
 pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Trouble {

@@ -87,8 +87,7 @@ pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> (bool, Response<Body>) 
     for (view, captures) in candidates {
         let more = view.find_more(&wanted).unwrap_or_default();
         for capture in captures.into_iter().chain(more).take(TRIED_MAX) {
-            let loaded =
-                capture::load(&view.snapshot, &view.collection.holdings, &capture, |_| Undo::Transfer).await;
+            let loaded = capture::load(&view.snapshot, &view.collection, &capture, |_| Undo::Transfer).await;
             match loaded {
                 Ok(loaded) => {
                     if let Some(response) = answer(ask, &capture, loaded) {

@@ -140,10 +140,10 @@ impl http_body::Body for Pieces {
 
 /// One record: the content, as the documents' viewer proxy gives it.
 async fn get_record(proxy: &Proxy, ask: &Ask, file: &str, offset: u64) -> Response<Body> {
-    let place = Place { file: file.to_owned(), offset, length: None, url: String::new(), time: 0 };
+    let place = Place { file: file.to_owned(), offset, ..Place::default() };
     let mut failure = format!("There is no record at byte {offset} of a file {file} here.");
     for collection in proxy.collections.all() {
-        let (about, body) = match capture::open(&collection.holdings, &place, |_| Undo::Transfer).await {
+        let (about, body) = match capture::open(&collection, &place, |_| Undo::Transfer).await {
             Ok(opened) => opened,
             Err(capture::OpenError::NoFile { .. }) => continue,
             Err(error) => {
@@ -197,7 +197,7 @@ async fn get_metadata(proxy: &Proxy, ask: &Ask, job: &str) -> Response<Body> {
         }
         for number in 1..=METADATA_FILES_MAX {
             let Some(file) = metadata_file(&*collection.holdings, job, number).await else { break };
-            let place = Place { file, offset: 0, length: None, url: String::new(), time: 0 };
+            let place = Place { file, ..Place::default() };
             let (holdings, runtime) = (Arc::clone(&collection.holdings), Handle::current());
             let read = tokio::task::spawn_blocking(move || metadata(&holdings, &place, &runtime)).await;
             match read {

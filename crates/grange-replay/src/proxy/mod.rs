@@ -18,7 +18,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::uri::Authority as HostPort;
@@ -32,7 +31,6 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 pub use authority::{Authority, AuthorityError};
@@ -40,13 +38,9 @@ pub use authority::{Authority, AuthorityError};
 use crate::cdx::Options;
 use crate::collection::Collections;
 use crate::reader::Who;
+use crate::serve::{Door, HEAD_WAIT};
 use chain::Ask;
 use session::Sessions;
-
-/// Connections at a time: browsers open six per host, and through a proxy some dozens.
-const CONNECTIONS_MAX: usize = 4096;
-/// A client that has sent no whole head or handshake by then holds the connection on purpose.
-const HEAD_WAIT: Duration = Duration::from_secs(30);
 
 /// The proxy: what it shows, who it speaks as, and what its readers chose. Cloning shares all of it.
 #[derive(Clone, Debug)]
@@ -71,34 +65,21 @@ impl Proxy {
 
 /// Answers until shutdown.
 pub async fn serve(listener: TcpListener, proxy: Proxy, shutdown: Shutdown) -> io::Result<()> {
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    loop {
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return Ok(()) };
-        let (stream, address) = tokio::select! {
-            () = shutdown.wait() => return Ok(()),
-            accepted = listener.accept() => match accepted {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    // Out of files, or a client that left at once: others may still come.
-                    tracing::warn!(%error, "a connection to the proxy could not be taken");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    continue;
-                }
-            },
-        };
+    let mut door = Door::new(listener);
+    while let Some((stream, address, place)) = door.next(&shutdown).await {
         let (proxy, shutdown) = (proxy.clone(), shutdown.clone());
         tokio::spawn(async move {
-            let _permit = permit;
+            let _place = place;
             tokio::select! {
                 () = shutdown.wait() => {}
                 () = connection(stream, address, proxy) => {}
             }
         });
     }
+    Ok(())
 }
 
 async fn connection(stream: TcpStream, address: SocketAddr, proxy: Proxy) {
-    let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| plain(proxy.clone(), address, request));
     let served = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())

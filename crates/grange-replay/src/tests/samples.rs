@@ -79,7 +79,7 @@ async fn every_capture_of_the_samples_is_read_by_its_place() {
         let expected =
             if path.to_string_lossy().ends_with(".wacz") { HashMap::new() } else { sequential(&path) };
         for capture in captures {
-            let loaded = load(&snapshot, &bed.collection.holdings, &capture, |_| Undo::Transfer).await;
+            let loaded = load(&snapshot, &bed.collection, &capture, |_| Undo::Transfer).await;
             let loaded = match loaded {
                 Ok(loaded) => loaded,
                 Err(NoPayload::OriginalGone { .. }) => {

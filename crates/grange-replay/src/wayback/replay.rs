@@ -1,5 +1,7 @@
 //! One capture, from what was asked to what is sent.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -121,7 +123,7 @@ async fn attempt(
         let about = about(view, capture).await?;
         Loaded { about, original: None, body: capture::Body::empty() }
     } else {
-        capture::load(&view.snapshot, &view.collection.holdings, capture, asked_for.undo()).await?
+        capture::load(&view.snapshot, &view.collection, capture, asked_for.undo()).await?
     };
     let location = answer::location(&loaded.about, url);
     if location.as_deref().is_some_and(|location| leads_back(location, url, &asked_for.url)) {
@@ -149,9 +151,9 @@ async fn attempt(
     }
 }
 
-async fn about(view: &View, capture: &Capture) -> Result<About, NoPayload> {
+async fn about(view: &View, capture: &Capture) -> Result<Arc<About>, NoPayload> {
     let place = capture::Place::of(capture).ok_or(capture::OpenError::NoPlace)?;
-    let opened = capture::open(&view.collection.holdings, &place, |_| capture::Undo::Skip).await;
+    let opened = capture::open(&view.collection, &place, |_| capture::Undo::Skip).await;
     Ok(opened?.0)
 }
 

@@ -63,19 +63,14 @@ impl IndexReport {
         self.keep(&other.problems);
     }
 
-    /// Problems that are more than a [comment](Level::Comment).
-    pub fn notable(&self) -> u64 {
-        self.notable_kinds().map(|(_, tally)| tally.count).sum()
+    /// How many problems matter at least as much as `level`.
+    pub fn count_of(&self, level: Level) -> u64 {
+        self.kinds_of(level).map(|(_, tally)| tally.count).sum()
     }
 
-    /// Whether bytes were lost, doubted or guessed.
-    pub fn is_damaged(&self) -> bool {
-        self.kinds.keys().any(|kind| kind.level() == Level::Damage)
-    }
-
-    /// A line for each kind of problem that is more than a comment, the worst first.
-    pub fn summary(&self) -> Vec<String> {
-        let mut kinds: Vec<(Kind, Tally)> = self.notable_kinds().collect();
+    /// A line for each kind of problem that matters at least as much as `level`, the worst first.
+    pub fn summary(&self, level: Level) -> Vec<String> {
+        let mut kinds: Vec<(Kind, Tally)> = self.kinds_of(level).collect();
         kinds.sort_by_key(|(kind, tally)| (Reverse(kind.level()), tally.first));
         let line = |(kind, Tally { count, first }): (Kind, Tally)| {
             let meaning = kind.meaning();
@@ -87,9 +82,9 @@ impl IndexReport {
         kinds.into_iter().map(line).collect()
     }
 
-    fn notable_kinds(&self) -> impl Iterator<Item = (Kind, Tally)> {
-        let notable = |(kind, _): &(&Kind, &Tally)| kind.level() > Level::Comment;
-        self.kinds.iter().filter(notable).map(|(kind, tally)| (*kind, *tally))
+    fn kinds_of(&self, level: Level) -> impl Iterator<Item = (Kind, Tally)> {
+        let of = move |(kind, _): &(&Kind, &Tally)| kind.level() >= level;
+        self.kinds.iter().filter(of).map(|(kind, tally)| (*kind, *tally))
     }
 }
 
@@ -108,10 +103,11 @@ mod tests {
         let mut later = IndexReport::default();
         later.note(&[problem(Kind::BareLf, 70), problem(Kind::TruncatedRecord, 80)]);
         report.add(&later);
-        assert_eq!((report.problem_count, report.notable(), report.problems.len()), (4, 3, 4));
-        assert!(report.is_damaged());
+        assert_eq!((report.problem_count, report.problems.len()), (4, 4));
+        assert_eq!((report.count_of(Level::Advice), report.count_of(Level::Damage)), (3, 1));
+        assert_eq!(report.summary(Level::Damage), ["The file ends inside the record. At byte 80."]);
         assert_eq!(
-            report.summary(),
+            report.summary(Level::Advice),
             [
                 "The file ends inside the record. At byte 80.",
                 "Header lines end in LF instead of CRLF. 2 times, first at byte 9.",

@@ -55,7 +55,7 @@ pub(super) async fn run(common: &Common, args: ReplayArgs) -> anyhow::Result<Exi
     let files = Arc::new(LocalFiles::default());
     let paths = args.files.clone();
     let (into, beside) = (Arc::clone(&index), Arc::clone(&files));
-    let Taken { captures, problems, damaged } =
+    let Taken { captures, problems } =
         tokio::task::spawn_blocking(move || add(&paths, &into, &beside)).await??;
 
     let holdings: Arc<dyn Holdings> = files;
@@ -84,7 +84,7 @@ pub(super) async fn run(common: &Common, args: ReplayArgs) -> anyhow::Result<Exi
         tokio::spawn(async move { grange_replay::proxy::serve(proxy, served, shutdown).await });
     }
     grange_replay::serve(listener, routes, shutdown).await?;
-    Ok(if damaged { Exit::Partial } else { Exit::Ok })
+    Ok(if problems == 0 { Exit::Ok } else { Exit::Partial })
 }
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
@@ -97,10 +97,8 @@ async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
 #[derive(Default)]
 struct Taken {
     captures: u64,
-    /// Lines that were told.
+    /// Files that cannot be read, and kinds of damage in the others.
     problems: u64,
-    /// A file, or part of one, could not be read.
-    damaged: bool,
 }
 
 /// Indexes the files. One that cannot be read is told and left out; without any there is nothing to replay.
@@ -114,12 +112,10 @@ fn add(paths: &[PathBuf], index: &Index, files: &LocalFiles) -> anyhow::Result<T
             Ok(added) => {
                 good += 1;
                 taken.captures += added.captures;
-                taken.damaged |= added.damaged;
                 taken.problems += added.problems.len() as u64;
                 added.problems.into_iter().for_each(tell);
             }
             Err(error) => {
-                taken.damaged = true;
                 taken.problems += 1;
                 tell(Chain(&error).to_string());
             }
