@@ -91,3 +91,62 @@ impl Door {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::routing::get;
+    use grange_base::Trigger;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::sync::Notify;
+
+    async fn listening() -> (TcpListener, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        (listener, address)
+    }
+
+    /// The clock stands still and jumps when nothing else is left to do.
+    #[tokio::test(start_paused = true)]
+    async fn whoever_sends_half_a_head_is_let_go() {
+        let (listener, address) = listening().await;
+        let stop = Trigger::new();
+        let served = tokio::spawn(serve(listener, Router::new(), stop.listener()));
+        for sent in ["", "GET / HT", "GET / HTTP/1.1\r\nHost: h\r\n"] {
+            let mut slow = TcpStream::connect(address).await.unwrap();
+            slow.write_all(sent.as_bytes()).await.unwrap();
+            let mut answer = Vec::new();
+            slow.read_to_end(&mut answer).await.unwrap();
+            let answer = String::from_utf8_lossy(&answer);
+            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{sent:?}: {answer}");
+        }
+        stop.pull();
+        served.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_request_under_way_is_finished_after_the_stop() {
+        let (listener, address) = listening().await;
+        let (stop, asked, go) = (Trigger::new(), Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let slow = {
+            let (asked, go) = (asked.clone(), go.clone());
+            move |ConnectInfo(from): ConnectInfo<SocketAddr>| async move {
+                asked.notify_one();
+                go.notified().await;
+                format!("to {}", from.ip())
+            }
+        };
+        let routes = Router::new().route("/", get(slow));
+        let served = tokio::spawn(serve(listener, routes, stop.listener()));
+        let mut client = TcpStream::connect(address).await.unwrap();
+        client.write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n").await.unwrap();
+        asked.notified().await;
+        stop.pull();
+        go.notify_one();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("to 127.0.0.1"), "{answer}");
+        served.await.unwrap().unwrap();
+        assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
+    }
+}
