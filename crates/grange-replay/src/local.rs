@@ -192,7 +192,7 @@ mod tests {
         for (name, bytes, told) in [
             ("sound.warc", sound, vec![]),
             ("odd.warc", odd.into_bytes(), vec![]),
-            ("cut.warc.gz", cut, vec!["ends inside a gzip member", "ends inside the record"]),
+            ("cut.warc.gz", cut, vec!["ends inside a gzip member"]),
         ] {
             std::fs::write(at(name), bytes).unwrap();
             let added = add(&at(name), &index, &files).unwrap();
