@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
 /// A time of one to seventeen digits, or none at all (shown as `-`).
 ///
 /// Ordered by time, and among equal times by how exact they are. Digits that name no day of any calendar are
@@ -93,23 +96,13 @@ impl Stamp {
         days * 86_400 + hour * 3600 + minute * 60 + second
     }
 
-    /// The second that lies so many seconds after 1970 began, in 14 digits; the nearest end of the four-digit years for
-    /// one outside them.
-    pub fn of_unix(seconds: i64) -> Self {
-        // Days from the first of March of the year 0: see `seconds`.
-        const EPOCH_DAY: i64 = 719_468;
-        let seconds = seconds.clamp(-62_167_219_200, 253_402_300_799);
-        let (days, of_day) = (seconds.div_euclid(86_400) + EPOCH_DAY, seconds.rem_euclid(86_400));
-        let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-        let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let month = (5 * of_year + 2) / 153;
-        let day = of_year - (153 * month + 2) / 5 + 1;
-        let (month, next_year) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-        let year = era * 400 + year_of_era + next_year;
-        let fields = [month, day, of_day / 3600, of_day / 60 % 60, of_day % 60];
-        let number = fields.into_iter().fold(year, |number, field| number * 100 + field);
-        Self::pack(number as u64 * 1000, 14)
+    /// The second of a moment, in 14 digits. Years before the first count as year 0.
+    pub fn of(moment: Timestamp) -> Self {
+        let at = TimeZone::UTC.to_datetime(moment);
+        let fields = [at.month(), at.day(), at.hour(), at.minute(), at.second()];
+        let year = at.year().max(0) as u64;
+        let number = fields.into_iter().fold(year, |number, field| number * 100 + field as u64);
+        Self::pack(number * 1000, 14)
     }
 
     /// A dense number for a 14-digit time whose fields are in range; it grows with the time.
@@ -215,28 +208,18 @@ mod tests {
     }
 
     #[test]
-    fn unix_seconds_become_digits() {
-        for (seconds, digits) in [
-            (0, "19700101000000"),
-            (-1, "19691231235959"),
-            (951_782_400, "20000229000000"),
-            (1_456_790_399, "20160229235959"),
-            (4_107_542_400, "21000301000000"),
-            (i64::MIN, "00000101000000"),
-            (i64::MAX, "99991231235959"),
+    fn moments_become_digits() {
+        for (moment, digits) in [
+            ("1970-01-01T00:00:00.999Z", "19700101000000"),
+            ("2000-02-29T01:00:00+02:00", "20000228230000"),
+            ("2016-12-31T23:59:59Z", "20161231235959"),
+            ("-000001-05-06T07:08:09Z", "00000506070809"),
         ] {
-            assert_eq!(Stamp::of_unix(seconds).to_string(), digits, "{seconds}");
+            assert_eq!(Stamp::of(moment.parse().unwrap()).to_string(), digits, "{moment}");
         }
     }
 
     proptest! {
-        #[test]
-        fn unix_seconds_are_a_second_apart(seconds in -62_167_219_200i64..253_402_300_799) {
-            let (one, next) = (Stamp::of_unix(seconds), Stamp::of_unix(seconds + 1));
-            prop_assert!(one < next);
-            prop_assert_eq!(next.seconds() - one.seconds(), 1);
-        }
-
         #[test]
         fn digits_are_shown_as_given(text in "[0-9]{1,17}") {
             let stamp = Stamp::parse(&text).unwrap();

@@ -150,12 +150,17 @@ mod tests {
     use crate::tests::{gzip, http};
     use grange_index::Settings;
 
+    /// A folder for files and an index of nothing in it.
+    fn aside() -> (tempfile::TempDir, Index, LocalFiles) {
+        let folder = tempfile::tempdir().unwrap();
+        let index = Index::open(folder.path().join("index"), Settings::default()).unwrap();
+        (folder, index, LocalFiles::default())
+    }
+
     #[test]
     fn files_of_every_kind_are_told_by_their_bytes() {
-        let folder = tempfile::tempdir().unwrap();
+        let (folder, index, files) = aside();
         let at = |name: &str| folder.path().join(name);
-        let index = Index::open(at("index"), Settings::default()).unwrap();
-        let files = LocalFiles::default();
         let record = http("http://e.org/", "2020-01-01T00:00:01Z", "HTTP/1.1 200 OK", b"hello");
         // The extension lies.
         std::fs::write(at("a.dat"), gzip(&record)).unwrap();
@@ -179,10 +184,8 @@ mod tests {
 
     #[test]
     fn what_is_lost_is_told_and_what_is_odd_is_not() {
-        let folder = tempfile::tempdir().unwrap();
+        let (folder, index, files) = aside();
         let at = |name: &str| folder.path().join(name);
-        let index = Index::open(at("index"), Settings::default()).unwrap();
-        let files = LocalFiles::default();
         let sound = http("http://e.org/", "2020-01-01T00:00:01Z", "HTTP/1.1 200 OK", b"hello");
         let odd = String::from_utf8(sound.clone())
             .unwrap()

@@ -57,7 +57,7 @@ pub(crate) fn http_date(time: Stamp) -> String {
 /// Reads `Accept-Datetime`.
 pub(crate) fn parse_http_date(text: &str) -> Option<Stamp> {
     let moment: Timestamp = jiff::fmt::rfc2822::parse(text.trim()).ok()?.timestamp();
-    Some(Stamp::of_unix(moment.as_second()))
+    Some(Stamp::of(moment))
 }
 
 /// The 14 digits by which a capture is addressed.

@@ -86,5 +86,5 @@ fn reason(rule: &Rule, t: &Tongue) -> String {
 
 /// The present, as captures write it.
 pub(crate) fn now(options: &Options) -> Stamp {
-    Stamp::of_unix(options.clock.now().as_second())
+    Stamp::of(options.clock.now())
 }

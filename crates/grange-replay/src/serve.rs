@@ -28,7 +28,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Answers until shutdown, then finishes the requests under way. Access rules see the addresses of connections.
 pub async fn serve(listener: TcpListener, routes: Router, shutdown: Shutdown) -> io::Result<()> {
-    let mut door = Door::new(listener);
+    let door = Door::new(listener);
     let connections = GracefulShutdown::new();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_WAIT);
@@ -65,7 +65,7 @@ impl Door {
 
     /// The next connection and its place among those at a time; `None` after shutdown.
     pub(crate) async fn next(
-        &mut self,
+        &self,
         shutdown: &Shutdown,
     ) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
         let take = async {

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Faster than that of the C library where many small things are made and thrown away, with less memory: decision 0013.
+/// Faster than that of the C library where many small things are made and thrown away: decision 0013.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -46,7 +46,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })?;
         eprintln!(
             "{file}: {} records, {} lines, {} problems",
-            report.records, report.lines, report.problem_count
+            report.records,
+            report.lines,
+            report.count_of(warc::Level::Comment)
         );
     }
     if let Some(sorter) = sorter {

@@ -88,10 +88,14 @@ impl Source {
         if self.end - self.pos >= want || self.eof {
             return Ok(());
         }
-        if matches!(self.input, Input::Memory) {
-            self.fill_in_place(want);
-            return Ok(());
-        }
+        let input: &mut dyn Read = match &mut self.input {
+            Input::Stream(input) => input,
+            Input::Seekable(input) => input,
+            Input::Memory => {
+                self.fill_in_place(want);
+                return Ok(());
+            }
+        };
         if self.pos > 0 {
             self.buf.copy_within(self.pos..self.end, 0);
             self.base += self.pos as u64;
@@ -103,12 +107,7 @@ impl Source {
             if self.buf.len() < room {
                 self.buf.resize(room, 0);
             }
-            let read = match &mut self.input {
-                Input::Stream(input) => input.read(&mut self.buf[self.end..]),
-                Input::Seekable(input) => input.read(&mut self.buf[self.end..]),
-                Input::Memory => Ok(0),
-            };
-            match read {
+            match input.read(&mut self.buf[self.end..]) {
                 Ok(0) => self.eof = true,
                 Ok(n) => {
                     self.end += n;

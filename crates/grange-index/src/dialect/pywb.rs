@@ -90,6 +90,11 @@ impl Ask {
         Ok(ask)
     }
 
+    /// The fields that every line has as JSON; in CDXJ the first two stand before it.
+    fn fields(&self) -> &'static [(&'static str, Field)] {
+        if self.output == Output::Cdxj { &FIELDS[2..] } else { &FIELDS }
+    }
+
     /// Whether the line of a capture is its fields and nothing else, as JSON.
     fn is_plain(&self, view: &CaptureView<'_>) -> bool {
         let json = matches!(self.output, Output::Json | Output::Cdxj);
@@ -158,21 +163,25 @@ pub fn answer(
         line.clear();
         if ask.output == Output::Link {
             link(view, prefix, told == 1, &mut line);
-        } else if ask.is_plain(view) {
-            plain(view, &ask, &mut line);
         } else {
-            let object = object(snapshot, view, &ask)?;
-            match ask.output {
-                Output::Json => line.push_str(&python_json(&chosen(object, &ask))),
-                Output::Text => text_line(&object, &ask, &mut line),
-                _ => {
-                    line.push_str(&view.surt());
-                    line.push(' ');
-                    Field::Timestamp.write(view, &mut line);
-                    line.push(' ');
-                    let inner =
-                        object.into_iter().filter(|(name, _)| name != "urlkey" && name != "timestamp");
-                    line.push_str(&python_json(&chosen(inner.collect(), &ask)));
+            if ask.output == Output::Cdxj {
+                line.push_str(&view.surt());
+                line.push(' ');
+                Field::Timestamp.write(view, &mut line);
+                line.push(' ');
+            }
+            if ask.is_plain(view) {
+                plain(view, ask.fields(), &mut line);
+            } else {
+                let object = object(snapshot, view, &ask)?;
+                match ask.output {
+                    Output::Text => text_line(&object, &ask, &mut line),
+                    Output::Cdxj => {
+                        let inner =
+                            object.into_iter().filter(|(name, _)| name != "urlkey" && name != "timestamp");
+                        line.push_str(&python_json(&chosen(inner.collect(), &ask)));
+                    }
+                    _ => line.push_str(&python_json(&chosen(object, &ask))),
                 }
             }
         }
@@ -195,8 +204,8 @@ pub fn answer(
     Ok(Answer { content_type, captures: told, noticed })
 }
 
-/// The fields that every line has, in pywb's order and names.
-const FIELDS: [(&str, Field); 9] = [
+/// The fields of captures, in pywb's order and names.
+static FIELDS: [(&str, Field); 9] = [
     ("urlkey", Field::UrlKey),
     ("timestamp", Field::Timestamp),
     ("url", Field::Url),
@@ -209,17 +218,7 @@ const FIELDS: [(&str, Field); 9] = [
 ];
 
 /// Writes a line that is nothing but its fields, as nearly all are, without taking it apart first.
-fn plain(view: &CaptureView<'_>, ask: &Ask, line: &mut String) {
-    let fields = match ask.output {
-        Output::Cdxj => {
-            line.push_str(&view.surt());
-            line.push(' ');
-            Field::Timestamp.write(view, line);
-            line.push(' ');
-            &FIELDS[2..]
-        }
-        _ => &FIELDS[..],
-    };
+fn plain(view: &CaptureView<'_>, fields: &[(&str, Field)], line: &mut String) {
     line.push('{');
     let mut value = String::new();
     let mut between = "";

@@ -342,3 +342,17 @@ fn what_is_not_visible_is_in_no_answer_and_no_count() {
     ia(&snapshot, &params, &|view| view.length() != Some(100), &mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), "50 0\n");
 }
+
+/// Most lines are written field by field, others are put together first; nobody can tell which from the line.
+#[test]
+fn pywbs_lines_are_the_same_however_they_are_written() {
+    let (_folder, snapshot) = super::loaded(LINES);
+    let all = "fields=urlkey,timestamp,url,mime,status,digest,redirect,length,offset,filename";
+    let inner = "fields=url,mime,status,digest,redirect,length,offset,filename";
+    for (output, named) in [("json", all), ("cdxj", inner)] {
+        let query = format!("url=*.example.com&filter=!=status:301&output={output}");
+        let plain = as_pywb(&snapshot, &query).unwrap();
+        assert_eq!(plain, as_pywb(&snapshot, &format!("{query}&{named}")).unwrap(), "{output}");
+        assert_eq!(plain.lines().count(), 6, "{plain}");
+    }
+}

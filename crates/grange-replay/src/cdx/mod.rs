@@ -45,6 +45,7 @@ pub use asker::Asker;
 pub use open::{LOCAL, OpenError, open, serve};
 
 use crate::collection::{Collection, Collections};
+use crate::wayback;
 use dialect::Dialect;
 
 /// What the routes may do, and for whom.
@@ -143,16 +144,14 @@ async fn pywb(
     served.answer(Dialect::Pywb { prefix }, &name, query, asker)
 }
 
-/// Scheme and host by which the server was reached; empty if the client named none.
+/// Scheme and host by which the server was reached.
 struct Origin(String);
 
 impl<S: Sync> FromRequestParts<S> for Origin {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let scheme = parts.uri.scheme_str().unwrap_or("http");
-        Ok(Self(host.map(|host| format!("{scheme}://{host}")).unwrap_or_default()))
+        Ok(Self(wayback::origin(&parts.headers)))
     }
 }
 

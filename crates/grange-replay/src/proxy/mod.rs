@@ -65,7 +65,7 @@ impl Proxy {
 
 /// Answers until shutdown.
 pub async fn serve(listener: TcpListener, proxy: Proxy, shutdown: Shutdown) -> io::Result<()> {
-    let mut door = Door::new(listener);
+    let door = Door::new(listener);
     while let Some((stream, address, place)) = door.next(&shutdown).await {
         let (proxy, shutdown) = (proxy.clone(), shutdown.clone());
         tokio::spawn(async move {

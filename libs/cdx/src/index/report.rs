@@ -12,11 +12,9 @@ pub struct IndexReport {
     pub records: u64,
     /// Lines written.
     pub lines: u64,
-    /// Problems counted.
-    pub problem_count: u64,
-    /// The first [`PROBLEMS_MAX`](Self::PROBLEMS_MAX) of them, with their offsets.
+    /// The first [`PROBLEMS_MAX`](Self::PROBLEMS_MAX) problems, with their offsets.
     pub problems: Vec<Problem>,
-    /// How often each kind was found.
+    /// How often each kind of problem was found, kept or not.
     pub kinds: BTreeMap<Kind, Tally>,
     /// Lines for records that share a compressed member: their offset finds the member, not the record.
     pub unseekable: u64,
@@ -42,7 +40,6 @@ impl IndexReport {
     }
 
     fn count(&mut self, kind: Kind, more: Tally) {
-        self.problem_count += more.count;
         let tally = self.kinds.entry(kind).or_insert(Tally { count: 0, first: more.first });
         tally.count += more.count;
         tally.first = tally.first.min(more.first);
@@ -103,7 +100,7 @@ mod tests {
         let mut later = IndexReport::default();
         later.note(&[problem(Kind::BareLf, 70), problem(Kind::TruncatedRecord, 80)]);
         report.add(&later);
-        assert_eq!((report.problem_count, report.problems.len()), (4, 4));
+        assert_eq!((report.count_of(Level::Comment), report.problems.len()), (4, 4));
         assert_eq!((report.count_of(Level::Advice), report.count_of(Level::Damage)), (3, 1));
         assert_eq!(report.summary(Level::Damage), ["The file ends inside the record. At byte 80."]);
         assert_eq!(
@@ -123,7 +120,7 @@ mod tests {
         }
         let mut sum = IndexReport::default();
         sum.add(&report);
-        assert_eq!((sum.problem_count, sum.problems.len()), (3000, IndexReport::PROBLEMS_MAX));
+        assert_eq!((sum.count_of(Level::Comment), sum.problems.len()), (3000, IndexReport::PROBLEMS_MAX));
         assert_eq!(sum.kinds[&Kind::BareLf], Tally { count: 3000, first: 0 });
     }
 }

@@ -78,7 +78,7 @@ fn a_damaged_file_gives_its_good_records() {
     let bytes = [good.as_slice(), b"rubbish between members", &good, &good[..40]].concat();
     let (text, report) = lines(bytes, &options());
     assert!(text.lines().count() >= 2, "{text}");
-    assert!(report.problem_count > 0 && !report.problems.is_empty());
+    assert!(!report.problems.is_empty());
 }
 
 #[test]
@@ -205,10 +205,10 @@ fn threads_give_the_lines_of_one_thread_in_the_same_order() {
                 Ok(())
             })
             .unwrap();
-            (out, report.records, report.lines, report.problem_count)
+            (out, report.records, report.lines, report.kinds)
         };
         let one = run(1);
-        assert_eq!((one.2, one.3), (121, 0));
+        assert_eq!((one.2, one.3.len()), (121, 0));
         for threads in [2, 3, 8] {
             let many = run(threads);
             assert!(
