@@ -5,6 +5,7 @@ mod crash;
 mod files;
 mod full_disk;
 mod group_commit;
+mod locks;
 mod migrations;
 mod schema;
 mod server;
