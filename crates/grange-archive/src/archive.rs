@@ -95,6 +95,18 @@ fn at(name: &ReplicaName, at: &[grange_blob::Settings]) -> Vec<grange_blob::Sett
     at.to_vec()
 }
 
+/// Files without a row for some replica would never be copied there nor checked.
+pub(crate) async fn fill_gaps(db: &Db) -> Result<(), Error> {
+    let gaps = db.replicas().fill_gaps().await?;
+    if gaps > 0 {
+        tracing::error!(
+            gaps,
+            "rows were missing for copies of stored files and were added; the next checks make the copies"
+        );
+    }
+    Ok(())
+}
+
 impl Archive {
     /// Opens the archive: declares the replicas, opens journals, reads the signing key.
     pub async fn open(parts: Parts) -> Result<Self, Error> {
@@ -110,6 +122,7 @@ impl Archive {
                 return Err(Error::Undeclared { names });
             }
         };
+        fill_gaps(&db).await?;
         let mut replicas = Vec::new();
         for row in rows {
             let missing = || Error::Settings { reason: format!("the replica {} was not opened", row.name) };

@@ -8,7 +8,7 @@ use grange_base::worker::Step;
 use grange_db::{AUDIT_WORK, AuditRow, Claim, FileFilter, FileStatus, Page, Seen, Trouble, Votes, deciding};
 use grange_model::{Actor, AuditId, AuditKind, AuditState, FileName};
 
-use crate::archive::Archive;
+use crate::archive::{Archive, fill_gaps};
 use crate::error::Error;
 use crate::replica::{Answer, Listed, Replica, UNREADABLE};
 use crate::schedule::may_go_on_at;
@@ -82,8 +82,8 @@ impl Archive {
     /// Decides on every file by what the replicas last answered.
     pub async fn vote_all(&self) -> Result<Votes, Error> {
         let votes = self.0.db.audits().vote_all().await?;
-        if votes.tied + votes.nowhere > 0 {
-            let reason = format!("{} files undecided, {} on no replica", votes.tied, votes.nowhere);
+        if votes.undecided + votes.nowhere > 0 {
+            let reason = format!("{} files undecided, {} on no replica", votes.undecided, votes.nowhere);
             self.notify("the vote over all files", &reason).await;
         }
         Ok(votes)
@@ -101,7 +101,7 @@ impl Archive {
             }
         }
         let votes = self.0.db.audits().observe(status.file.id, answers, by).await?;
-        if votes.tied > 0 {
+        if votes.undecided > 0 {
             self.notify(name.as_str(), "its copies are split evenly: look which is right").await;
         }
         self.file(name).await
@@ -137,6 +137,7 @@ impl Archive {
         if audit.kind == AuditKind::Challenge {
             return self.run_challenge(claim, &audit, replica).await;
         }
+        fill_gaps(&self.0.db).await?;
         let by_itself = audit.asked_by == Actor::system().who;
         let mut after: Option<String> = audit.position.clone();
         let (spread, mut read) = (self.0.settings.check_spread.0, audit.found.bytes);
@@ -192,7 +193,7 @@ impl Archive {
         }
         self.0.db.audits().end(claim, id, AuditState::Done, None, Vec::new()).await?;
         if audit.kind == AuditKind::Checksum {
-            self.tell_outvoted().await?;
+            self.report_undecided().await?;
         }
         if by_itself && self.0.settings.repair_missing {
             // Boxed: a repair is a large act, and most checks need none.
@@ -201,11 +202,11 @@ impl Archive {
         Ok(())
     }
 
-    /// Tells people of records that the copies contradict; nobody else changes one.
-    async fn tell_outvoted(&self) -> Result<(), Error> {
-        let filter = FileFilter { trouble: Some(Trouble::Outvoted), limit: 1, ..FileFilter::default() };
+    /// Reports the first record that copies contradict; only people decide which is wrong.
+    async fn report_undecided(&self) -> Result<(), Error> {
+        let filter = FileFilter { trouble: Some(Trouble::Undecided), limit: 1, ..FileFilter::default() };
         if let Some(first) = self.list(&filter).await?.first() {
-            let reason = "its copies agree against what was written down: see `grange repair --all`";
+            let reason = "copies contradict the record: run `grange repair --all` to see what can be decided";
             self.notify(first.file.name.as_str(), reason).await;
         }
         Ok(())

@@ -45,6 +45,10 @@ pub enum Error {
         "what the archive wrote down of {name} is only changed when every copy, read now, says the same against it: {reason}"
     )]
     NotOutvoted { name: FileName, reason: String },
+    #[error(
+        "nothing is to be decided about {name}: no copy contradicts its record with enough voices; `grange files show {name}` lists its copies"
+    )]
+    NotUndecided { name: FileName },
     #[error("the credential is not that of {replica}: give the right one, or ask a second person to confirm")]
     Credential { replica: String },
     #[error("{who} asked for this repair and cannot also confirm it: a second person must")]
@@ -89,6 +93,7 @@ impl Error {
             Self::NotThatBad { .. } => "archive-not-that-checksum",
             Self::IsGood { .. } => "archive-copy-is-good",
             Self::NotOutvoted { .. } => "archive-not-outvoted",
+            Self::NotUndecided { .. } => "archive-not-undecided",
             Self::Credential { .. } => "archive-credential",
             Self::SamePerson { .. } => "archive-same-person",
             Self::Io { .. } => "archive-io",

@@ -26,7 +26,6 @@ mod drive;
 mod error;
 mod journal;
 mod keys;
-pub mod machine;
 mod proof;
 mod read;
 mod rebuild;

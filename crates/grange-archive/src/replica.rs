@@ -15,7 +15,7 @@ use crate::transfer::{From, bring};
 use crate::witness;
 
 /// What the journal answers for a line that does not fit.
-pub(crate) const UNREADABLE: &str = "unreadable";
+pub(crate) use grange_model::UNREADABLE;
 
 /// An opened replica.
 #[derive(Clone, Debug)]

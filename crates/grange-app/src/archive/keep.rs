@@ -2,7 +2,7 @@
 
 use grange_archive::{LogReport, Proof, Rebuilt, RepairReport, Second};
 use grange_db::{AuditRow, RepairRow, ReplicaOverview};
-use grange_model::AuditKind;
+use grange_model::{AuditKind, RepairChoice};
 use grange_model::account::Permission;
 
 use super::files::file_name;
@@ -72,6 +72,12 @@ impl App {
     pub async fn repairs(&self, who: &Who) -> Result<Vec<RepairRow>, Error> {
         who.needs(Permission::ReadSystem)?;
         Ok(self.archive.get().await?.repairs(None, REPAIRS_MAX).await?)
+    }
+
+    /// Asks for the repairs that put a file right whose copies contradict its record. Each waits for a second person.
+    pub async fn decide_repair(&self, who: &Who, name: &str, keep: RepairChoice) -> Result<Vec<RepairRow>, Error> {
+        who.needs(Permission::ManageSystem)?;
+        Ok(self.archive.get().await?.decide(&file_name(name)?, keep, &who.actor()).await?)
     }
 
     /// The second person's word.

@@ -151,6 +151,11 @@ pub(crate) fn anna() -> Actor {
     Actor::new("anna", "cli")
 }
 
+/// A second person.
+pub(crate) fn bert() -> Actor {
+    Actor::new("bert", "web")
+}
+
 pub(crate) fn named(name: &str) -> FileName {
     name.parse().unwrap()
 }

@@ -1,6 +1,7 @@
 //! Faults, each counted: what was broken, what was found, what was mended.
 
 mod bed;
+mod contested;
 mod crash;
 mod damage;
 mod gate;

@@ -2,6 +2,7 @@
 
 mod backup;
 mod crash;
+mod declare;
 mod files;
 mod full_disk;
 mod group_commit;

@@ -46,6 +46,7 @@ pub(crate) fn long_routes() -> Router<Web> {
         .route("/audits", get(archive::audits).post(archive::start_audits))
         .route("/repairs", get(archive::repairs).post(archive::repair_all))
         .route("/repairs/{id}/confirm", post(archive::confirm))
+        .route("/files/{name}/decide", post(archive::decide))
         .route("/log/verify", get(archive::verify_log))
         .route("/archive/rebuild", post(archive::rebuild))
         .merge(collections::long_routes())

@@ -52,7 +52,11 @@ pub(super) async fn repair(common: &Common, yes: bool) -> anyhow::Result<Exit> {
         for copy in &copies {
             let [name, replica, kind, state] =
                 ["name", "replica", "kind", "state"].map(|field| text(&copy[field]));
-            let state = if yes { state } else { "would be repaired".to_owned() };
+            let state = match (state.as_str(), yes) {
+                ("failed", false) => "cannot be repaired".to_owned(),
+                (_, false) => "would be repaired".to_owned(),
+                (_, true) => state,
+            };
             let error = copy["error"].as_str().map(|error| format!(": {error}")).unwrap_or_default();
             println!("{name} on {replica} ({kind}): {state}{error}");
         }
