@@ -8,4 +8,5 @@ mod group_commit;
 mod migrations;
 mod schema;
 mod server;
+mod skew;
 mod texts;
