@@ -10,4 +10,5 @@ mod locks;
 mod migrations;
 mod schema;
 mod server;
+mod skew;
 mod texts;
