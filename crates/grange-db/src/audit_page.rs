@@ -26,6 +26,9 @@ const KNOWN_PER_ACT: i64 = 5_000;
 /// Names of files unknown here that one record tells; the rest is counted.
 const EXTRA_TOLD: usize = 20;
 
+/// What stands for the checksum of a copy that is there and cannot be read.
+const UNREADABLE: &str = "unreadable";
+
 /// One copy as the replica told it.
 #[derive(Clone, Debug)]
 pub struct Seen {
@@ -169,7 +172,10 @@ fn compare<'a>(known: &'a [Known], seen: &'a [Seen], asked_at: Timestamp) -> Com
         match (row, copy) {
             (Some(row), Some(copy)) => {
                 compared.bytes += copy.size;
-                if copy.size != row.size {
+                if copy.checksum.as_deref() == Some(UNREADABLE) {
+                    // It is there and cannot be read, perhaps not even looked at: its size says nothing.
+                    compared.other.push((row, UNREADABLE.to_owned()));
+                } else if copy.size != row.size {
                     // Needs no reading to be known as different, and is a ballot like any other.
                     compared.other.push((row, format!("size={}", copy.size)));
                 } else if copy.checksum.as_ref().is_some_and(|checksum| *checksum != row.recorded) {
