@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::keys::SigningKey;
+use crate::presence::{self, Watch};
 use crate::replica::{Keeps, Replica, blocking};
 use crate::settings::Settings;
 use crate::sums::{self, Sums};
@@ -63,6 +64,7 @@ pub(crate) struct Inner {
     pub(crate) tree: tokio::sync::Mutex<Tree>,
     pub(crate) throttle: Throttle,
     pub(crate) hint: Hint,
+    pub(crate) audit_hint: Hint,
 }
 
 /// Opens the places of all replicas. Other nodes are only asked when they are needed; nodes start in any order.
@@ -111,7 +113,8 @@ impl Archive {
     /// Opens the archive: declares the replicas, opens journals, reads the signing key.
     pub async fn open(parts: Parts) -> Result<Self, Error> {
         let Parts { db, clock, data_dir, node, settings, mut places, announcer } = parts;
-        if let Some(reason) = settings.broken() {
+        if let Some(unusable) = settings.unusable().first() {
+            let reason = format!("archive.{}: {}", unusable.key, unusable.reason);
             return Err(Error::Settings { reason });
         }
         let declared: Vec<_> = settings.replicas.iter().map(|(name, one)| (name.clone(), one.kind)).collect();
@@ -123,6 +126,7 @@ impl Archive {
             }
         };
         fill_gaps(&db).await?;
+        let archive = presence::archive_id(&db, &places).await?;
         let mut replicas = Vec::new();
         for row in rows {
             let missing = || Error::Settings { reason: format!("the replica {} was not opened", row.name) };
@@ -133,13 +137,14 @@ impl Archive {
                 }
                 ReplicaKind::Checksum => Keeps::Sums(places.sums.remove(&row.name).ok_or_else(missing)?),
             };
-            replicas.push(Replica { row, keeps, clock: clock.clone() });
+            let watch = Watch::new(db.clone(), archive.clone(), announcer.clone(), row.away.clone());
+            replicas.push(Replica { row, keeps, clock: clock.clone(), watch });
         }
         let key_path = data_dir.join("secrets/log.key");
         let key = blocking(move || SigningKey::open(&key_path)).await?;
         let owner = format!("{node}/archive/{}", uuid::Uuid::now_v7().simple());
         let throttle = Throttle::per_second(settings.check_bytes_per_second.0, clock.clone());
-        Ok(Self(Arc::new(Inner {
+        let archive = Self(Arc::new(Inner {
             db,
             clock,
             data_dir,
@@ -152,7 +157,10 @@ impl Archive {
             tree: tokio::sync::Mutex::new(Tree::default()),
             throttle,
             hint: Hint::new(),
-        })))
+            audit_hint: Hint::new(),
+        }));
+        archive.verify_replicas().await;
+        Ok(archive)
     }
 
     pub fn db(&self) -> &Db {
@@ -163,9 +171,15 @@ impl Archive {
         &self.0.settings
     }
 
-    /// Wakes whoever runs [`Archive::work_step`]: something was queued.
+    /// Wakes the worker that runs [`Archive::store_step`]: a file was queued.
     pub fn hint(&self) -> &Hint {
         &self.0.hint
+    }
+
+    /// Wakes the worker that runs [`Archive::audit_step`]: a check was queued. Another worker than that of the files:
+    /// no copy waits for a check to end.
+    pub fn audit_hint(&self) -> &Hint {
+        &self.0.audit_hint
     }
 
     pub fn replicas(&self) -> &[Replica] {

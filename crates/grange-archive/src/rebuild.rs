@@ -144,7 +144,10 @@ impl Archive {
                 }
             };
             for one in listed {
-                names.entry(one.name).or_default().push(Copy { replica: index, size: one.size });
+                names
+                    .entry(one.name)
+                    .or_default()
+                    .push(Copy { replica: index, size: one.size.unwrap_or_default() });
             }
             // Only as far as every replica has been asked.
             if let Some(next) = next {

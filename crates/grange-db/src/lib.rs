@@ -34,6 +34,7 @@ mod migrate;
 mod nodes;
 mod oai;
 mod open;
+mod places;
 mod postgres;
 mod repairs;
 mod replicas;
@@ -76,6 +77,7 @@ pub use oai::{
     OaiHoldings, OaiJobs, OaiPolicy, OaiRecords, OaiRecurring, OaiRepositories, ServeFilter, Served,
 };
 pub use open::{Db, Status};
+pub use places::ReplicaPlaces;
 pub use repairs::{Confirmed, NewRepair, RepairRow, Repairs};
 pub use replicas::{Declared, ReplicaOverview, ReplicaRow, Replicas};
 pub use sessions::{NewSession, Sessions};

@@ -43,6 +43,7 @@ pub(crate) const STEPS: &[Step] = &[
     step!(9, "0009_oai"),
     step!(10, "0010_login_forms"),
     step!(11, "0011_repairs_by_kind"),
+    step!(12, "0012_replica_places"),
 ];
 
 impl Step {

@@ -31,6 +31,8 @@ pub struct ReplicaRow {
     /// When the last whole checksum check ended.
     #[schemars(with = "Option<String>")]
     pub checked_at: Option<Timestamp>,
+    /// Why the replica cannot be used now.
+    pub away: Option<String>,
 }
 
 /// What came of declaring the replicas of the settings.
@@ -105,7 +107,7 @@ impl Replicas<'_> {
 
 macro_rules! columns {
     () => {
-        "id, name, kind, created_at, listed_at, checked_at"
+        "id, name, kind, created_at, listed_at, checked_at, away"
     };
 }
 
@@ -223,5 +225,6 @@ fn replica(row: &AnyRow) -> Result<ReplicaRow, Fail> {
         created_at: row.time("created_at")?,
         listed_at: row.time_or_none("listed_at")?,
         checked_at: row.time_or_none("checked_at")?,
+        away: row.text_or_none("away")?,
     })
 }

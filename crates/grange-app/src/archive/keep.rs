@@ -17,6 +17,12 @@ impl App {
         Ok(self.archive.get().await?.overview().await?)
     }
 
+    /// Takes a replica as it is now, emptied or replaced: its places get its marker, and it is filled by repairs again.
+    pub async fn adopt_replica(&self, who: &Who, name: &str) -> Result<Vec<String>, Error> {
+        who.needs(Permission::ManageSystem)?;
+        Ok(self.archive.get().await?.adopt_replica(name, &who.actor()).await?)
+    }
+
     /// Asks for checks of one replica or of all. They run in the background; see [`App::audits`].
     pub async fn start_audits(
         &self,

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use grange_base::Shutdown;
 use grange_db::Found;
 use grange_model::{Actor, AuditKind, LogEvent, RepairState, Verdict};
 
@@ -80,6 +81,21 @@ async fn a_list_check_finds_what_is_missing_or_of_another_size_without_reading()
     assert!(one.replica.listed_at.is_some() && one.replica.checked_at.is_none());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_page_is_not_the_end_of_a_list() {
+    let bed = Bed::new().await;
+    bed.fill(FILES).await;
+    bed.one.page_most.store(5, Ordering::SeqCst);
+    for kind in [AuditKind::List, AuditKind::Checksum] {
+        let rows = bed.archive.audit_all(kind, &anna()).await.unwrap();
+        for row in rows {
+            assert_eq!((row.found.ok, row.found.missing), (FILES as u64, 0), "{row:?}");
+        }
+    }
+    let rebuilt = bed.archive.rebuild("anna").await.unwrap();
+    assert_eq!((rebuilt.found, rebuilt.entered), (FILES as u64, 0));
+}
+
 /// The edited line breaks the journal's chain; with the chain made anew nobody has a majority, and people are asked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_edited_together_with_its_journal_line_is_never_believed() {
@@ -139,7 +155,7 @@ async fn a_check_that_is_cut_short_goes_on_where_it_was() {
     let before = bed.one.checksums.load(Ordering::SeqCst);
     bed.one.checksums_left.store(10, Ordering::SeqCst);
     let started = bed.archive.start_audit("one", AuditKind::Checksum, &anna()).await.unwrap();
-    bed.archive.audit_step().await.unwrap();
+    bed.archive.audit_step(&Shutdown::never()).await.unwrap();
     let cut = bed.archive.audit(started.id).await.unwrap();
     assert_eq!((cut.found.files, cut.position.as_deref()), (8, Some(file(7).as_str())));
     bed.one.down.store(false, Ordering::SeqCst);

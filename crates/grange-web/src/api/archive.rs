@@ -112,6 +112,14 @@ pub(super) async fn replicas(State(web): State<Web>, Caller(who): Caller) -> Sho
     Ok(Json(web.app.replicas(&who).await?).into_response())
 }
 
+pub(super) async fn adopt_replica(
+    State(web): State<Web>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+) -> Shown {
+    Ok(Json(web.app.adopt_replica(&who, &name).await?).into_response())
+}
+
 pub(super) async fn audits(State(web): State<Web>, Caller(who): Caller, Query(page): Query<Page>) -> Shown {
     Ok(Json(web.app.audits(&who, page.limit.unwrap_or(100).clamp(1, PAGE_MAX)).await?).into_response())
 }

@@ -43,6 +43,7 @@ pub(crate) fn long_routes() -> Router<Web> {
         .route("/files/{name}/record", get(archive::record))
         .route("/files/{name}/proof", get(archive::proof))
         .route("/replicas", get(archive::replicas))
+        .route("/replicas/{name}/adopt", post(archive::adopt_replica))
         .route("/audits", get(archive::audits).post(archive::start_audits))
         .route("/repairs", get(archive::repairs).post(archive::repair_all))
         .route("/repairs/{id}/confirm", post(archive::confirm))

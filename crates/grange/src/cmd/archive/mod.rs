@@ -49,6 +49,8 @@ pub(crate) enum ReplicasCommand {
     /// All replicas, with their counts
     #[command(alias = "list")]
     Ls,
+    /// Take a replica that was emptied or replaced as it is now, so that repairs fill it again
+    Adopt { name: String },
 }
 
 #[derive(Debug, Subcommand)]
@@ -142,8 +144,11 @@ pub(super) async fn files(common: &Common, command: FilesCommand) -> anyhow::Res
     }
 }
 
-pub(super) async fn replicas(common: &Common, ReplicasCommand::Ls: ReplicasCommand) -> anyhow::Result<Exit> {
-    keep::replicas(common).await
+pub(super) async fn replicas(common: &Common, command: ReplicasCommand) -> anyhow::Result<Exit> {
+    match command {
+        ReplicasCommand::Ls => keep::replicas(common).await,
+        ReplicasCommand::Adopt { name } => keep::adopt_replica(common, &name).await,
+    }
 }
 
 pub(super) async fn audit(common: &Common, command: AuditCommand) -> anyhow::Result<Exit> {
