@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use grange_base::worker::Hint;
 use grange_base::{Clock, Throttle};
@@ -63,6 +64,10 @@ pub(crate) struct Inner {
     pub(crate) tree: tokio::sync::Mutex<Tree>,
     pub(crate) throttle: Throttle,
     pub(crate) hint: Hint,
+    /// When the access rules were last the same here and on every replica.
+    pub(crate) access_rules_kept: tokio::sync::Mutex<Option<jiff::Timestamp>>,
+    /// How many strays people were last told of.
+    pub(crate) strays_reported: AtomicU64,
 }
 
 /// Opens the places of all replicas. Other nodes are only asked when they are needed; nodes start in any order.
@@ -139,6 +144,8 @@ impl Archive {
             tree: tokio::sync::Mutex::new(Tree::default()),
             throttle,
             hint: Hint::new(),
+            access_rules_kept: tokio::sync::Mutex::default(),
+            strays_reported: AtomicU64::default(),
         })))
     }
 

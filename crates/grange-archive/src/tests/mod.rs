@@ -8,5 +8,6 @@ mod log;
 mod names;
 mod rebuild;
 mod record;
+mod recovery;
 mod store;
 mod throttle;

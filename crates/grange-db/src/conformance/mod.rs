@@ -14,6 +14,7 @@ mod leaving;
 mod nodes;
 mod oai;
 mod planning;
+mod recovery;
 mod sessions;
 mod tokens;
 mod users;

@@ -44,6 +44,8 @@ pub(crate) fn long_routes() -> Router<Web> {
         .route("/files/{name}/proof", get(archive::proof))
         .route("/replicas", get(archive::replicas))
         .route("/audits", get(archive::audits).post(archive::start_audits))
+        .route("/strays", get(archive::strays))
+        .route("/deposits", get(archive::deposits))
         .route("/repairs", get(archive::repairs).post(archive::repair_all))
         .route("/repairs/{id}/confirm", post(archive::confirm))
         .route("/log/verify", get(archive::verify_log))
