@@ -39,6 +39,12 @@ pub enum RestoreError {
     Itself { backup: PathBuf },
     #[error("cannot restore {}: there is no database in it", backup.display())]
     Empty { backup: PathBuf },
+    #[error("cannot restore {}; the database of the data folder is as it was, choose another backup", backup.display())]
+    Unusable {
+        backup: PathBuf,
+        #[source]
+        source: grange_db::Error,
+    },
     #[error("cannot {doing} {}; the database of the data folder is as it was", path.display())]
     Io {
         doing: &'static str,
@@ -126,7 +132,9 @@ async fn prepare(
     } else {
         (None, Some("there was no database to compare with".to_owned()))
     };
-    let db = open(settings, aside, clock).await?;
+    let db = open(settings, aside, clock)
+        .await
+        .map_err(|source| RestoreError::Unusable { backup: backup.to_owned(), source })?;
     let settled = async {
         let came = came_back(before.as_ref(), &db.key_ring().await?, clock.now());
         let again = came.tokens.iter().filter(|token| token.revoked_at.is_some()).map(|token| token.id);
