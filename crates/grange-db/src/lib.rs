@@ -26,8 +26,10 @@ mod conformance;
 mod dialect;
 mod error;
 mod files;
+mod findings;
 mod harvest;
 mod indexing;
+mod log_keys;
 mod logbook;
 mod migrate;
 mod nodes;
@@ -58,6 +60,7 @@ pub use backup::{backup_due, list_backups, prune_backups};
 pub use ballots::Votes;
 pub use error::Error;
 pub use files::{FileFilter, FileStatus, Files, Holding, StoredFile, Trouble, deciding};
+pub use findings::{Finding, Findings, Look, UnservableCopy};
 pub use harvest::{
     Added, Afterwards, Candidate, Channels, ConfigurationChange, CustomFields, DeadJobs, Definitions,
     DomainChange, DomainFilter, Domains, Due, Found as FoundDomains, HarvestChange, Heartbeat, HistoryFilter,
@@ -68,6 +71,7 @@ pub use indexing::{
     AccessRow, AccessRules, CollectedFile, CollectedState, Collection, CollectionCounts, Collections,
     Enrolled, FileClaim, Indexed, NewCollected, Which,
 };
+pub use log_keys::{KeyVouch, LogKey};
 pub use logbook::{Checkpoint, Leaf, Logbook};
 pub use nodes::{NewNode, Nodes};
 pub use oai::{

@@ -30,7 +30,7 @@ on_both_engines! {
     files_are_listed_by_trouble_and_page_by_page,
 }
 
-fn name(text: &str) -> FileName {
+pub(super) fn name(text: &str) -> FileName {
     text.parse().unwrap()
 }
 
@@ -55,7 +55,7 @@ fn record(event: LogEvent, text: &str) -> LogRecord {
     }
 }
 
-async fn three(bed: &Bed) -> Vec<ReplicaRow> {
+pub(super) async fn three(bed: &Bed) -> Vec<ReplicaRow> {
     let kinds = [
         ("one", ReplicaKind::Bitarchive),
         ("two", ReplicaKind::Bitarchive),
@@ -69,7 +69,12 @@ async fn three(bed: &Bed) -> Vec<ReplicaRow> {
 }
 
 /// Files f0, f1, … with the same answer everywhere, except as told.
-async fn adopted(bed: &Bed, replicas: &[ReplicaRow], files: u8, other: &[(u8, usize, Option<u8>)]) {
+pub(super) async fn adopted(
+    bed: &Bed,
+    replicas: &[ReplicaRow],
+    files: u8,
+    other: &[(u8, usize, Option<u8>)],
+) {
     let file = |n: u8| {
         let answer = |(index, row): (usize, &ReplicaRow)| {
             let byte = other

@@ -15,7 +15,7 @@ on_both_engines! {
     a_role_from_the_future_is_passed_over,
 }
 
-fn new(name: &str) -> NewNode {
+pub(super) fn new(name: &str) -> NewNode {
     NewNode {
         id: NodeId::new(),
         name: name.to_owned(),
