@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt};
 use grange_base::Chain;
 use grange_base::worker::Step;
-use grange_db::{AUDIT_WORK, AuditRow, Claim, FileFilter, FileStatus, Page, Seen, Trouble, Votes, deciding};
+use grange_db::{AUDIT_WORK, AuditRow, Claim, FileStatus, Page, Seen, Votes, deciding};
 use grange_model::{Actor, AuditId, AuditKind, AuditState, FileName};
 
 use crate::archive::Archive;
@@ -82,10 +82,7 @@ impl Archive {
     /// Decides on every file by what the replicas last answered.
     pub async fn vote_all(&self) -> Result<Votes, Error> {
         let votes = self.0.db.audits().vote_all().await?;
-        if votes.tied + votes.nowhere > 0 {
-            let reason = format!("{} files undecided, {} on no replica", votes.tied, votes.nowhere);
-            self.notify("the vote over all files", &reason).await;
-        }
+        self.0.db.findings().look_at_copies().await?;
         Ok(votes)
     }
 
@@ -100,10 +97,8 @@ impl Archive {
                 Err(error) => tracing::warn!(replica = replica.name(), error = %Chain(&error), "no answer"),
             }
         }
-        let votes = self.0.db.audits().observe(status.file.id, answers, by).await?;
-        if votes.tied > 0 {
-            self.notify(name.as_str(), "its copies are split evenly: look which is right").await;
-        }
+        self.0.db.audits().observe(status.file.id, answers, by).await?;
+        self.0.db.findings().look_at_copies().await?;
         self.file(name).await
     }
 
@@ -180,33 +175,20 @@ impl Archive {
                 by: audit.asked_by.clone(),
             };
             let turned = self.0.db.audits().turn_page(claim, page).await?;
-            if turned.found.undecided > 0 {
-                let reason =
-                    format!("{} copies are undecided: equally many say otherwise", turned.found.undecided);
-                self.notify(&format!("replica {}", replica.name()), &reason).await;
-            }
             match turned.position {
                 Some(position) => after = Some(position),
                 None => break,
             }
         }
         self.0.db.audits().end(claim, id, AuditState::Done, None, Vec::new()).await?;
+        // Before anything is repaired: what was wrong is announced, also when it is right again a moment later.
+        self.0.db.findings().look_at_copies().await?;
         if audit.kind == AuditKind::Checksum {
-            self.tell_outvoted().await?;
+            self.0.db.findings().look_for_outvoted_records().await?;
         }
         if by_itself && self.0.settings.repair_missing {
             // Boxed: a repair is a large act, and most checks need none.
             Box::pin(self.reestablish_missing(replica)).await?;
-        }
-        Ok(())
-    }
-
-    /// Tells people of records that the copies contradict; nobody else changes one.
-    async fn tell_outvoted(&self) -> Result<(), Error> {
-        let filter = FileFilter { trouble: Some(Trouble::Outvoted), limit: 1, ..FileFilter::default() };
-        if let Some(first) = self.list(&filter).await?.first() {
-            let reason = "its copies agree against what was written down: see `grange repair --all`";
-            self.notify(first.file.name.as_str(), reason).await;
         }
         Ok(())
     }

@@ -1,13 +1,18 @@
 //! What is due: checks by the calendar, checkpoints, the witness of the day.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
+use grange_base::Chain;
 use grange_base::worker::Step;
-use grange_model::{Actor, AuditKind};
+use grange_model::{Actor, AuditKind, FindingKind};
 use jiff::Timestamp;
 
 use crate::archive::Archive;
 use crate::error::Error;
+
+/// How often left-overs of killed processes are looked for. They cost space only; the first look is at the start.
+const SWEEP_EVERY: Duration = Duration::from_hours(1);
 
 /// Whether something that should happen every so often is due. `every` of zero never is.
 fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
@@ -50,7 +55,29 @@ impl Archive {
             }
         }
         self.seal().await?;
+        self.vouch_for_others().await?;
+        self.probe_replicas().await?;
+        self.sweep_when_due(now).await;
         Ok(Step::Idle)
+    }
+
+    /// Asks every replica whether it answers. One that does not is a finding until it does.
+    pub async fn probe_replicas(&self) -> Result<(), Error> {
+        for replica in &self.0.replicas {
+            let away = replica.list(None, 1).await.err().map(|error| Chain(&error).to_string());
+            let subject = format!("{} from node {}", replica.name(), self.0.node);
+            let findings = self.0.db.findings();
+            findings.observe(FindingKind::ReplicaAway, &subject, &self.0.node, away).await?;
+        }
+        Ok(())
+    }
+
+    async fn sweep_when_due(&self, now: Timestamp) {
+        let last = *self.0.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        if due(last, SWEEP_EVERY, now) {
+            *self.0.swept.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+            self.sweep_leftovers().await;
+        }
     }
 
     /// Signs the log when that is due and writes the witness of the day.

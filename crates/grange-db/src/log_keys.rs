@@ -114,7 +114,7 @@ impl Logbook<'_> {
 
 static ANNOUNCE: Sql = Sql::new(
     "INSERT INTO log_keys (public_key, node, since, proof) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (public_key) DO UPDATE SET proof = COALESCE(excluded.proof, log_keys.proof),
+     ON CONFLICT (public_key) DO UPDATE SET node = excluded.node, proof = excluded.proof,
          edition = log_keys.edition + 1
      WHERE excluded.proof IS NOT NULL AND (log_keys.proof IS NULL OR log_keys.proof <> excluded.proof)",
 );

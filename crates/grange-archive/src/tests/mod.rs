@@ -10,3 +10,4 @@ mod rebuild;
 mod record;
 mod store;
 mod throttle;
+mod watch;
