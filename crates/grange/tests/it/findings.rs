@@ -79,8 +79,12 @@ async fn a_lost_node_is_announced_once_and_the_log_of_one_node_is_verified_on_an
     let environment = format!("bus.environment=F{}", std::process::id());
     let db = format!("db.url={}", database.url);
     let set = [db.as_str(), "bus.url=postgres:", &environment, "node.heartbeat=200ms"];
-    let node = |name: &str| machine(&[&set[..], &[&format!("node.name={name}")]].concat(), "");
-    let (one, two, three) = (node("one"), node("two"), node("three"));
+    let node = |name: &str, roles: &str| {
+        machine(&[&set[..], &[&format!("node.name={name}"), roles]].concat(), "")
+    };
+    // The replicas are on the first machine.
+    let admin = "node.roles=[\"admin\"]";
+    let (one, two, three) = (node("one", "node.roles=[]"), node("two", admin), node("three", admin));
     one.run(&["db", "migrate"]).ok();
     let (_first, _second, third) = (one.up(), two.up(), three.up());
     one.run(&["store", source(&one, "a.warc", 5000).to_str().unwrap()]).ok();
