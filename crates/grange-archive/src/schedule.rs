@@ -3,9 +3,8 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use grange_base::Chain;
 use grange_base::worker::Step;
-use grange_model::{Actor, AuditKind, FindingKind};
+use grange_model::{Actor, AuditKind};
 use jiff::Timestamp;
 
 use crate::archive::Archive;
@@ -26,14 +25,6 @@ pub(crate) fn may_go_on_at(start: Timestamp, spread: Duration, done: u64, total:
 }
 
 impl Archive {
-    /// One step of the archive's own work: a file that is due, else a check. For a worker's loop.
-    pub async fn work_step(&self) -> Result<Step, Error> {
-        match self.store_step().await? {
-            Step::More => Ok(Step::More),
-            Step::Idle => self.audit_step().await,
-        }
-    }
-
     /// Starts the checks that the calendar asks for, signs the log and writes the witness of the day. Call it every
     /// minute or so; two processes that do both get the same.
     pub async fn tick(&self) -> Result<Step, Error> {
@@ -56,20 +47,17 @@ impl Archive {
         }
         self.seal().await?;
         self.vouch_for_others().await?;
-        self.probe_replicas().await?;
+        self.probe_replicas().await;
         self.sweep_when_due(now).await;
         Ok(Step::Idle)
     }
 
-    /// Asks every replica whether it answers. One that does not is a finding until it does.
-    pub async fn probe_replicas(&self) -> Result<(), Error> {
+    /// Asks every replica whether it is there. One that is not is a finding until it is.
+    pub async fn probe_replicas(&self) {
         for replica in &self.0.replicas {
-            let away = replica.list(None, 1).await.err().map(|error| Chain(&error).to_string());
-            let subject = format!("{} from node {}", replica.name(), self.0.node);
-            let findings = self.0.db.findings();
-            findings.observe(FindingKind::ReplicaAway, &subject, &self.0.node, away).await?;
+            // The row keeps the answer.
+            let _ = replica.verify().await;
         }
-        Ok(())
     }
 
     async fn sweep_when_due(&self, now: Timestamp) {

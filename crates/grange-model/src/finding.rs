@@ -13,17 +13,15 @@ named! {
         CorruptCopy = "corrupt-copy",
         /// A replica does not have a copy that it should have.
         MissingCopy = "missing-copy",
-        /// A copy differs and no majority says which is right.
+        /// A copy contradicts the record, and people must decide which is right.
         UndecidedCopy = "undecided-copy",
         /// A copy could not be served to a reader.
         UnservableCopy = "unservable-copy",
-        /// The copies agree with each other against the recorded checksum.
-        OutvotedRecord = "outvoted-record",
         /// Files that a replica does not take.
         WaitingCopies = "waiting-copies",
         /// Files on a replica that the database does not know.
         StrayFiles = "stray-files",
-        /// A replica does not answer an archiver.
+        /// A replica does not answer, or is not where it should be.
         ReplicaAway = "replica-away",
         /// A node that did not stop and sends no heartbeat.
         LostNode = "lost-node",
@@ -56,12 +54,10 @@ impl FindingKind {
             }
             Self::MissingCopy => "find out who removed it, then run `grange repair --all --yes`",
             Self::UndecidedCopy => {
-                "compare the copies (`grange files show NAME`), decide which is right, and repair with two people"
+                "compare the copies with the depositor's checksum (`grange files show NAME`), then decide with a second \
+                 person: `grange repair --all` shows the choices"
             }
             Self::UnservableCopy => "run `grange audit run --wait`, then `grange repair --all`",
-            Self::OutvotedRecord => {
-                "compare the copies with the depositor's checksum; `grange repair --all` shows the record"
-            }
             Self::WaitingCopies => {
                 "see `grange replicas ls` and `grange files show NAME` for the reason; free space or start the replica's node"
             }

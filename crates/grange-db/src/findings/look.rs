@@ -105,22 +105,8 @@ static UNSERVABLE: Sql = Sql::new(
          OR (h.file_id IS NOT NULL AND h.verdict = 'ok' AND COALESCE(h.checked_at, 0) > g.opened_at)
          OR (g.file_id IS NULL AND COALESCE(r.checked_at, 0) > g.opened_at))",
 );
-static OUTVOTED_STILL: Sql = Sql::new(
-    "SELECT g.subject, '' AS detail FROM findings g JOIN files f ON f.id = g.file_id
-     WHERE g.kind = 'outvoted-record' AND g.closed_at IS NULL AND EXISTS
-         (SELECT 1 FROM replica_files h WHERE h.file_id = f.id AND h.presence = 'ok' AND h.verdict = 'ok'
-             AND h.checksum <> f.checksum)",
-);
-static OUTVOTED: Sql = Sql::new(
-    "SELECT f.id AS file_id, f.name AS subject, min(h.checksum) AS detail
-     FROM replica_files h JOIN files f ON f.id = h.file_id
-     WHERE h.presence = 'ok' AND h.verdict = 'ok' AND h.checksum <> f.checksum
-     GROUP BY f.id, f.name ORDER BY f.id LIMIT $1",
-);
-// What a node saw ends with the node: it looks again when it starts.
 static AWAY: Sql = Sql::new(
-    "SELECT g.subject, '' AS detail FROM findings g JOIN nodes n ON n.id = g.node
-     WHERE g.kind = 'replica-away' AND g.closed_at IS NULL AND n.stopped_at IS NULL AND n.seen_at >= {now} - $2",
+    "SELECT 'replica ' || name AS subject, away AS detail FROM replicas WHERE away IS NOT NULL LIMIT $1",
 );
 static LOG: Sql = Sql::new(
     "SELECT subject, '' AS detail FROM findings WHERE kind = 'failed-log-verification' AND closed_at IS NULL",
@@ -137,6 +123,7 @@ pub(super) async fn look(tx: &mut Tx<'_>, lost_after: i64) -> Result<Look, Fail>
         (FindingKind::WaitingRepair, &REPAIRS),
         (FindingKind::FailedAudit, &AUDITS),
         (FindingKind::StrayFiles, &STRAYS),
+        (FindingKind::ReplicaAway, &AWAY),
     ] {
         let query = tx.sql(sql).bind(ROWS_MAX);
         let rows = tx.rows(query).await?;
@@ -146,19 +133,10 @@ pub(super) async fn look(tx: &mut Tx<'_>, lost_after: i64) -> Result<Look, Fail>
     let rows = tx.rows(query).await?;
     seen.push(observed(FindingKind::LostNode, &rows, true)?);
     // Opened elsewhere; here they only end.
-    if has(FindingKind::ReplicaAway) {
-        let query = tx.timed(&AWAY).bind(lost_after);
+    if has(FindingKind::FailedLogVerification) {
+        let query = tx.sql(&LOG);
         let rows = tx.rows(query).await?;
-        seen.push(observed(FindingKind::ReplicaAway, &rows, false)?);
-    }
-    for (kind, sql) in
-        [(FindingKind::OutvotedRecord, &OUTVOTED_STILL), (FindingKind::FailedLogVerification, &LOG)]
-    {
-        if has(kind) {
-            let query = tx.sql(sql);
-            let rows = tx.rows(query).await?;
-            seen.push(observed(kind, &rows, false)?);
-        }
+        seen.push(observed(FindingKind::FailedLogVerification, &rows, false)?);
     }
     if has(FindingKind::UnservableCopy) {
         let query = tx.sql(&UNSERVABLE);
@@ -282,19 +260,6 @@ fn unservable(open: &[OpenFinding], rows: &[AnyRow]) -> Result<Vec<Observation>,
         conditions,
     };
     Ok(groups.into_iter().map(observation).collect())
-}
-
-/// Opens findings for records that the copies outvote.
-pub(super) async fn outvoted(tx: &mut Tx<'_>) -> Result<FindingChanges, Fail> {
-    let open = open_findings(tx).await?;
-    let query = tx.sql(&OUTVOTED).bind(ROWS_MAX);
-    let rows = tx.rows(query).await?;
-    let mut seen = observed(FindingKind::OutvotedRecord, &rows, true)?;
-    for (condition, row) in seen.conditions.iter_mut().zip(&rows) {
-        condition.detail = format!("its copies say {}", condition.detail);
-        condition.file_id = Some(row.int("file_id")?);
-    }
-    Ok(changes(&[seen], &open))
 }
 
 fn shortened(mut text: String) -> String {
