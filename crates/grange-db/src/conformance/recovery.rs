@@ -7,10 +7,10 @@ use grange_model::{
 };
 use serde_json::json;
 
-use super::{Bed, LONG, anna, on_both_engines};
+use super::{Bed, LONG, SHORT, anna, on_both_engines};
 use crate::{
-    AUDIT_WORK, Adopted, Begun, CollectedState, Declared, HoldingChange, KeptRule, NewFile, Page,
-    RemovedRule, ReplicaRow, Seen, StrayRange, WaitingDeposit, deciding,
+    AUDIT_WORK, Adopted, Begun, CollectedState, DeadJobs, Declared, HoldingChange, KeptRule, NewFile, Page,
+    Policy, RemovedRule, ReplicaRow, Seen, StrayRange, WaitingDeposit, deciding,
 };
 
 on_both_engines! {
@@ -21,6 +21,7 @@ on_both_engines! {
     an_audit_names_strays_until_they_have_rows,
     a_file_is_to_be_indexed_when_one_copy_with_bytes_is_verified,
     folders_that_wait_are_counted_and_shown_with_their_job,
+    a_job_whose_files_wait_is_neither_crawled_again_nor_timed_out,
     an_access_rule_that_was_lost_is_established_again_and_a_removed_one_is_not,
 }
 
@@ -219,6 +220,34 @@ async fn folders_that_wait_are_counted_and_shown_with_their_job(bed: &Bed) {
     assert_eq!(deposits.counts().await.unwrap().folders, 1);
     deposits.retain("m1", &[]).await.unwrap();
     assert_eq!(bed.db.jobs().get(job).await.unwrap().unwrap().waiting_files, 0);
+}
+
+async fn a_job_whose_files_wait_is_neither_crawled_again_nor_timed_out(bed: &Bed) {
+    bed.stocked(&["a.dk"]).await;
+    bed.selective("h", &["a.dk"]).await;
+    bed.plan(HarvestKind::Selective).await;
+    let jobs = bed.db.jobs();
+    let claim = jobs.claim(&["focused".parse().unwrap()], "h1", SHORT).await.unwrap().unwrap();
+    let beat = jobs.start(&claim, SHORT).await.unwrap();
+    let deposit = WaitingDeposit {
+        harvester: "h1".to_owned(),
+        folder: "1_a".to_owned(),
+        job: claim.job,
+        files: 1,
+        bytes: 1,
+        reason: None,
+        since: bed.clock.now(),
+    };
+    bed.db.deposits().keep(deposit).await.unwrap();
+    bed.pass(beat.lease_until).await;
+    let policy = Policy { takeovers_max: 1, job_timeout: std::time::Duration::ZERO };
+    assert_eq!(jobs.supervise(policy).await.unwrap(), DeadJobs::default());
+    // The harvester comes back to its job.
+    let beat = jobs.renew(&claim, SHORT).await.unwrap();
+    // A person need not wait for a machine that never comes back.
+    jobs.cancel(claim.job, &anna()).await.unwrap();
+    bed.pass(beat.lease_until).await;
+    assert_eq!(jobs.supervise(policy).await.unwrap().failed, [claim.job]);
 }
 
 async fn an_access_rule_that_was_lost_is_established_again_and_a_removed_one_is_not(bed: &Bed) {
