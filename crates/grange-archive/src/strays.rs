@@ -39,7 +39,7 @@ impl Archive {
             let found: Vec<_> = listed
                 .into_iter()
                 .filter(|one| !known.contains_key(one.name.as_str()))
-                .map(|one| (one.name, one.size))
+                .map(|one| (one.name, one.size.unwrap_or_default()))
                 .collect();
             strays += found.len() as u64;
             let (replica_id, text) = (replica.row.id, |name: &FileName| name.to_string());

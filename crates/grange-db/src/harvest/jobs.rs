@@ -118,6 +118,13 @@ impl Jobs<'_> {
                     let mut made = Vec::new();
                     for id in ids {
                         changed(tx, *id, JobEvent::Resubmit).await?;
+                        let channel = found(tx, *id).await?.channel;
+                        if !super::channels::held(tx, &channel).await? {
+                            return Err(missing(
+                                "channel",
+                                format_args!("{channel}, where job {id} was; create it again"),
+                            ));
+                        }
                         let query = tx.sql(&COPY).bind(id.0).bind(micros(tx.now));
                         let new = JobId(tx.row(query).await?.ok_or_else(|| missing("job", id))?.int("id")?);
                         let query = tx.sql(&COPY_CONFIGURATIONS).bind(id.0).bind(new.0);
