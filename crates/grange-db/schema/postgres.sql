@@ -14,6 +14,11 @@ key TEXT COLLATE "C" NOT NULL
 removed_at BIGINT NOT NULL
 removed_by TEXT COLLATE "C" NOT NULL
 
+-- table archive_identity
+one BIGINT NOT NULL
+archive TEXT NOT NULL
+created_at BIGINT NOT NULL
+
 -- table audit_log
 number BIGINT NOT NULL IDENTITY
 at BIGINT NOT NULL
@@ -418,6 +423,11 @@ checked_at BIGINT
 changed_at BIGINT NOT NULL
 edition BIGINT NOT NULL DEFAULT 1
 
+-- table replica_places
+replica_id BIGINT NOT NULL
+place TEXT NOT NULL
+marked_at BIGINT NOT NULL
+
 -- table replica_totals
 replica_id BIGINT NOT NULL
 state TEXT COLLATE "C" NOT NULL
@@ -435,6 +445,7 @@ created_at BIGINT NOT NULL
 listed_at BIGINT
 checked_at BIGINT
 edition BIGINT NOT NULL DEFAULT 1
+away TEXT
 
 -- table runs
 harvest_id BIGINT NOT NULL
@@ -565,6 +576,7 @@ edition BIGINT NOT NULL DEFAULT 1
 CREATE UNIQUE INDEX access_rules_by_key ON access_rules USING btree (key) WHERE (key IS NOT NULL);
 CREATE UNIQUE INDEX access_rules_pkey ON access_rules USING btree (id);
 CREATE UNIQUE INDEX access_rules_removed_pkey ON access_rules_removed USING btree (key);
+CREATE UNIQUE INDEX archive_identity_pkey ON archive_identity USING btree (one);
 CREATE INDEX audit_log_by_who ON audit_log USING btree (who, number);
 CREATE INDEX audit_log_of_subject ON audit_log USING btree (subject, number);
 CREATE UNIQUE INDEX audit_log_pkey ON audit_log USING btree (number);
@@ -648,6 +660,7 @@ CREATE INDEX replica_files_corrupt ON replica_files USING btree (replica_id, fil
 CREATE INDEX replica_files_missing ON replica_files USING btree (replica_id, file_id) WHERE (presence = 'missing'::text);
 CREATE UNIQUE INDEX replica_files_pkey ON replica_files USING btree (file_id, replica_id);
 CREATE INDEX replica_files_unproven ON replica_files USING btree (replica_id, file_id) WHERE (state <> 'upload_completed'::text);
+CREATE UNIQUE INDEX replica_places_pkey ON replica_places USING btree (replica_id, place);
 CREATE UNIQUE INDEX replica_totals_pkey ON replica_totals USING btree (replica_id, state, presence, verdict, slot);
 CREATE UNIQUE INDEX replicas_name_key ON replicas USING btree (name);
 CREATE UNIQUE INDEX replicas_pkey ON replicas USING btree (id);

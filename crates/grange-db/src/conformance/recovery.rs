@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::{Bed, LONG, SHORT, anna, on_both_engines};
 use crate::{
-    AUDIT_WORK, Adopted, Begun, CollectedState, DeadJobs, Declared, HoldingChange, KeptRule, NewFile, Page,
-    Policy, RemovedRule, ReplicaRow, Seen, StrayRange, WaitingDeposit, deciding,
+    AUDIT_WORK, Adopted, Begun, CollectedState, DeadJobs, Declared, HoldingChange, IfStored, KeptRule,
+    NewFile, Page, Policy, RemovedRule, ReplicaRow, Seen, StrayRange, WaitingDeposit, deciding,
 };
 
 on_both_engines! {
@@ -74,7 +74,7 @@ async fn numbers_in_names_of_stored_files_are_never_given_again(bed: &Bed) {
     bed.stocked(&["a.dk"]).await;
     let new = |text: &str| NewFile { name: name(text), size: 1, checksums: sums(1), source: None };
     for text in ["3-metadata-1.warc.gz", "oai-9-20200101120000-00000.warc.gz"] {
-        let begun = bed.db.files().begin(new(text), "me", LONG).await.unwrap();
+        let begun = bed.db.files().begin(new(text), "me", LONG, IfStored::Skip).await.unwrap();
         assert!(matches!(begun, Begun::Claimed(..)), "{begun:?}");
     }
     assert_eq!(next_job(bed, "h").await, JobId(4));
@@ -149,7 +149,8 @@ async fn an_audit_names_strays_until_they_have_rows(bed: &Bed) {
 async fn a_file_is_to_be_indexed_when_one_copy_with_bytes_is_verified(bed: &Bed) {
     let rows = replicas(bed).await;
     let new = NewFile { name: name("a.warc.gz"), size: 10, checksums: sums(1), source: None };
-    let Begun::Claimed(status, claim) = bed.db.files().begin(new, "me", LONG).await.unwrap() else {
+    let Begun::Claimed(status, claim) = bed.db.files().begin(new, "me", LONG, IfStored::Skip).await.unwrap()
+    else {
         panic!("not claimed")
     };
     let change = |row: &ReplicaRow, state| HoldingChange {
