@@ -9,7 +9,7 @@
 //!
 //! A node may have many base directories, usually one per disk. A name lies in at most one of them.
 
-mod base;
+pub(crate) mod base;
 mod lanes;
 mod listing;
 mod place;
@@ -17,7 +17,7 @@ mod port;
 mod take;
 mod temp;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod write;
 
 use std::fs::File;
