@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use grange_base::worker::Hint;
 use grange_base::{Clock, Throttle};
@@ -65,6 +66,10 @@ pub(crate) struct Inner {
     pub(crate) throttle: Throttle,
     pub(crate) hint: Hint,
     pub(crate) audit_hint: Hint,
+    /// When the access rules were last the same here and on every replica.
+    pub(crate) access_rules_kept: tokio::sync::Mutex<Option<jiff::Timestamp>>,
+    /// How many strays people were last told of.
+    pub(crate) strays_reported: AtomicU64,
 }
 
 /// Opens the places of all replicas. Other nodes are only asked when they are needed; nodes start in any order.
@@ -158,6 +163,8 @@ impl Archive {
             throttle,
             hint: Hint::new(),
             audit_hint: Hint::new(),
+            access_rules_kept: tokio::sync::Mutex::default(),
+            strays_reported: AtomicU64::default(),
         }));
         archive.verify_replicas().await;
         Ok(archive)

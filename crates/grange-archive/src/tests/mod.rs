@@ -11,5 +11,6 @@ mod names;
 mod presence;
 mod rebuild;
 mod record;
+mod recovery;
 mod store;
 mod throttle;

@@ -16,6 +16,7 @@ pub(crate) mod oai;
 mod places;
 mod planning;
 mod records;
+mod recovery;
 mod sessions;
 mod tokens;
 mod users;
