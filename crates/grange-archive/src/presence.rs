@@ -280,14 +280,13 @@ impl Replica {
             }
             away.clone_from(&now);
         }
-        match &now {
-            Some(reason) => {
-                tracing::error!(replica = self.name(), reason, "the replica is away");
-                if let Some(announcer) = &self.watch.0.announcer {
-                    announcer.report_error(&format!("replica {}", self.name()), reason).await;
-                }
+        if let Some(reason) = &now {
+            tracing::error!(replica = self.name(), reason, "the replica is away");
+            if let Some(announcer) = &self.watch.0.announcer {
+                announcer.report_error(&format!("replica {}", self.name()), reason).await;
             }
-            None => tracing::info!(replica = self.name(), "the replica is back"),
+        } else {
+            tracing::info!(replica = self.name(), "the replica is back");
         }
         if let Err(error) = self.watch.0.db.places().set_away(self.row.id, now.as_deref()).await {
             tracing::warn!(replica = self.name(), error = %Chain(&error), "cannot keep whether the replica is away");

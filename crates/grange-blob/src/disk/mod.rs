@@ -108,7 +108,9 @@ impl Disk {
         let mut bases = bases.collect::<Result<Vec<_>, _>>()?;
         #[cfg(test)]
         if let Some((first, others)) = bases.split_first_mut() {
-            others.iter_mut().for_each(|base| base.faults = first.faults.clone());
+            for base in others {
+                base.faults = first.faults.clone();
+            }
         }
         Ok(Self(Arc::new(Inner {
             place: names.join(","),
