@@ -14,6 +14,7 @@ mod jobs;
 mod leaving;
 mod nodes;
 pub(crate) mod oai;
+mod places;
 mod planning;
 mod records;
 mod recovery;
