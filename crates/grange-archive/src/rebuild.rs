@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use grange_base::Chain;
 use grange_db::{Adopted, deciding};
-use grange_model::{Ballot, Decision, vote};
-use grange_model::{Checksums, FileName, LogEvent, LogRecord, Presence};
+use grange_model::vote::most_frequent;
+use grange_model::{Checksums, FileName, LogEvent, LogRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -144,7 +144,10 @@ impl Archive {
                 }
             };
             for one in listed {
-                names.entry(one.name).or_default().push(Copy { replica: index, size: one.size });
+                names
+                    .entry(one.name)
+                    .or_default()
+                    .push(Copy { replica: index, size: one.size.unwrap_or_default() });
             }
             // Only as far as every replica has been asked.
             if let Some(next) = next {
@@ -179,20 +182,8 @@ impl Archive {
                 }
             }
         }
-        let ballot = |(copy, said): &(&Copy, String)| Ballot {
-            replica: copy.replica,
-            presence: Presence::Ok,
-            checksum: Some(said.clone()),
-        };
-        let ballots: Vec<_> = answers.iter().map(ballot).collect();
-        // No record speaks here, so its voice goes to the first copy and decides nothing by itself.
-        let outcome = ballots
-            .split_first()
-            .map(|(first, rest)| vote(first.checksum.as_deref().unwrap_or_default(), rest));
-        let winner = outcome
-            .filter(|outcome| outcome.decision != Decision::Tied)
-            .map(|outcome| outcome.winner.unwrap_or_else(|| answers[0].1.clone()))
-            .filter(|winner| winner != UNREADABLE);
+        // No record is left to judge by.
+        let winner = most_frequent(answers.iter().map(|(_, said)| said.as_str())).map(str::to_owned);
         let told = || Conflict {
             name: name.clone(),
             answers: answers

@@ -21,14 +21,6 @@ pub(crate) fn may_go_on_at(start: Timestamp, spread: Duration, done: u64, total:
 }
 
 impl Archive {
-    /// One step of the archive's own work: a file that is due, else a check. For a worker's loop.
-    pub async fn work_step(&self) -> Result<Step, Error> {
-        match self.store_step().await? {
-            Step::More => Ok(Step::More),
-            Step::Idle => self.audit_step().await,
-        }
-    }
-
     /// Starts the checks that the calendar asks for, signs the log and writes the witness of the day. Call it every
     /// minute or so; two processes that do both get the same.
     pub async fn tick(&self) -> Result<Step, Error> {

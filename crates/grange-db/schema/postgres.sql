@@ -395,6 +395,7 @@ confirmed_at BIGINT
 ended_at BIGINT
 last_error TEXT COLLATE "C"
 edition BIGINT NOT NULL DEFAULT 1
+new_checksum TEXT COLLATE "C"
 
 -- table replica_files
 file_id BIGINT NOT NULL

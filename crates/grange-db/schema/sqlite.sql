@@ -518,7 +518,7 @@ CREATE TABLE repairs (
     ended_at     INTEGER,
     last_error   TEXT,
     edition      INTEGER NOT NULL DEFAULT 1
-) STRICT;
+, new_checksum TEXT) STRICT;
 
 CREATE INDEX repairs_by_time ON repairs (asked_at);
 

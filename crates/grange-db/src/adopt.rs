@@ -10,6 +10,7 @@ use crate::bulk::Bulk;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::files::{Files, deciding};
+use crate::frame_lock;
 use crate::logbook;
 use crate::row::{Columns, micros};
 
@@ -94,6 +95,7 @@ static HELD: Bulk = Bulk {
 static REPLICAS: Sql = Sql::new("SELECT id FROM replicas ORDER BY id");
 
 async fn adopt(tx: &mut Tx<'_>, files: &[Adopted], records: &[LogRecord]) -> Result<u64, Fail> {
+    frame_lock::share(tx).await?;
     let query = tx.sql(&REPLICAS);
     let replicas = tx.rows(query).await?.iter().map(|row| row.int("id")).collect::<Result<Vec<_>, Fail>>()?;
     let row = |file: &Adopted| {

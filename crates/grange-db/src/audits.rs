@@ -1,5 +1,7 @@
 //! Checks of replicas: asked for, going on from where they were, ended.
 
+use std::time::Duration;
+
 use grange_model::{Actor, AuditId, AuditKind, AuditState, LogRecord};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -150,6 +152,26 @@ impl Audits<'_> {
             .await
     }
 
+    /// The check cannot go on now: it comes back after `wait`, and its row says why until it has got on.
+    pub async fn rest(&self, claim: &Claim, id: AuditId, reason: &str, wait: Duration) -> Result<(), Error> {
+        // The text may come from afar, and PostgreSQL keeps no NUL.
+        let reason = reason.replace('\0', "\u{fffd}");
+        self.0
+            .write(
+                "let the check rest",
+                (claim.clone(), id, reason, wait),
+                |tx, (claim, id, reason, wait)| {
+                    Box::pin(async move {
+                        fence(tx, claim).await?;
+                        let query = tx.sql(&REST).bind(id.to_string()).bind(reason.clone());
+                        tx.run(query).await?;
+                        crate::work::fail(tx, claim, reason, *wait).await.map(|_| ())
+                    })
+                },
+            )
+            .await
+    }
+
     /// A person stops the check. What it found stays.
     pub async fn cancel(&self, id: AuditId, actor: &Actor) -> Result<AuditRow, Error> {
         self.0
@@ -188,6 +210,9 @@ static END: Sql = Sql::new(
     "UPDATE audits SET state = $2, last_error = $3, ended_at = $4, updated_at = $4, edition = edition + 1
      WHERE id = $1 AND state = 'running'",
 );
+// Not `updated_at`: that says when the check last got on.
+static REST: Sql =
+    Sql::new("UPDATE audits SET last_error = $2, edition = edition + 1 WHERE id = $1 AND state = 'running'");
 static STAMP_LIST: Sql = Sql::new("UPDATE replicas SET listed_at = $2, edition = edition + 1 WHERE id = $1");
 static STAMP_SUMS: Sql =
     Sql::new("UPDATE replicas SET listed_at = $2, checked_at = $2, edition = edition + 1 WHERE id = $1");
@@ -223,7 +248,9 @@ async fn start(tx: &mut Tx<'_>, replica: i64, kind: AuditKind, actor: &Actor) ->
         }
     }
     // It goes on until it is ended; a replica that is down for a week is no reason to forget it.
-    let offer = Offer::new(AUDIT_WORK, id.to_string(), json!({})).attempts_max(0);
+    // What a person waits for comes before what the calendar asked for.
+    let priority = i64::from(actor.who != Actor::system().who);
+    let offer = Offer::new(AUDIT_WORK, id.to_string(), json!({})).attempts_max(0).priority(priority);
     crate::work::offer_one(tx, &offer).await?;
     let row = get(tx, id.to_string()).await?;
     told(tx, actor, "check.start", &row).await?;

@@ -42,6 +42,8 @@ pub(crate) const STEPS: &[Step] = &[
     step!(8, "0008_access"),
     step!(9, "0009_oai"),
     step!(10, "0010_login_forms"),
+    step!(11, "0011_repairs_by_kind"),
+    step!(12, "0012_replica_places"),
 ];
 
 impl Step {

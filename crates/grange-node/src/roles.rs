@@ -73,7 +73,13 @@ pub fn archiver(parts: &mut Parts, archive: &Archive, clock: &Clock) {
         move |shutdown| Worker { name, interval, clock, shutdown, hint }
     };
     let (files, work) = (worker("archive", ARCHIVE_EVERY, archive.hint().clone()), archive.clone());
-    parts.start("archiver", |shutdown| async move { files(shutdown).run(|| work.work_step()).await });
+    parts.start("archiver", |shutdown| async move { files(shutdown).run(|| work.store_step()).await });
+    // A worker of their own: a check reads for hours, and no copy that is due waits for it.
+    let (checks, work) = (worker("audits", ARCHIVE_EVERY, archive.audit_hint().clone()), archive.clone());
+    parts.start("audits", |shutdown| async move {
+        let stop = shutdown.clone();
+        checks(shutdown).run(|| work.audit_step(&stop)).await
+    });
     let (calendar, archive) = (worker("calendar", CALENDAR_EVERY, Hint::new()), archive.clone());
     parts.start("calendar", |shutdown| async move { calendar(shutdown).run(|| archive.tick()).await });
 }

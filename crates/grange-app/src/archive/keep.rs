@@ -2,7 +2,7 @@
 
 use grange_archive::{LogReport, Proof, Rebuilt, RepairReport, Second};
 use grange_db::{AuditRow, RepairRow, ReplicaOverview};
-use grange_model::AuditKind;
+use grange_model::{AuditKind, RepairChoice};
 use grange_model::account::Permission;
 
 use super::files::file_name;
@@ -15,6 +15,12 @@ impl App {
     pub async fn replicas(&self, who: &Who) -> Result<Vec<ReplicaOverview>, Error> {
         who.needs(Permission::ReadSystem)?;
         Ok(self.archive.get().await?.overview().await?)
+    }
+
+    /// Takes a replica as it is now, emptied or replaced: its places get its marker, and it is filled by repairs again.
+    pub async fn adopt_replica(&self, who: &Who, name: &str) -> Result<Vec<String>, Error> {
+        who.needs(Permission::ManageSystem)?;
+        Ok(self.archive.get().await?.adopt_replica(name, &who.actor()).await?)
     }
 
     /// Asks for checks of one replica or of all. They run in the background; see [`App::audits`].
@@ -72,6 +78,12 @@ impl App {
     pub async fn repairs(&self, who: &Who) -> Result<Vec<RepairRow>, Error> {
         who.needs(Permission::ReadSystem)?;
         Ok(self.archive.get().await?.repairs(None, REPAIRS_MAX).await?)
+    }
+
+    /// Asks for the repairs that put a file right whose copies contradict its record. Each waits for a second person.
+    pub async fn decide_repair(&self, who: &Who, name: &str, keep: RepairChoice) -> Result<Vec<RepairRow>, Error> {
+        who.needs(Permission::ManageSystem)?;
+        Ok(self.archive.get().await?.decide(&file_name(name)?, keep, &who.actor()).await?)
     }
 
     /// The second person's word.

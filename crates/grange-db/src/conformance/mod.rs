@@ -14,6 +14,7 @@ mod leaving;
 mod nodes;
 pub(crate) mod oai;
 mod planning;
+mod records;
 mod sessions;
 mod tokens;
 mod users;

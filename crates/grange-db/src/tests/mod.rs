@@ -2,9 +2,11 @@
 
 mod backup;
 mod crash;
+mod declare;
 mod files;
 mod full_disk;
 mod group_commit;
+mod locks;
 mod migrations;
 mod schema;
 mod server;

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::TryStreamExt;
 use grange_api::client::CHECKSUM;
-use grange_api::wire::archive::{NewAudit, RepairAll, StoreFile};
+use grange_api::wire::archive::{NewAudit, RepairAll, RepairDecision, StoreFile};
 use grange_model::Checksums;
 use serde::Deserialize;
 use tokio_util::io::{ReaderStream, StreamReader};
@@ -112,6 +112,14 @@ pub(super) async fn replicas(State(web): State<Web>, Caller(who): Caller) -> Sho
     Ok(Json(web.app.replicas(&who).await?).into_response())
 }
 
+pub(super) async fn adopt_replica(
+    State(web): State<Web>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+) -> Shown {
+    Ok(Json(web.app.adopt_replica(&who, &name).await?).into_response())
+}
+
 pub(super) async fn audits(State(web): State<Web>, Caller(who): Caller, Query(page): Query<Page>) -> Shown {
     Ok(Json(web.app.audits(&who, page.limit.unwrap_or(100).clamp(1, PAGE_MAX)).await?).into_response())
 }
@@ -135,6 +143,15 @@ pub(super) async fn repair_all(
     Json(asked): Json<RepairAll>,
 ) -> Shown {
     Ok(Json(web.app.repair_all(&who, asked.dry_run, asked.credentials).await?).into_response())
+}
+
+pub(super) async fn decide(
+    State(web): State<Web>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+    Json(decision): Json<RepairDecision>,
+) -> Shown {
+    Ok(Json(web.app.decide_repair(&who, &name, decision.keep).await?).into_response())
 }
 
 pub(super) async fn confirm(State(web): State<Web>, Caller(who): Caller, Path(id): Path<String>) -> Shown {

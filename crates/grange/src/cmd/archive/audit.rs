@@ -95,5 +95,12 @@ fn table(checks: &[Value]) -> std::io::Result<()> {
     output::table(
         ["REPLICA", "CHECK", "STATE", "FILES", "READ", "OK", "MISSING", "CORRUPT", "UNDECIDED"],
         &rows,
-    )
+    )?;
+    for check in checks.iter().filter(|check| !check["last_error"].is_null()) {
+        let [replica, kind, state, reason] =
+            ["replica", "kind", "state", "last_error"].map(|field| text(&check[field]));
+        let state = if state == "running" { "waits".to_owned() } else { state };
+        println!("{replica} {kind} {state}: {reason}");
+    }
+    Ok(())
 }
