@@ -6,6 +6,7 @@
 mod channels;
 mod checks;
 mod collections;
+mod copies;
 mod domains;
 mod jobs;
 mod oai;
