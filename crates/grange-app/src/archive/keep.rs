@@ -2,8 +2,8 @@
 
 use grange_archive::{LogReport, Proof, Rebuilt, RepairReport, Second};
 use grange_db::{AuditRow, RepairRow, ReplicaOverview};
-use grange_model::account::Permission;
 use grange_model::{AuditKind, RepairChoice};
+use grange_model::account::Permission;
 
 use super::files::file_name;
 use crate::{App, Error, Who};
@@ -81,12 +81,7 @@ impl App {
     }
 
     /// Asks for the repairs that put a file right whose copies contradict its record. Each waits for a second person.
-    pub async fn decide_repair(
-        &self,
-        who: &Who,
-        name: &str,
-        keep: RepairChoice,
-    ) -> Result<Vec<RepairRow>, Error> {
+    pub async fn decide_repair(&self, who: &Who, name: &str, keep: RepairChoice) -> Result<Vec<RepairRow>, Error> {
         who.needs(Permission::ManageSystem)?;
         Ok(self.archive.get().await?.decide(&file_name(name)?, keep, &who.actor()).await?)
     }

@@ -33,8 +33,7 @@ pub(super) async fn decide(common: &Common, name: &str, keep: RepairChoice) -> a
         output::json(&repairs)?;
     } else {
         for repair in &repairs {
-            let [id, name, replica, kind] =
-                ["id", "name", "replica", "kind"].map(|field| text(&repair[field]));
+            let [id, name, replica, kind] = ["id", "name", "replica", "kind"].map(|field| text(&repair[field]));
             println!("{name} on {replica} ({kind}): waits for a second person: grange repair confirm {id}");
         }
     }
