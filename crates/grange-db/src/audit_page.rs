@@ -226,6 +226,9 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
     }
     let missing = lost(tx, page, &ids_of(&compared.missing)).await?;
     compared.missing.retain(|row| missing.contains(&row.id));
+    // The record may have lost a voice against the copies that contradict it.
+    let gone: Vec<i64> = missing.iter().copied().collect();
+    disputed.extend(elsewhere(tx, replica, &gone).await?);
     let judged = judge(tx, &disputed, &page.by).await?;
     let found = counted(page, &compared, &judged.verdicts);
 

@@ -99,8 +99,9 @@ impl Files<'_> {
                         for change in changes {
                             apply(tx, *file, change).await?;
                         }
-                        // A copy that answers otherwise is judged now, not by the next check.
-                        if changes.iter().any(|change| change.answered && change.verdict != Verdict::Ok) {
+                        // A copy that answers otherwise is judged now, not by the next check; and an answer that
+                        // confirms the record is a voice against those that contradict it.
+                        if changes.iter().any(|change| change.answered) && disputed(tx, *file).await? {
                             let judged = judge(tx, &[*file], "grange").await?;
                             logbook::append(tx, &judged.records).await?;
                         }
@@ -205,6 +206,10 @@ static UNPROVEN: Sql = Sql::new(
     "SELECT count(*) AS count FROM replica_files h JOIN files f ON f.id = h.file_id
      WHERE h.file_id = $1 AND (h.state <> 'upload_completed' OR COALESCE(h.checksum, '') <> f.checksum)",
 );
+static DISPUTED: Sql = Sql::new(
+    "SELECT h.replica_id FROM replica_files h JOIN files f ON f.id = h.file_id
+     WHERE h.file_id = $1 AND h.presence = 'ok' AND h.checksum IS NOT NULL AND h.checksum <> f.checksum LIMIT 1",
+);
 static STORED: Sql = Sql::new(
     "UPDATE files SET stored_at = COALESCE(stored_at, $2), source = NULL, edition = edition + 1 WHERE id = $1",
 );
@@ -256,6 +261,12 @@ async fn begin(
         tx.run(query).await?;
     }
     Ok(Begun::Claimed(found, claim(&row)?))
+}
+
+/// Whether some copy of the file contradicts its record.
+async fn disputed(tx: &mut Tx<'_>, file: i64) -> Result<bool, Fail> {
+    let query = tx.sql(&DISPUTED).bind(file);
+    Ok(tx.row(query).await?.is_some())
 }
 
 /// Refuses whoever lost the lease, and keeps the row until the commit.
