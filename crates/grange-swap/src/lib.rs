@@ -23,6 +23,8 @@ pub mod error;
 pub mod gate;
 pub mod lifecycle;
 pub mod listing;
+#[doc(hidden)]
+pub mod model;
 pub mod moves;
 pub mod name;
 pub mod node;

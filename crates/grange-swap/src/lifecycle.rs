@@ -118,16 +118,14 @@ pub fn gives_names(gate: u64, by: Standing) -> bool {
     gate == by.epoch && matches!(by.layout, Layout::Stable { .. } | Layout::Moving { .. })
 }
 
-/// Whether a server agrees that a name is given to a new collection. Every server must, so two that are made at the same
-/// time meet in at least one.
-pub fn grants(name_taken: bool, promised_to_another: bool, all_known_are_asked: bool) -> bool {
-    !name_taken && !promised_to_another && all_known_are_asked
-}
-
-/// Whether the server of slice 0 may make a new collection real: only while its own promise holds, because then it has
-/// promised the name to nobody else.
-pub fn establishes(promise_holds: bool, name_taken: bool) -> bool {
-    promise_holds && !name_taken
+/// Whether a name is free for a new collection on one server. `held_for_another`: this server is making another one of that
+/// name real just now.
+///
+/// The server of slice 0 holds the name while it makes a collection real: it takes hold of it, then asks every other server,
+/// then writes the record, all by this rule. Of two collections of one name, made at the same time, the one whose server took
+/// hold later is refused by the other's server; so it needs no promise that would have to be kept, or to end.
+pub fn name_is_free(name_taken: bool, held_for_another: bool, all_known_are_asked: bool) -> bool {
+    !name_taken && !held_for_another && all_known_are_asked
 }
 
 #[cfg(test)]

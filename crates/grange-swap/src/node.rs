@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use grange_base::{Clock, Throttle};
 use jiff::Timestamp;
@@ -34,8 +34,6 @@ use crate::view::{Inventory, Known, Other, PartitionSeen, SliceSeen, View};
 const DIRECTORIES: usize = 1_000_000;
 /// Locks shared by all names, so that a removal and a replacement of one name exclude each other.
 const NAME_LOCKS: usize = 64;
-/// How long a name stays promised to a collection that is being made, should nobody take the promise back.
-const PROMISE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct Node {
@@ -69,8 +67,8 @@ struct State {
     /// By collection and partition.
     trees: HashMap<(Uuid, Uuid), Arc<Tree>>,
     gates: HashMap<Uuid, Arc<Gate>>,
-    /// Names of collections that are being made.
-    promises: HashMap<Uuid, Promise>,
+    /// Names of collections that are being made real here.
+    held_names: HashMap<Uuid, Namespace>,
     /// The last record of collections that have left our partitions: an older one that is still under way to us comes
     /// too late. After a restart nothing is under way.
     left: HashMap<Uuid, Standing>,
@@ -84,11 +82,17 @@ struct State {
     verifying: HashMap<Uuid, Arc<Verifying>>,
 }
 
+/// A name that is held; dropped, it is free or has its record.
 #[derive(Debug)]
-struct Promise {
-    namespace: Namespace,
-    /// `None` while the collection is being made real: then nothing ends it.
-    until: Option<Instant>,
+pub(crate) struct HeldName {
+    node: Arc<Node>,
+    collection: Uuid,
+}
+
+impl Drop for HeldName {
+    fn drop(&mut self) {
+        self.node.state().held_names.remove(&self.collection);
+    }
 }
 
 impl State {
@@ -97,6 +101,21 @@ impl State {
         let living = self.records.values().filter(|record| record.layout != Layout::Gone);
         let mut others = living.filter(|record| record.uuid != uuid).map(|record| &record.namespace);
         others.find(|other| other.overlaps(namespace))
+    }
+
+    fn name_is_free(&self, collection: Uuid, namespace: &Namespace, servers: &[String]) -> Result<(), Error> {
+        let taken = self.name_taken(collection, namespace);
+        let mut held = self.held_names.iter().filter(|(uuid, _)| **uuid != collection);
+        let held = held.any(|(_, other)| other.overlaps(namespace));
+        let not_asked = self.others.keys().find(|base| !servers.iter().any(|server| **server == ***base));
+        if lifecycle::name_is_free(taken.is_some(), held, not_asked.is_none()) {
+            return Ok(());
+        }
+        Err(match (taken, not_asked) {
+            (Some(other), _) => Error::Overlap { namespace: namespace.clone(), other: other.clone() },
+            (None, Some(base)) => Error::away(format!("{base} was not asked, and might know that name")),
+            (None, None) => Error::away(format!("{namespace} is just being made by somebody else")),
+        })
     }
 
     /// The records of others that replace ours or concern our partitions; removals first, they free names.
@@ -378,60 +397,29 @@ impl Node {
         }
     }
 
-    /// Promises a name to a collection that is being made, provided that `servers` are all that we know.
-    pub(crate) fn promise(
+    /// Whether a new collection may have a name as far as we know, provided that `servers` are all that we know.
+    pub(crate) fn name_is_free(
         &self,
         collection: Uuid,
         namespace: &Namespace,
         servers: &[String],
     ) -> Result<(), Error> {
         self.all_here()?;
-        let mut state = self.state();
-        let now = Instant::now();
-        state.promises.retain(|_, promise| promise.until.is_none_or(|until| until > now));
-        let taken = state.name_taken(collection, namespace).cloned();
-        let promised = state
-            .promises
-            .iter()
-            .any(|(uuid, promise)| *uuid != collection && promise.namespace.overlaps(namespace));
-        let not_asked = state.others.keys().find(|base| !servers.iter().any(|server| **server == ***base));
-        if lifecycle::grants(taken.is_some(), promised, not_asked.is_none()) {
-            let promise = Promise { namespace: namespace.clone(), until: Some(now + PROMISE) };
-            state.promises.insert(collection, promise);
-            return Ok(());
-        }
-        Err(match (taken, not_asked) {
-            (Some(other), _) => Error::Overlap { namespace: namespace.clone(), other },
-            (None, Some(base)) => Error::away(format!("{base} was not asked, and might know that name")),
-            (None, None) => Error::away(format!("{namespace} is just being made by somebody else")),
-        })
+        self.state().name_is_free(collection, namespace, servers)
     }
 
-    pub(crate) fn release(&self, collection: Uuid) {
+    /// Holds a name while a collection with its slice 0 here is made real.
+    pub(crate) fn hold_name(
+        self: &Arc<Self>,
+        collection: Uuid,
+        namespace: &Namespace,
+        servers: &[String],
+    ) -> Result<HeldName, Error> {
+        self.all_here()?;
         let mut state = self.state();
-        if state.promises.get(&collection).is_some_and(|promise| promise.until.is_some()) {
-            state.promises.remove(&collection);
-        }
-    }
-
-    /// Makes a new collection real: we keep its slice 0. Blocks.
-    pub(crate) fn establish(&self, record: &Collection) -> Result<(), Error> {
-        {
-            let mut state = self.state();
-            let taken = state.name_taken(record.uuid, &record.namespace).is_some();
-            let promise = state.promises.get_mut(&record.uuid);
-            let promise = promise.filter(|promise| {
-                let holds = promise.until.is_some_and(|until| until > Instant::now());
-                lifecycle::establishes(holds, taken)
-            });
-            match promise {
-                Some(promise) => promise.until = None,
-                None => return Err(Error::away("the name is no longer promised to this collection")),
-            }
-        }
-        let adopted = self.adopt(record);
-        self.state().promises.remove(&record.uuid);
-        if adopted? { Ok(()) } else { Err(Error::refused("this server does not keep slice 0")) }
+        state.name_is_free(collection, namespace, servers)?;
+        state.held_names.insert(collection, namespace.clone());
+        Ok(HeldName { node: Arc::clone(self), collection })
     }
 
     /// The records of others that we have still to take over.

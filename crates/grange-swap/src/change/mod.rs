@@ -4,7 +4,7 @@
 //! else hears of it; every server with a partition in it takes it over, told directly or, when it missed that, from the
 //! inventory of any other. Which record follows which is decided in [`crate::lifecycle`].
 
-mod create;
+pub(crate) mod create;
 mod placing;
 pub(crate) mod remove;
 mod reslice;

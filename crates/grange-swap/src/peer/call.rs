@@ -26,11 +26,9 @@ pub(crate) enum Call {
     Sum { collection: Uuid, epoch: u64, slice: usize, path: LocalPath },
     /// Take the file out of sight if it has that checksum, on the slice it is moving away from.
     Remove { collection: Uuid, epoch: u64, slice: usize, path: LocalPath, sum: Option<Sum> },
-    /// Promise a name to a new collection, which all of `servers` are asked for. The answer is the inventory.
-    Promise { collection: Uuid, namespace: Namespace, servers: Vec<String> },
-    /// Forget that promise.
-    Release { collection: Uuid },
-    /// Make a new collection real, by the promise: you keep its slice 0.
+    /// Is a name free for a new collection, which all of `servers` are asked? The answer is the inventory.
+    NameFree { collection: Uuid, namespace: Namespace, servers: Vec<String> },
+    /// Make a new collection real: you keep its slice 0.
     Establish { record: Collection },
     /// A new record.
     Adopt { record: Collection },

@@ -120,22 +120,18 @@ async fn answer(node: &Arc<Node>, call: Call) -> Result<Answer, Error> {
             }
             removal::remove_here(node, &known, slice, &path, sum).await.map(Answer::Removed)
         }
-        Call::Promise { collection, namespace, servers } => {
-            match node.promise(collection, &namespace, &servers) {
+        Call::NameFree { collection, namespace, servers } => {
+            match node.name_is_free(collection, &namespace, &servers) {
                 Ok(()) => Ok(watch(node, None).await),
                 Err(Error::Overlap { other, .. }) => Ok(Answer::Overlap(other)),
                 Err(error) => Err(error),
             }
         }
-        Call::Release { collection } => {
-            node.release(collection);
-            Ok(Answer::Done)
-        }
-        Call::Establish { record } => {
-            let own = Arc::clone(node);
-            blocking(move || own.establish(&record)).await?;
-            Ok(Answer::Done)
-        }
+        Call::Establish { record } => match change::create::establish_here(node, &record).await {
+            Ok(()) => Ok(Answer::Done),
+            Err(Error::Overlap { other, .. }) => Ok(Answer::Overlap(other)),
+            Err(error) => Err(error),
+        },
         Call::FirstFile { collection, epoch } => {
             change::remove::first_file_here(node, collection, epoch).await.map(Answer::First)
         }
