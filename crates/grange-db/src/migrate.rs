@@ -42,6 +42,7 @@ pub(crate) const STEPS: &[Step] = &[
     step!(8, "0008_access"),
     step!(9, "0009_oai"),
     step!(10, "0010_login_forms"),
+    step!(14, "0014_node_clock"),
 ];
 
 impl Step {

@@ -11,6 +11,7 @@
 //! for abandoned multipart uploads keeps the bucket clean. Copies on the server's side end at 5 GiB (the limit of
 //! one part in S3), and so do files here.
 
+mod clock;
 mod foreign;
 mod write;
 
@@ -156,6 +157,16 @@ impl S3 {
 
     fn error(&self, doing: impl Into<String>, error: S3Error) -> Error {
         let (place, doing) = (self.place.clone(), doing.into());
+        let answer = grange_base::Chain(&error).to_string();
+        if clock::refuses_time(&answer) {
+            // Requests are signed with the machine's own time, whatever clock the node goes by.
+            return Error::Clock {
+                doing,
+                place,
+                ours: Timestamp::now(),
+                theirs: clock::server_time(&answer),
+            };
+        }
         match error {
             S3Error::PermissionDenied { source, .. } => {
                 Error::Refused { place, doing, status: 403, reason: source.to_string() }

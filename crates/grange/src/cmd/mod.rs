@@ -11,6 +11,7 @@ mod demo_archive;
 mod demo_files;
 mod demo_harvest;
 pub(crate) mod harvest;
+mod init;
 mod nodes;
 pub(crate) mod oai;
 mod papers;
@@ -29,6 +30,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
     let common = &cli.common;
     match cli.command {
         Command::Up { roles } => Box::pin(up::run(common, roles)).await,
+        Command::Init => init::run(common).await,
         Command::Demo { once } => Box::pin(demo::run(common, once)).await,
         Command::Nodes => nodes::run(common).await,
         Command::Db(command) => db::run(common, command).await,
