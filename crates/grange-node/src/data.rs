@@ -78,6 +78,12 @@ pub enum DataError {
         path.display(), path.display()
     )]
     NoArchive { path: PathBuf, missing: String },
+    #[error(
+        "the archive in {} has lost its database: {} is missing; put a backup of it there, or create an empty one with `grange --data {} \
+         init` and fill it with `grange --data {} archive rebuild`",
+        path.display(), file.display(), path.display(), path.display()
+    )]
+    NoDatabase { path: PathBuf, file: PathBuf },
     #[error("there is an archive in {} already; nothing was changed", path.display())]
     Exists { path: PathBuf },
     #[error(
@@ -255,6 +261,12 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
 }
 
 fn no_archive(path: &Path, database: Option<&Path>) -> DataError {
+    // A node's id says that there was an archive.
+    if let Some(file) = database
+        && path.join("node.id").exists()
+    {
+        return DataError::NoDatabase { path: path.to_owned(), file: file.to_owned() };
+    }
     let missing = match database {
         _ if !path.exists() => "the folder".to_owned(),
         Some(file) => format!("the database file {}", file.display()),
@@ -373,9 +385,11 @@ mod tests {
         assert!(error.contains("the folder is missing") && error.contains("init`"), "{error}");
         assert!(!typo.exists());
         // A folder that only lacks its database is not filled with an empty one.
-        drop(DataFolder::take(&typo).await.unwrap());
+        let folder = DataFolder::take(&typo).await.unwrap();
+        folder.node_id().unwrap();
+        drop(folder);
         let error = DataFolder::access(&typo, Some(&database)).await.unwrap_err().to_string();
-        assert!(error.contains("grange.db is missing"), "{error}");
+        assert!(error.contains("grange.db is missing") && error.contains("archive rebuild`"), "{error}");
         assert!(!database.exists());
         let empty = tempfile::tempdir().unwrap();
         let error = DataFolder::access(empty.path(), None).await.unwrap_err().to_string();

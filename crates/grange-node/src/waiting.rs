@@ -27,8 +27,7 @@ pub(crate) async fn until_there<T, F>(
 where
     F: Future<Output = Result<T, StartError>>,
 {
-    let mut told = String::new();
-    let mut tries = 0;
+    let mut tries: u32 = 0;
     loop {
         let error = match stop.or(open()).await.ok_or(StartError::Stopped)? {
             Ok(there) => {
@@ -43,9 +42,9 @@ where
         tries += 1;
         let Some(wait) = TRIES.wait(tries, error.retry()) else { return Err(error) };
         let reason = Chain(&error).to_string();
-        if reason != told {
-            tracing::warn!(backend, reason, "the node waits for a backend and is not ready");
-            told.clone_from(&reason);
+        // More and more seldom: an outage of a day is some fifteen lines.
+        if tries.is_power_of_two() {
+            tracing::warn!(backend, reason, tries, "the node waits for a backend and is not ready");
         }
         health.waits_for(backend, Some(reason));
         stop.or(tokio::time::sleep(jittered(wait))).await.ok_or(StartError::Stopped)?;

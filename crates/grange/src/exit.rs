@@ -57,7 +57,7 @@ fn code_of(error: &anyhow::Error) -> Exit {
             _ => cause.downcast_ref::<DataError>(),
         };
         match data {
-            Some(DataError::NoArchive { .. }) => return Exit::NotFound,
+            Some(DataError::NoArchive { .. } | DataError::NoDatabase { .. }) => return Exit::NotFound,
             Some(DataError::Exists { .. }) => return Exit::Refused,
             _ => {}
         }

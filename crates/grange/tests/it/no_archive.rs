@@ -111,7 +111,7 @@ fn an_archive_that_lost_its_database_is_not_given_an_empty_one() {
     for name in ["grange.db", "grange.db-wal", "grange.db-shm"] {
         let _ = std::fs::remove_file(grange.data().join(name));
     }
-    grange.run_as_is(&["files", "ls"]).fails(3, &["the database file", "grange.db is missing"]);
+    grange.run_as_is(&["files", "ls"]).fails(3, &["has lost its database", "grange.db is missing"]);
     assert!(!grange.data().join("grange.db").exists());
     grange.run_as_is(&["init"]).ok();
     grange.run_as_is(&["files", "ls"]).ok();
