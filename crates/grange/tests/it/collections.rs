@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use grange_testkit::wait_for;
 use serde_json::Value;
 
+use crate::archive_bed::single;
 use crate::harness::{Grange, bare};
 
 fn record(url: &str, second: usize) -> String {
@@ -107,7 +108,7 @@ fn an_import_that_was_killed_goes_on_and_counts_are_as_without() {
 
 #[test]
 fn stored_files_are_indexed_by_a_node_and_can_be_rolled_back() {
-    let grange = Grange::new();
+    let grange = single();
     let node = grange.up();
     for (name, url) in [
         ("7-1-a.warc", "http://e.com/a"),
