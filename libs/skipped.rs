@@ -3,7 +3,7 @@
 
 use std::io::Write as _;
 
-pub fn note_skipped(what: &str) {
+pub(super) fn note_skipped(what: &str) {
     eprintln!("\n*** SKIPPED: {what} is not there ***\n");
     let Some(list) = std::env::var_os("GRANGE_TEST_SKIPPED") else { return };
     // The test harness names each test's thread after the test.

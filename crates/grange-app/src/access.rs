@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use grange_base::Chain;
 use grange_db::AccessRow;
 use grange_index::access::{Asked, Decision, Reader, Rule, Verdict, judge};
 use grange_index::{Stamp, key, rule_prefixes};
@@ -60,12 +61,24 @@ impl App {
         let rules = draft.rules().map_err(Error::Invalid)?;
         let values = rules.iter().map(serde_json::to_value).collect::<Result<_, _>>();
         let values = values.map_err(|error| Error::Invalid(error.to_string()))?;
-        Ok(self.db.access_rules().add(values, note, &who.actor()).await?)
+        let made = self.db.access_rules().add(values, note, &who.actor()).await?;
+        self.keep_access_rules().await;
+        Ok(made)
     }
 
     pub async fn remove_access_rule(&self, who: &Who, id: i64) -> Result<AccessRow, Error> {
         who.needs(Permission::EditHarvests)?;
-        Ok(self.db.access_rules().remove(id, &who.actor()).await?)
+        let gone = self.db.access_rules().remove(id, &who.actor()).await?;
+        self.keep_access_rules().await;
+        Ok(gone)
+    }
+
+    /// Keeps the rules beside the bits at once. Replicas that are away get them later, from the archiver.
+    async fn keep_access_rules(&self) {
+        let kept = async { Ok::<_, Error>(self.archive.get().await?.keep_access_rules().await?) };
+        if let Err(error) = kept.await {
+            tracing::warn!(error = %Chain(&error), "cannot keep the access rules beside the bits yet");
+        }
     }
 
     /// What the rules as they are would say to somebody who asks.

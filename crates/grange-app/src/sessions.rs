@@ -39,9 +39,23 @@ impl SessionOf {
     }
 }
 
+/// A user is changed by people: more than twice within a log-in is an attack or a fault.
+const LOG_IN_TRIES: u32 = 3;
+
 impl App {
     /// Lets a user in. A wrong name takes as long as a wrong password and gives the same answer.
     pub async fn log_in(&self, name: &str, given: String) -> Result<LoggedIn, Error> {
+        // A user who was changed while the password was compared is looked at again: the password may be another now.
+        for _ in 1..LOG_IN_TRIES {
+            match self.try_log_in(name, given.clone()).await {
+                Err(Error::Db(grange_db::Error::Stale { .. })) => {}
+                other => return other,
+            }
+        }
+        self.try_log_in(name, given).await
+    }
+
+    async fn try_log_in(&self, name: &str, given: String) -> Result<LoggedIn, Error> {
         let found = match name.parse::<UserName>() {
             Ok(name) => self.db.users().credentials(&name).await?,
             Err(_) => None,
@@ -59,6 +73,7 @@ impl App {
         let expires_at = self.clock.now().checked_add(lifetime).unwrap_or(jiff::Timestamp::MAX);
         let new = NewSession {
             user_id: user.id,
+            user_edition: user.edition,
             hash: secret::hash(&made),
             csrf_hash: secret::hash(&csrf),
             expires_at,

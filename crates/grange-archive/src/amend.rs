@@ -1,38 +1,38 @@
-//! What Grange itself wrote down when a file came in is one voice among others. Where every copy says otherwise it is
-//! the record that is wrong, and it is put right: after every copy was read again, and by two pairs of eyes.
+//! Correcting a record: where every copy with bytes contradicts what was recorded when the file came in, two people may
+//! decide that the record is wrong. Every copy is read again before it is changed.
 
 use grange_base::Chain;
-use grange_db::{Amendment, FileStatus, deciding};
-use grange_model::{Checksums, LogEvent, Presence, Verdict};
+use grange_db::{Amendment, FileStatus, Holding, deciding};
+use grange_model::{Ballot, Checksums, LogEvent, Presence, ReplicaKind, contradiction};
 use serde_json::json;
 
 use crate::archive::Archive;
 use crate::error::Error;
 use crate::replica::{Answer, Replica};
 
-/// How many copies must say the same against the record. One against one is a tie.
-const COPIES_MIN: usize = 2;
-
-/// The checksum that outvotes the record, by what the replicas answered last: every one that holds the file says it.
-pub(crate) fn outvoted_by(status: &FileStatus) -> Option<&str> {
-    let held: Vec<_> = status.holdings.iter().filter(|holding| holding.presence == Presence::Ok).collect();
-    let said = held.first()?.checksum.as_deref()?;
-    let agreed = |holding: &&grange_db::Holding| {
-        holding.checksum.as_deref() == Some(said) && holding.verdict == Verdict::Ok
+/// What every copy with bytes says against the record, by what the replicas answered last.
+pub(crate) fn contradicted(status: &FileStatus) -> Option<(String, bool)> {
+    let ballot = |holding: &Holding| {
+        let ballot = Ballot {
+            replica: holding.replica_id,
+            presence: holding.presence,
+            checksum: holding.checksum.clone(),
+        };
+        (ballot, holding.kind == ReplicaKind::Bitarchive)
     };
-    let outvoted = held.len() >= COPIES_MIN
-        && held.iter().all(agreed)
-        && said != deciding(&status.file.checksums)
-        && said.parse::<Checksums>().is_ok();
-    outvoted.then_some(said)
+    let ballots: Vec<_> = status.holdings.iter().map(ballot).collect();
+    let found = contradiction(&deciding(&status.file.checksums), &ballots)?;
+    Some((found.checksum.to_owned(), found.record_confirmed))
 }
 
 impl Archive {
-    /// Reads every copy again and, if all agree against the record, changes it to what they say.
+    /// Reads every copy again and, if all with bytes answer `confirmed`, records that. A checksum replica may say
+    /// otherwise: the two people saw that, and it is corrupt from then on.
     pub(crate) async fn amend(
         &self,
         status: &FileStatus,
         replica: &Replica,
+        confirmed: Option<&str>,
         by: &str,
         confirmed_by: Option<&str>,
     ) -> Result<FileStatus, Error> {
@@ -41,27 +41,28 @@ impl Archive {
         let was = deciding(&status.file.checksums);
         let algorithm = status.file.checksums.strongest().map(|(algorithm, _)| algorithm);
         let algorithm = algorithm.unwrap_or_else(|| self.0.settings.strongest());
-        let (mut agreed, mut said) = (Vec::new(), None);
+        let mut ballots = Vec::new();
         for one in &self.0.replicas {
             // A replica that cannot be asked could be the one that knows better.
             let answer = one.checksum(name, algorithm).await;
             let answer = answer.map_err(|error| not(format!("{}: {}", one.name(), Chain(&error))))?;
-            match answer {
-                Answer::Missing => {}
-                Answer::Unreadable => return Err(not(format!("{} cannot read its copy", one.name()))),
-                Answer::Sums(sums) if said.is_none_or(|said: Checksums| said.same_as(&sums)) => {
-                    said = Some(sums);
-                    agreed.push(one.name());
-                }
-                Answer::Sums(_) => return Err(not(format!("{} says otherwise", one.name()))),
-            }
+            let presence = if answer == Answer::Missing { Presence::Missing } else { Presence::Ok };
+            let ballot = Ballot { replica: one.name(), presence, checksum: crate::audit::text(answer) };
+            ballots.push((ballot, one.keeps_bytes()));
         }
-        let Some(said) = said.filter(|_| agreed.len() >= COPIES_MIN) else {
-            return Err(not("fewer than two replicas hold it".to_owned()));
+        let Some(found) = contradiction(&was, &ballots) else {
+            return Err(not("the copies do not contradict it with one voice".to_owned()));
         };
-        if deciding(&said) == was {
-            return Err(not("they say what the record says".to_owned()));
+        if confirmed.is_some_and(|confirmed| confirmed != found.checksum) {
+            return Err(not(format!("the copies now say {}, which nobody confirmed", found.checksum)));
         }
+        let said: Checksums =
+            found.checksum.parse().map_err(|_| not(format!("{} is not a checksum", found.checksum)))?;
+        let agreed: Vec<&str> = ballots
+            .iter()
+            .filter(|(ballot, _)| ballot.checksum.as_deref() == Some(found.checksum))
+            .map(|(ballot, _)| ballot.replica)
+            .collect();
         let (size, checksums) = self.sums_of(replica, status, said).await?;
         let detail = json!({
             "was": status.file.checksums, "was_size": status.file.size, "agreed": agreed,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use grange_base::worker::Hint;
 use grange_base::{Clock, Throttle};
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::keys::SigningKey;
+use crate::presence::{self, Watch};
 use crate::replica::{Keeps, Replica, blocking};
 use crate::settings::Settings;
 use crate::sums::{self, Sums};
@@ -63,6 +65,11 @@ pub(crate) struct Inner {
     pub(crate) tree: tokio::sync::Mutex<Tree>,
     pub(crate) throttle: Throttle,
     pub(crate) hint: Hint,
+    pub(crate) audit_hint: Hint,
+    /// When the access rules were last the same here and on every replica.
+    pub(crate) access_rules_kept: tokio::sync::Mutex<Option<jiff::Timestamp>>,
+    /// How many strays people were last told of.
+    pub(crate) strays_reported: AtomicU64,
 }
 
 /// Opens the places of all replicas. Other nodes are only asked when they are needed; nodes start in any order.
@@ -95,11 +102,24 @@ fn at(name: &ReplicaName, at: &[grange_blob::Settings]) -> Vec<grange_blob::Sett
     at.to_vec()
 }
 
+/// Files without a row for some replica would never be copied there nor checked.
+pub(crate) async fn fill_gaps(db: &Db) -> Result<(), Error> {
+    let gaps = db.replicas().fill_gaps().await?;
+    if gaps > 0 {
+        tracing::error!(
+            gaps,
+            "rows were missing for copies of stored files and were added; the next checks make the copies"
+        );
+    }
+    Ok(())
+}
+
 impl Archive {
     /// Opens the archive: declares the replicas, opens journals, reads the signing key.
     pub async fn open(parts: Parts) -> Result<Self, Error> {
         let Parts { db, clock, data_dir, node, settings, mut places, announcer } = parts;
-        if let Some(reason) = settings.broken() {
+        if let Some(unusable) = settings.unusable().first() {
+            let reason = format!("archive.{}: {}", unusable.key, unusable.reason);
             return Err(Error::Settings { reason });
         }
         let declared: Vec<_> = settings.replicas.iter().map(|(name, one)| (name.clone(), one.kind)).collect();
@@ -110,6 +130,8 @@ impl Archive {
                 return Err(Error::Undeclared { names });
             }
         };
+        fill_gaps(&db).await?;
+        let archive = presence::archive_id(&db, &places).await?;
         let mut replicas = Vec::new();
         for row in rows {
             let missing = || Error::Settings { reason: format!("the replica {} was not opened", row.name) };
@@ -120,13 +142,14 @@ impl Archive {
                 }
                 ReplicaKind::Checksum => Keeps::Sums(places.sums.remove(&row.name).ok_or_else(missing)?),
             };
-            replicas.push(Replica { row, keeps, clock: clock.clone() });
+            let watch = Watch::new(db.clone(), archive.clone(), announcer.clone(), row.away.clone());
+            replicas.push(Replica { row, keeps, clock: clock.clone(), watch });
         }
         let key_path = data_dir.join("secrets/log.key");
         let key = blocking(move || SigningKey::open(&key_path)).await?;
         let owner = format!("{node}/archive/{}", uuid::Uuid::now_v7().simple());
         let throttle = Throttle::per_second(settings.check_bytes_per_second.0, clock.clone());
-        Ok(Self(Arc::new(Inner {
+        let archive = Self(Arc::new(Inner {
             db,
             clock,
             data_dir,
@@ -139,7 +162,12 @@ impl Archive {
             tree: tokio::sync::Mutex::new(Tree::default()),
             throttle,
             hint: Hint::new(),
-        })))
+            audit_hint: Hint::new(),
+            access_rules_kept: tokio::sync::Mutex::default(),
+            strays_reported: AtomicU64::default(),
+        }));
+        archive.verify_replicas().await;
+        Ok(archive)
     }
 
     pub fn db(&self) -> &Db {
@@ -150,9 +178,15 @@ impl Archive {
         &self.0.settings
     }
 
-    /// Wakes whoever runs [`Archive::work_step`]: something was queued.
+    /// Wakes the worker that runs [`Archive::store_step`]: a file was queued.
     pub fn hint(&self) -> &Hint {
         &self.0.hint
+    }
+
+    /// Wakes the worker that runs [`Archive::audit_step`]: a check was queued. Another worker than that of the files:
+    /// no copy waits for a check to end.
+    pub fn audit_hint(&self) -> &Hint {
+        &self.0.audit_hint
     }
 
     pub fn replicas(&self) -> &[Replica] {

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt};
-use grange_base::Chain;
+use futures_util::stream::{FuturesOrdered, StreamExt};
 use grange_base::worker::Step;
+use grange_base::{Chain, Retry, RetryPolicy, Shutdown};
 use grange_db::{AUDIT_WORK, AuditRow, Claim, FileFilter, FileStatus, Page, Seen, Trouble, Votes, deciding};
 use grange_model::{Actor, AuditId, AuditKind, AuditState, FileName};
+use jiff::Timestamp;
 
-use crate::archive::Archive;
+use crate::archive::{Archive, fill_gaps};
 use crate::error::Error;
 use crate::replica::{Answer, Listed, Replica, UNREADABLE};
 use crate::schedule::may_go_on_at;
@@ -18,6 +19,9 @@ const AT_ONCE: usize = 8;
 
 /// How long a check rests that may not read now: outside its hours, or while the replica is away.
 const REST: Duration = Duration::from_secs(5 * 60);
+
+/// A check that a person asked for and that has got nowhere for so long, because its replica is away, ends as failed.
+const AWAY_MOST: Duration = Duration::from_secs(60);
 
 /// The longest rest of a check that is spread: so long a changed setting may go unnoticed.
 const SPREAD_REST: Duration = Duration::from_secs(60 * 60);
@@ -32,7 +36,7 @@ impl Archive {
     ) -> Result<AuditRow, Error> {
         let replica = self.replica(replica)?;
         let row = self.0.db.audits().start(replica.row.id, kind, actor).await?;
-        self.0.hint.wake();
+        self.0.audit_hint.wake();
         Ok(row)
     }
 
@@ -58,7 +62,7 @@ impl Archive {
             if row.state != AuditState::Running {
                 return Ok(row);
             }
-            if self.audit_step().await? == Step::Idle {
+            if self.audit_step(&Shutdown::never()).await? == Step::Idle {
                 // Another process has it, or it rests.
                 tokio::time::sleep(Duration::from_millis(25)).await;
             }
@@ -82,8 +86,8 @@ impl Archive {
     /// Decides on every file by what the replicas last answered.
     pub async fn vote_all(&self) -> Result<Votes, Error> {
         let votes = self.0.db.audits().vote_all().await?;
-        if votes.tied + votes.nowhere > 0 {
-            let reason = format!("{} files undecided, {} on no replica", votes.tied, votes.nowhere);
+        if votes.undecided + votes.nowhere > 0 {
+            let reason = format!("{} files undecided, {} on no replica", votes.undecided, votes.nowhere);
             self.notify("the vote over all files", &reason).await;
         }
         Ok(votes)
@@ -101,71 +105,110 @@ impl Archive {
             }
         }
         let votes = self.0.db.audits().observe(status.file.id, answers, by).await?;
-        if votes.tied > 0 {
+        if votes.undecided > 0 {
             self.notify(name.as_str(), "its copies are split evenly: look which is right").await;
         }
         self.file(name).await
     }
 
-    /// Takes a check that is due and goes on with it.
-    pub async fn audit_step(&self) -> Result<Step, Error> {
+    /// Takes the check that is due first and goes on with it for a while: what it found is kept, and the next step may
+    /// be another check's. When `stop` comes, the check is given back at once and goes on wherever there is a worker.
+    pub async fn audit_step(&self, stop: &Shutdown) -> Result<Step, Error> {
         let lease = self.0.settings.lease.0;
         let Some(claim) = self.0.db.work().claim(AUDIT_WORK, &self.0.owner, lease).await? else {
             return Ok(Step::Idle);
         };
-        match self.held(&claim, self.run_audit(&claim)).await {
-            Ok(()) => {}
-            // Cancelled, or taken by another: nothing is ours to say.
-            Err(Error::Db(grange_db::Error::LeaseLost { .. } | grange_db::Error::NotFound { .. })) => {}
-            Err(error) => {
-                let text = Chain(&error).to_string();
-                tracing::warn!(check = claim.key, error = text, "the check rests");
-                let rest = self.0.settings.retry_first.0.min(REST);
-                match self.0.db.work().fail(&claim, &text, rest).await {
-                    Ok(_) | Err(grange_db::Error::LeaseLost { .. }) => {}
-                    Err(error) => return Err(error.into()),
-                }
+        let ran = stop.or(self.held(&claim, self.run_audit(&claim))).await;
+        let left = match ran {
+            None => self.0.db.work().release(&claim).await,
+            Some(Ok(Progress::Ended)) => Ok(()),
+            Some(Ok(Progress::More)) => self.0.db.work().release(&claim).await,
+            Some(Ok(Progress::Rests { reason, wait })) => {
+                self.0.db.work().fail(&claim, reason, wait).await.map(|_| ())
             }
+            // Cancelled, or taken by another: nothing is ours to say.
+            Some(Err(Error::Db(grange_db::Error::LeaseLost { .. } | grange_db::Error::NotFound { .. }))) => {
+                Ok(())
+            }
+            Some(Err(error)) => return self.interrupted(&claim, &error).await.map(|()| Step::More),
+        };
+        match left {
+            Ok(()) | Err(grange_db::Error::LeaseLost { .. } | grange_db::Error::NotFound { .. }) => {
+                Ok(Step::More)
+            }
+            Err(error) => Err(error.into()),
         }
-        Ok(Step::More)
     }
 
-    async fn run_audit(&self, claim: &Claim) -> Result<(), Error> {
+    /// The replica is away: a check by the calendar waits for it and says why; one that a person asked for ends after a
+    /// while, so that the person learns it.
+    async fn interrupted(&self, claim: &Claim, error: &Error) -> Result<(), Error> {
+        let reason = Chain(error).to_string();
+        let Ok(id) = claim.key.parse::<AuditId>() else { return Ok(()) };
+        let audit = self.audit(id).await?;
+        tracing::error!(replica = %audit.replica, check = claim.key, error = reason, "a check cannot go on");
+        let settings = &self.0.settings;
+        let policy = RetryPolicy {
+            first: settings.retry_first.0.min(REST),
+            most: settings.retry_most.0.min(REST),
+            attempts: 0,
+        };
+        let wait = policy.wait(claim.attempt, Retry::Soon).unwrap_or(policy.most);
+        let standing = self.0.clock.now().duration_since(audit.updated_at);
+        let asked_by_person = audit.asked_by != Actor::system().who;
+        let kept = if asked_by_person && Duration::try_from(standing).is_ok_and(|since| since >= AWAY_MOST) {
+            self.0.db.audits().end(claim, id, AuditState::Failed, Some(reason), Vec::new()).await.map(|_| ())
+        } else {
+            self.0.db.audits().rest(claim, id, &reason, wait).await
+        };
+        match kept {
+            Ok(()) | Err(grange_db::Error::LeaseLost { .. } | grange_db::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn run_audit(&self, claim: &Claim) -> Result<Progress, Error> {
         let id: AuditId = claim.key.parse().map_err(|_| gone(&claim.key))?;
         let audit = self.audit(id).await?;
         let replica = self.replica_by_id(audit.replica_id).ok_or_else(|| gone(&claim.key))?;
+        replica.verify().await?;
         if audit.kind == AuditKind::Challenge {
-            return self.run_challenge(claim, &audit, replica).await;
+            return self.run_challenge(claim, &audit, replica).await.map(|()| Progress::Ended);
         }
+        fill_gaps(&self.0.db).await?;
         let by_itself = audit.asked_by == Actor::system().who;
         let mut after: Option<String> = audit.position.clone();
         let (spread, mut read) = (self.0.settings.check_spread.0, audit.found.bytes);
         let spread = if by_itself && audit.kind == AuditKind::Checksum { spread } else { Duration::ZERO };
         let total = if spread.is_zero() { 0 } else { self.bytes_of(replica).await? };
+        let mut budget = Budget::new(self.0.clock.now(), self.0.settings.check_bytes_per_second.0);
         loop {
             let go_on = may_go_on_at(audit.started_at, spread, read, total);
             if let (false, Ok(wait)) =
                 (spread.is_zero(), Duration::try_from(go_on.duration_since(self.0.clock.now())))
                 && !wait.is_zero()
-                && read > 0
+                && (1..total).contains(&read)
             {
-                self.0.db.work().fail(claim, "spread by archive.check_spread", wait.min(SPREAD_REST)).await?;
-                return Ok(());
+                let (reason, wait) = ("spread by archive.check_spread", wait.min(SPREAD_REST));
+                return Ok(Progress::Rests { reason, wait });
             }
             let hour = self.0.clock.now().to_zoned(jiff::tz::TimeZone::UTC).hour();
             if by_itself && !self.0.settings.may_check(hour as u8) {
-                self.0.db.work().fail(claim, "outside archive.check_hours", REST).await?;
-                return Ok(());
+                return Ok(Progress::Rests { reason: "outside archive.check_hours", wait: REST });
+            }
+            if budget.spent(self.0.clock.now()) {
+                return Ok(Progress::More);
             }
             let asked_at = self.0.clock.now();
             let from = after.as_ref().and_then(|name| name.parse::<FileName>().ok());
-            let (listed, next) = replica.list(from.as_ref(), self.0.settings.check_page as usize).await?;
+            let (listed, mut next) = replica.list(from.as_ref(), self.0.settings.check_page as usize).await?;
             let seen = match audit.kind {
-                AuditKind::Checksum => self.summed(replica, listed).await?,
-                _ => listed
-                    .into_iter()
-                    .map(|one| Seen { name: one.name, size: one.size, checksum: None })
-                    .collect(),
+                AuditKind::Checksum => {
+                    let (seen, upto) = self.summed(replica, listed, &mut budget).await?;
+                    next = upto.or(next);
+                    seen
+                }
+                _ => listed.into_iter().map(|one| unread(one, None)).collect(),
             };
             read += seen.iter().map(|one| one.size).sum::<u64>();
             let page = Page {
@@ -190,22 +233,23 @@ impl Archive {
                 None => break,
             }
         }
-        self.0.db.audits().end(claim, id, AuditState::Done, None, Vec::new()).await?;
-        if audit.kind == AuditKind::Checksum {
-            self.tell_outvoted().await?;
-        }
+        // Before the end, so that a stop in between finds the check where it was and comes back to this.
         if by_itself && self.0.settings.repair_missing {
             // Boxed: a repair is a large act, and most checks need none.
             Box::pin(self.reestablish_missing(replica)).await?;
         }
-        Ok(())
+        self.0.db.audits().end(claim, id, AuditState::Done, None, Vec::new()).await?;
+        if audit.kind == AuditKind::Checksum {
+            self.report_undecided().await?;
+        }
+        Ok(Progress::Ended)
     }
 
-    /// Tells people of records that the copies contradict; nobody else changes one.
-    async fn tell_outvoted(&self) -> Result<(), Error> {
-        let filter = FileFilter { trouble: Some(Trouble::Outvoted), limit: 1, ..FileFilter::default() };
+    /// Reports the first record that copies contradict; only people decide which is wrong.
+    async fn report_undecided(&self) -> Result<(), Error> {
+        let filter = FileFilter { trouble: Some(Trouble::Undecided), limit: 1, ..FileFilter::default() };
         if let Some(first) = self.list(&filter).await?.first() {
-            let reason = "its copies agree against what was written down: see `grange repair --all`";
+            let reason = "copies contradict the record: run `grange repair --all` to see what can be decided";
             self.notify(first.file.name.as_str(), reason).await;
         }
         Ok(())
@@ -216,29 +260,94 @@ impl Archive {
         Ok(overview.iter().find(|one| one.replica.id == replica.row.id).map_or(0, |one| one.bytes))
     }
 
-    /// Has the replica read every one of these copies.
-    async fn summed(&self, replica: &Replica, listed: Vec<Listed>) -> Result<Vec<Seen>, Error> {
+    /// Has the replica read these copies, as many as the budget allows and at least one. The second value is the last
+    /// one read where some were left.
+    async fn summed(
+        &self,
+        replica: &Replica,
+        listed: Vec<Listed>,
+        budget: &mut Budget,
+    ) -> Result<(Vec<Seen>, Option<FileName>), Error> {
         let names = listed.iter().map(|one| one.name.clone()).collect();
         let recorded = self.0.db.files().recorded(names).await?;
         let strongest = self.0.settings.strongest();
-        let asked = listed.into_iter().map(|one| {
+        let ask = |one: Listed| {
             // What was recorded by another algorithm is compared by that.
             let known = recorded.get(one.name.as_str()).and_then(|text| text.split_once('=')?.0.parse().ok());
             let algorithm = known.unwrap_or(strongest);
             async move {
-                self.0.throttle.take(one.size).await;
-                let answer = replica.checksum(&one.name, algorithm).await?;
+                self.0.throttle.take(one.size.unwrap_or_default()).await;
+                let answer = text(replica.checksum(&one.name, algorithm).await?);
                 // One that vanished since the list is for the next check to tell.
-                Ok::<_, Error>(text(answer).map(|checksum| Seen {
-                    name: one.name,
-                    size: one.size,
-                    checksum: Some(checksum),
-                }))
+                Ok::<_, Error>(answer.map(|checksum| unread(one, Some(checksum))))
             }
-        });
-        let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
-        answers.into_iter().filter_map(Result::transpose).collect()
+        };
+        let mut waiting = listed.into_iter().peekable();
+        let (mut under_way, mut seen, mut last) = (FuturesOrdered::new(), Vec::new(), None);
+        loop {
+            // What was begun is read to its end: reading it again would cost more than waiting.
+            while under_way.len() < AT_ONCE
+                && (last.is_none() || !budget.spent(self.0.clock.now()))
+                && let Some(one) = waiting.next()
+            {
+                budget.take(one.size.unwrap_or_default());
+                last = Some(one.name.clone());
+                under_way.push_back(ask(one));
+            }
+            match under_way.next().await {
+                Some(answer) => seen.extend(answer?),
+                None => break,
+            }
+        }
+        let upto = waiting.peek().is_some().then_some(last).flatten();
+        Ok((seen, upto))
     }
+}
+
+/// How far a step of a check came.
+#[derive(Debug)]
+enum Progress {
+    /// The check is over.
+    Ended,
+    /// It has done its share for now.
+    More,
+    /// It may not read now.
+    Rests { reason: &'static str, wait: Duration },
+}
+
+/// What one step of a check may read before it keeps what it found and lets another check have its turn: ten seconds,
+/// or the bytes that a fast disk gives in ten seconds. A stop or a crash costs that much reading at most, and the files
+/// under way.
+#[derive(Debug)]
+struct Budget {
+    until: Timestamp,
+    bytes: u64,
+}
+
+impl Budget {
+    const LENGTH: Duration = Duration::from_secs(10);
+    const BYTES: u64 = 4 << 30;
+
+    /// `per_second`: the most bytes that may be read; 0 is no limit.
+    fn new(now: Timestamp, per_second: u64) -> Self {
+        let limit =
+            if per_second == 0 { u64::MAX } else { per_second.saturating_mul(Self::LENGTH.as_secs()) };
+        Self { until: now.checked_add(Self::LENGTH).unwrap_or(Timestamp::MAX), bytes: Self::BYTES.min(limit) }
+    }
+
+    fn take(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    fn spent(&self, now: Timestamp) -> bool {
+        self.bytes == 0 || now >= self.until
+    }
+}
+
+/// A copy as it was listed. One that cannot even be looked at is as good as one that cannot be read.
+fn unread(one: Listed, checksum: Option<String>) -> Seen {
+    let checksum = if one.size.is_none() { Some(UNREADABLE.to_owned()) } else { checksum };
+    Seen { name: one.name, size: one.size.unwrap_or_default(), checksum }
 }
 
 fn gone(key: &str) -> Error {
@@ -251,5 +360,26 @@ pub(crate) fn text(answer: Answer) -> Option<String> {
         Answer::Sums(sums) => Some(deciding(&sums)),
         Answer::Unreadable => Some(UNREADABLE.to_owned()),
         Answer::Missing => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_of_a_check_ends_after_ten_seconds_or_the_bytes_of_ten_seconds() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let mut free = Budget::new(at(0), 0);
+        assert!(!free.spent(at(9)) && free.spent(at(10)));
+        free.take(Budget::BYTES - 1);
+        assert!(!free.spent(at(0)));
+        free.take(1);
+        assert!(free.spent(at(0)));
+        let mut slow = Budget::new(at(0), 1000);
+        slow.take(9_999);
+        assert!(!slow.spent(at(0)));
+        slow.take(5_000_000);
+        assert!(slow.spent(at(0)));
     }
 }

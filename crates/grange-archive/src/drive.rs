@@ -7,12 +7,14 @@ use futures_util::future::join_all;
 use grange_base::worker::Step;
 use grange_base::{Chain, Retry, RetryPolicy};
 use grange_db::{Claim, FileStatus, Holding, HoldingChange, STORE_WORK, deciding};
-use grange_model::{Checksums, FileName, LogEvent, Presence, UploadState, Verdict};
+use grange_model::store_state::step;
+use grange_model::{
+    Checksums, CopyState, FileName, LogEvent, Presence, StoreAction, StoreEvent, UploadState, Verdict,
+};
 use serde_json::json;
 
 use crate::archive::Archive;
 use crate::error::Error;
-use crate::machine::{Action, Copy, Event, step};
 use crate::replica::{Answer, Replica, UNREADABLE};
 use crate::transfer::From;
 
@@ -35,7 +37,7 @@ impl Archive {
         };
         match self.held(&claim, self.drive(&status, &claim, None, "grange")).await {
             // Somebody else has it now.
-            Ok(()) | Err(Error::Db(grange_db::Error::LeaseLost { .. })) => Ok(Step::More),
+            Ok(_) | Err(Error::Db(grange_db::Error::LeaseLost { .. })) => Ok(Step::More),
             Err(error) => Err(error),
         }
     }
@@ -64,15 +66,17 @@ impl Archive {
         }
     }
 
-    /// Brings every copy of the file as far as it goes now, and settles the file or puts it back into the queue.
+    /// Brings every copy of the file as far as it goes now, and settles the file or puts it back into the queue. With
+    /// `deposited` a depositor has the bytes: every replica is asked, also those with a complete copy by their row.
     pub(crate) async fn drive(
         &self,
         status: &FileStatus,
         claim: &Claim,
-        from: Option<From>,
+        deposited: Option<From>,
         by: &str,
-    ) -> Result<(), Error> {
-        let from = match from {
+    ) -> Result<Vec<CopyDone>, Error> {
+        let begins = if deposited.is_some() { StoreEvent::Deposit } else { StoreEvent::Due };
+        let from = match deposited {
             Some(from) => Some(from),
             None => self.source(status).await,
         };
@@ -90,7 +94,7 @@ impl Archive {
                 Some(from) => Some(from),
                 None => self.proven_source(&self.file(&status.file.name).await?, None),
             };
-            let copies = group.iter().map(|holding| self.copy(status, claim, holding, from.as_ref()));
+            let copies = group.iter().map(|holding| self.copy(status, claim, holding, begins, from.as_ref()));
             for one in join_all(copies).await {
                 done.push(one?);
             }
@@ -104,7 +108,7 @@ impl Archive {
                 let name = status.file.name.as_str();
                 announcer.hint(&announcer.channels().index_server(), "stored", name).await;
             }
-            return Ok(());
+            return Ok(done);
         }
         let errors: Vec<_> = done.iter().filter_map(|copy| copy.error.clone()).collect();
         let policy = RetryPolicy {
@@ -114,18 +118,34 @@ impl Archive {
         };
         let wait = policy.wait(claim.attempt, Retry::Soon).unwrap_or(policy.most);
         self.0.db.work().fail(claim, &errors.join("; "), wait).await?;
-        Ok(())
+        Ok(done)
     }
 
     /// Where the bytes come from when nobody brings them: a proven copy, or the file it came from.
     async fn source(&self, status: &FileStatus) -> Option<From> {
-        if let Some(from) = self.proven_source(status, None) {
-            return Some(from);
+        match self.proven_source(status, None) {
+            Some(from) => Some(from),
+            None => self.deposited_file(status).await,
         }
+    }
+
+    /// The file that the last depositor handed in, if it still lies on this machine. Its bytes are compared when they are
+    /// sent.
+    async fn deposited_file(&self, status: &FileStatus) -> Option<From> {
         let source: serde_json::Value = serde_json::from_str(status.file.source.as_deref()?).ok()?;
         let path = PathBuf::from(source["path"].as_str().filter(|_| source["node"] == self.0.node.as_str())?);
         let size = tokio::fs::metadata(&path).await.ok()?.len();
         (size == status.file.size).then_some(From::File(path))
+    }
+
+    /// Where the bytes come from to make the copy on `replica` again: another replica, or the file it came from. A checksum
+    /// replica needs none.
+    pub(crate) async fn source_for(&self, status: &FileStatus, replica: &Replica) -> Option<From> {
+        match self.proven_source(status, Some(replica.row.id)) {
+            Some(from) => Some(from),
+            None if !replica.keeps_bytes() => Some(From::File(PathBuf::new())),
+            None => self.deposited_file(status).await,
+        }
     }
 
     /// A replica with bytes that is proven, other than the one named.
@@ -145,18 +165,20 @@ impl Archive {
         status: &FileStatus,
         claim: &Claim,
         holding: &Holding,
+        begins: StoreEvent,
         from: Option<&From>,
     ) -> Result<CopyDone, Error> {
         let retries = self.0.settings.upload_retries;
-        let mut done = CopyDone { replica: holding.replica.to_string(), sent: false, error: None };
+        let replica = holding.replica.to_string();
+        let mut done = CopyDone { replica, sent: false, answered_equal: false, error: None };
         let Some(replica) = self.replica_by_id(holding.replica_id) else { return Ok(done) };
-        let mut copy = Copy { state: holding.state, attempts: holding.attempts };
+        let mut copy = CopyState { state: holding.state, attempts: holding.attempts };
         let (mut presence, mut verdict) = (holding.presence, holding.verdict);
         let mut checksum = holding.checksum.clone();
         let mut answered = false;
         // What the replica said of the copy when it took it.
         let mut read_back = None;
-        let (mut next, mut action) = step(copy, Event::StoreAsked, retries);
+        let (mut next, mut action) = step(copy, begins, retries);
         loop {
             if next != copy || answered {
                 let change = HoldingChange {
@@ -174,34 +196,36 @@ impl Archive {
             copy = next;
             let event = match action {
                 None => return Ok(done),
-                Some(Action::Upload) => {
+                Some(StoreAction::Upload) => {
                     answered = false;
                     match self.upload(status, replica, from).await {
                         Ok(answer) => {
                             (done.sent, read_back) = (true, answer);
-                            Event::Taken
+                            StoreEvent::Taken
                         }
                         Err(reason) => {
                             done.error = Some(format!("{}: {reason}", replica.name()));
-                            Event::Refused
+                            StoreEvent::Refused
                         }
                     }
                 }
-                Some(Action::AskChecksum) => {
+                Some(StoreAction::AskChecksum) => {
                     let (event, answer) = self.ask(status, replica, read_back.take()).await;
-                    answered = event != Event::Unanswered;
+                    answered = event != StoreEvent::Unanswered;
                     done.error = match &event {
-                        Event::Equal => None,
+                        StoreEvent::Equal => None,
                         _ => Some(format!("{}: {answer}", replica.name())),
                     };
                     match event {
-                        Event::Equal => {
+                        StoreEvent::Equal => {
+                            done.answered_equal = true;
                             (presence, verdict, checksum) = (Presence::Ok, Verdict::Ok, Some(answer));
                         }
-                        Event::Different => {
+                        // Judged by the act that keeps it.
+                        StoreEvent::Different => {
                             (presence, verdict, checksum) = (Presence::Ok, Verdict::Unknown, Some(answer));
                         }
-                        Event::Missing => {
+                        StoreEvent::Missing => {
                             (presence, verdict, checksum) = (Presence::Missing, Verdict::Unknown, None);
                         }
                         _ => {}
@@ -238,10 +262,10 @@ impl Archive {
         status: &FileStatus,
         replica: &Replica,
         read_back: Option<Checksums>,
-    ) -> (Event, String) {
+    ) -> (StoreEvent, String) {
         let file = &status.file;
         let Some((algorithm, _)) = file.checksums.strongest() else {
-            return (Event::Unanswered, "the file has no checksum".to_owned());
+            return (StoreEvent::Unanswered, "the file has no checksum".to_owned());
         };
         let answer = match read_back {
             Some(sums) => match replica.size_of(&file.name).await {
@@ -252,19 +276,23 @@ impl Archive {
             None => replica.checksum(&file.name, algorithm).await,
         };
         match answer {
-            Ok(Answer::Sums(sums)) if sums.same_as(&file.checksums) => (Event::Equal, deciding(&sums)),
-            Ok(Answer::Sums(sums)) => (Event::Different, deciding(&sums)),
-            Ok(Answer::Unreadable) => (Event::Different, UNREADABLE.to_owned()),
-            Ok(Answer::Missing) => (Event::Missing, "it has no such file".to_owned()),
-            Err(error) => (Event::Unanswered, Chain(&error).to_string()),
+            Ok(Answer::Sums(sums)) if sums.same_as(&file.checksums) => {
+                (StoreEvent::Equal, deciding(&file.checksums))
+            }
+            Ok(Answer::Sums(sums)) => (StoreEvent::Different, deciding(&sums)),
+            Ok(Answer::Unreadable) => (StoreEvent::Different, UNREADABLE.to_owned()),
+            Ok(Answer::Missing) => (StoreEvent::Missing, "it has no such file".to_owned()),
+            Err(error) => (StoreEvent::Unanswered, Chain(&error).to_string()),
         }
     }
 }
 
 /// What became of one copy.
-struct CopyDone {
-    replica: String,
+pub(crate) struct CopyDone {
+    pub(crate) replica: String,
     /// Bytes were sent.
     sent: bool,
-    error: Option<String>,
+    /// The replica answered the file's checksum now.
+    pub(crate) answered_equal: bool,
+    pub(crate) error: Option<String>,
 }

@@ -18,12 +18,16 @@ pub enum Error {
     Undeclared { names: Vec<String> },
     #[error("there is no replica \"{given}\": choose from {}", known.join(", "))]
     NoReplica { given: String, known: Vec<String> },
+    #[error("the replica {replica} is away: {reason}")]
+    Away { replica: String, reason: String },
     #[error("the replica {replica} keeps no bytes: ask a bitarchive")]
     NoBytes { replica: String },
 
     #[error("there is no file {name} in the archive")]
     NotFound { name: FileName },
-    #[error("names that begin with {prefix} are kept for the archive's own witnesses: choose another name")]
+    #[error(
+        "names that begin with {prefix}, and grange-replica.json, are kept for the archive itself: choose another name"
+    )]
     Reserved { prefix: &'static str },
     #[error(
         "the archive has other bytes as {name} ({known}), these are {given}: store them under another name; \
@@ -45,6 +49,10 @@ pub enum Error {
         "what the archive wrote down of {name} is only changed when every copy, read now, says the same against it: {reason}"
     )]
     NotOutvoted { name: FileName, reason: String },
+    #[error(
+        "nothing is to be decided about {name}: no copy contradicts its record with enough voices; `grange files show {name}` lists its copies"
+    )]
+    NotUndecided { name: FileName },
     #[error("the credential is not that of {replica}: give the right one, or ask a second person to confirm")]
     Credential { replica: String },
     #[error("{who} asked for this repair and cannot also confirm it: a second person must")]
@@ -79,6 +87,7 @@ impl Error {
             Self::Settings { .. } => "archive-settings",
             Self::Undeclared { .. } => "archive-undeclared-replica",
             Self::NoReplica { .. } => "archive-no-replica",
+            Self::Away { .. } => "archive-replica-away",
             Self::NoBytes { .. } => "archive-no-bytes",
             Self::NotFound { .. } => "not-found",
             Self::Reserved { .. } => "archive-reserved-name",
@@ -89,6 +98,7 @@ impl Error {
             Self::NotThatBad { .. } => "archive-not-that-checksum",
             Self::IsGood { .. } => "archive-copy-is-good",
             Self::NotOutvoted { .. } => "archive-not-outvoted",
+            Self::NotUndecided { .. } => "archive-not-undecided",
             Self::Credential { .. } => "archive-credential",
             Self::SamePerson { .. } => "archive-same-person",
             Self::Io { .. } => "archive-io",
@@ -102,7 +112,8 @@ impl Error {
     /// Whether the same call may succeed later without anybody changing anything.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::NoCopy { .. } => Retry::Soon,
+            // A disk may be mounted again at any moment.
+            Self::NoCopy { .. } | Self::Away { .. } => Retry::Soon,
             Self::Blob(error) => error.retry(),
             Self::Db(error) => error.retry(),
             _ => Retry::No,

@@ -9,6 +9,9 @@
 //! line that was edited, taken out or put in does not fit: what it says is then answered as damaged, never believed.
 //! A file cut at any byte loses the torn line and nothing else: the tear is kept aside and the journal goes on. A
 //! later line about a name supersedes the ones before, which stay.
+//!
+//! Only lines whose sync succeeded count. After a failed sync the system may show bytes that the disk does not have, and
+//! a second sync of them may succeed without writing anything. So such a line is cut off and must be written again.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -62,6 +65,17 @@ pub(crate) struct Behind;
 pub struct Journal {
     path: PathBuf,
     state: Mutex<State>,
+    /// Syncs that fail, and how many were made; for tests, where no disk breaks.
+    #[cfg(test)]
+    pub(crate) syncs: Syncs,
+}
+
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(crate) struct Syncs {
+    pub(crate) to_fail: std::sync::atomic::AtomicU32,
+    pub(crate) cuts_to_fail: std::sync::atomic::AtomicU32,
+    pub(crate) made: std::sync::atomic::AtomicU32,
 }
 
 #[derive(Debug)]
@@ -72,11 +86,13 @@ struct State {
     /// Bytes read so far: whole lines only.
     read: u64,
     damaged: u64,
+    /// What lies behind `read` was written here and not synced: it counts for nothing and is cut off first.
+    unsynced: bool,
 }
 
 impl State {
     fn empty() -> Self {
-        Self { entries: BTreeMap::new(), chain: START.to_owned(), read: 0, damaged: 0 }
+        Self { entries: BTreeMap::new(), chain: START.to_owned(), read: 0, damaged: 0, unsynced: false }
     }
 }
 
@@ -85,8 +101,18 @@ impl Journal {
     pub fn open(folder: &Path) -> Result<Self, Error> {
         std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
         let path = folder.join("checksums.journal");
-        let journal = Self { path, state: Mutex::new(State::empty()) };
+        let new = !path.exists();
+        let journal = Self {
+            path,
+            state: Mutex::new(State::empty()),
+            #[cfg(test)]
+            syncs: Syncs::default(),
+        };
         journal.refresh()?;
+        if new {
+            // The name of the journal must last as long as its lines.
+            sync_folder(folder)?;
+        }
         Ok(journal)
     }
 
@@ -95,6 +121,9 @@ impl Journal {
         let mut state = self.lock();
         let mut file = self.file()?;
         file.lock().map_err(Error::io("lock", &self.path))?;
+        self.cut_unsynced(&file, &mut state)?;
+        // Advice: a file system without it reads from its cache, which is no worse than not asking.
+        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         let mut fresh = State::empty();
         self.catch_up(&mut file, &mut fresh)?;
         *state = fresh;
@@ -108,6 +137,7 @@ impl Journal {
         if length.ok() != Some(state.read) {
             let mut file = self.file()?;
             file.lock().map_err(Error::io("lock", &self.path))?;
+            self.cut_unsynced(&file, &mut state)?;
             self.catch_up(&mut file, &mut state)?;
         }
         Ok(state.entries.get(name.as_str()).copied())
@@ -116,6 +146,9 @@ impl Journal {
     /// The same without waiting for anybody.
     pub(crate) fn get_now(&self, name: &FileName) -> Result<Option<Entry>, Behind> {
         let state = self.state.try_lock().map_err(|_| Behind)?;
+        if state.unsynced {
+            return Err(Behind);
+        }
         let length = std::fs::metadata(&self.path).map_err(|_| Behind)?.len();
         if length == state.read { Ok(state.entries.get(name.as_str()).copied()) } else { Err(Behind) }
     }
@@ -139,6 +172,7 @@ impl Journal {
         let mut state = self.lock();
         let mut file = self.file()?;
         file.lock().map_err(Error::io("lock", &self.path))?;
+        self.cut_unsynced(&file, &mut state)?;
         // Another process may have added lines.
         self.catch_up(&mut file, &mut state)?;
         if !fits(state.entries.get(line.name.as_str()).copied()) {
@@ -147,12 +181,48 @@ impl Journal {
         let body = serde_json::to_string(line).unwrap_or_default();
         let chain = chained(&state.chain, &body);
         let text = format!("{body} {chain}\n");
-        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
-        written.map_err(Error::io("write", &self.path))?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| self.sync(&file));
+        if let Err(error) = written {
+            state.unsynced = true;
+            // Under the lock of the file, so that no other process reads it. What fails here is tried again first thing.
+            if let Err(error) = self.cut_unsynced(&file, &mut state) {
+                tracing::error!(journal = %self.path.display(), error = %grange_base::Chain(&error), "a line that was not synced cannot be cut off; the journal takes and gives nothing until it can");
+            }
+            return Err(Error::io("write", &self.path)(error));
+        }
         state.read += text.len() as u64;
         state.chain = chain;
         enter(&mut state.entries, line);
         Ok(true)
+    }
+
+    /// Cuts off what was written here and not synced.
+    fn cut_unsynced(&self, file: &File, state: &mut State) -> Result<(), Error> {
+        if !state.unsynced {
+            return Ok(());
+        }
+        #[cfg(test)]
+        if Syncs::next(&self.syncs.cuts_to_fail) {
+            return Err(Error::io("cut", &self.path)(std::io::ErrorKind::ReadOnlyFilesystem.into()));
+        }
+        file.set_len(state.read).and_then(|()| file.sync_all()).map_err(Error::io("cut", &self.path))?;
+        state.unsynced = false;
+        Ok(())
+    }
+
+    #[cfg(not(test))]
+    #[allow(clippy::unused_self)] // In tests it fails as the journal was told.
+    fn sync(&self, file: &File) -> std::io::Result<()> {
+        file.sync_data()
+    }
+
+    #[cfg(test)]
+    fn sync(&self, file: &File) -> std::io::Result<()> {
+        self.syncs.made.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        if Syncs::next(&self.syncs.to_fail) {
+            return Err(std::io::Error::from_raw_os_error(rustix::io::Errno::IO.raw_os_error()));
+        }
+        file.sync_data()
     }
 
     fn file(&self) -> Result<File, Error> {
@@ -182,7 +252,11 @@ impl Journal {
         state.read += whole as u64;
         if whole < bytes.len() {
             let aside = self.path.with_extension(format!("torn-at-{}", state.read));
-            std::fs::write(&aside, &bytes[whole..]).map_err(Error::io("write", &aside))?;
+            let kept = File::create(&aside).and_then(|mut kept| {
+                kept.write_all(&bytes[whole..])?;
+                kept.sync_all()
+            });
+            kept.map_err(Error::io("write", &aside))?;
             file.set_len(state.read).map_err(failed("cut"))?;
             file.sync_all().map_err(failed("sync"))?;
             tracing::warn!(journal = %self.path.display(), kept = %aside.display(), "a torn last line was put aside");
@@ -194,6 +268,11 @@ impl Journal {
         // Every change of the state is a whole one.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Makes the names in a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("sync", folder))
 }
 
 /// Takes one line in; one that does not fit the chain is damage, and names what it can.
@@ -230,6 +309,15 @@ fn chained(before: &str, body: &str) -> String {
     digest.update(b"\n");
     digest.update(body);
     HEXLOWER.encode(&digest.finalize())
+}
+
+#[cfg(test)]
+impl Syncs {
+    fn next(left: &std::sync::atomic::AtomicU32) -> bool {
+        let take = |left: u32| left.checked_sub(1);
+        left.fetch_update(std::sync::atomic::Ordering::SeqCst, std::sync::atomic::Ordering::SeqCst, take)
+            .is_ok()
+    }
 }
 
 #[cfg(test)]

@@ -110,3 +110,31 @@ fn an_edited_line_is_damaged_and_every_flipped_bit_is_seen() {
     }
     assert_eq!(flips, whole.len());
 }
+
+#[test]
+fn a_line_whose_sync_failed_counts_for_nothing_until_it_is_written_and_synced_again() {
+    use std::sync::atomic::Ordering::SeqCst;
+    // Cut off at once; or only at the third try, because the disk does not even let a file be cut.
+    for cuts in [0, 2] {
+        let dir = TempDir::new().unwrap();
+        let journal = Journal::open(dir.path()).unwrap();
+        journal.append(&line("a", 1)).unwrap();
+        let before = std::fs::read(file(&dir)).unwrap();
+        journal.syncs.to_fail.store(1, SeqCst);
+        journal.syncs.cuts_to_fail.store(cuts, SeqCst);
+        assert!(journal.append(&line("b", 2)).is_err());
+        for _ in 1..cuts {
+            assert!(journal.get_now(&name("b")).is_err() && journal.get(&name("b")).is_err());
+        }
+        assert_eq!(journal.get(&name("b")).unwrap(), None, "what was not synced is not known");
+        assert_eq!(std::fs::read(file(&dir)).unwrap(), before);
+        let synced = journal.syncs.made.load(SeqCst);
+        journal.append(&line("b", 2)).unwrap();
+        assert_eq!(journal.syncs.made.load(SeqCst), synced + 1);
+        for journal in [&journal, &Journal::open(dir.path()).unwrap()] {
+            assert_eq!(journal.get(&name("b")).unwrap(), Some(entry(2)));
+            assert_eq!(journal.refresh().unwrap(), 0);
+        }
+        assert_eq!(std::fs::read_to_string(file(&dir)).unwrap().lines().count(), 2);
+    }
+}

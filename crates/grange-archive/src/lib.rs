@@ -16,6 +16,7 @@
 //! It must never know what the bytes mean (WARC is none of its business), who is allowed to ask (that is
 //! `grange-app`), or how bytes lie on a disk (`grange-blob`).
 
+mod access_rules;
 mod amend;
 mod archive;
 mod audit;
@@ -26,7 +27,7 @@ mod drive;
 mod error;
 mod journal;
 mod keys;
-pub mod machine;
+mod presence;
 mod proof;
 mod read;
 mod rebuild;
@@ -36,6 +37,7 @@ mod replica;
 mod schedule;
 mod settings;
 mod store;
+mod strays;
 mod sums;
 #[cfg(test)]
 mod tests;
@@ -44,17 +46,19 @@ mod tree;
 mod verify;
 mod witness;
 
+pub use access_rules::AccessRuleReport;
 pub use archive::{Archive, Parts, Places, open_places};
 pub use client::ArchiveClient;
 pub use error::Error;
 pub use journal::{Entry, Journal, Line};
+pub use presence::Marker;
 pub use proof::{Proof, ProvenLeaf, check_proof};
 pub use read::Got;
 pub use rebuild::{Conflict, Rebuilt};
 pub use remove::Second;
 pub use repair::{RepairReport, Repaired};
 pub use replica::Replica;
-pub use settings::{ReplicaSettings, Settings};
+pub use settings::{ReplicaSettings, Settings, Unusable};
 pub use store::{Store, StoreOutcome, Unproven};
 pub use sums::{LocalSums, PeerSums, Sums, answer as answer_about_sums};
 pub use verify::{LogReport, WitnessReport};

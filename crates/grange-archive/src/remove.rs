@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use grange_db::{Begun, FileStatus, NewFile, deciding};
+use grange_db::{Begun, FileStatus, IfStored, NewFile, deciding};
 use grange_model::{Actor, Checksums, FileName, LogEvent};
 use serde_json::json;
 use subtle::ConstantTimeEq;
@@ -110,14 +110,14 @@ impl Archive {
     ) -> Result<FileStatus, Error> {
         let (name, file) = (&status.file.name, &status.file);
         let answer = self.bad_answer(replica, status, bad).await?;
-        if self.proven_source(status, Some(replica.row.id)).is_none() {
-            let reason = "no other replica with bytes is proven to have it".to_owned();
-            return Err(Error::NoCopy { name: name.clone(), reason });
+        if self.source_for(status, replica).await.is_none() {
+            return Err(Error::NoCopy { name: name.clone(), reason: NO_GOOD_COPY.to_owned() });
         }
         // Claimed before anything is moved: if we die in between, the queue makes the copy again.
         let (new, owner) = (again(status), &self.0.owner);
         let claim = loop {
-            match self.0.db.files().begin(new.clone(), owner, self.0.settings.lease.0).await? {
+            match self.0.db.files().begin(new.clone(), owner, self.0.settings.lease.0, IfStored::Skip).await?
+            {
                 Begun::Claimed(_, claim) => break claim,
                 Begun::Busy(_) => tokio::time::sleep(std::time::Duration::from_millis(25)).await,
                 Begun::Refused(known) => {
@@ -200,6 +200,10 @@ impl Archive {
         self.file(name).await
     }
 }
+
+/// Why a copy cannot be made again.
+pub(crate) const NO_GOOD_COPY: &str =
+    "no other replica holds the recorded bytes: store the original file again, then repeat the repair";
 
 /// The known file, to be stored again from its proven copies.
 pub(crate) fn again(status: &FileStatus) -> NewFile {

@@ -1,22 +1,22 @@
-//! Repairs: a missing copy is made again; a corrupt one is replaced, and a record that all copies contradict is put
-//! right, when two have agreed.
+//! Repairs: a missing copy is made again; a corrupt one is replaced when two have agreed; and where copies contradict the
+//! record, two people decide which of them is wrong.
 
 use grange_base::Chain;
-use grange_db::{Begun, Confirmed, FileFilter, FileStatus, NewRepair, RepairRow, Trouble};
+use grange_db::{Begun, Confirmed, FileFilter, FileStatus, Holding, IfStored, NewRepair, RepairRow, Trouble};
 use grange_model::{
-    Actor, FileName, Presence, RepairId, RepairKind, RepairState, ReplicaKind, UploadState, Verdict,
+    Actor, FileName, Presence, RepairChoice, RepairId, RepairKind, RepairState, UploadState, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::amend::outvoted_by;
+use crate::amend::contradicted;
 use crate::archive::Archive;
 use crate::error::Error;
-use crate::remove::{Second, again};
+use crate::remove::{NO_GOOD_COPY, Second, again};
 use crate::replica::Replica;
 
 /// What can be repaired, in this order: copies are made by what the records say.
-const TROUBLES: [Trouble; 3] = [Trouble::Outvoted, Trouble::Missing, Trouble::Corrupt];
+const TROUBLES: [Trouble; 3] = [Trouble::Undecided, Trouble::Missing, Trouble::Corrupt];
 
 /// One copy in a repair of all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,8 +42,9 @@ pub struct RepairReport {
 }
 
 impl Archive {
-    /// Repairs every copy that is missing or corrupt, and every record that all copies contradict; a dry run only says
-    /// which. All but the missing ones wait unless `second` is given.
+    /// Repairs every copy that is missing or corrupt; a dry run only says which, and which cannot be. Corrupt ones wait
+    /// unless `second` is given. Where every copy contradicts the record a correction of the record is asked for, which
+    /// always waits for a second person; where only some do, people must decide ([`Archive::decide`]).
     pub async fn repair_all(
         &self,
         actor: &Actor,
@@ -58,21 +59,14 @@ impl Archive {
                 let Some(last) = page.last() else { break };
                 filter.after = Some(last.file.name.clone());
                 for status in &page {
-                    // One copy vouches for a record, whichever is first.
-                    let most = if trouble == Trouble::Outvoted { 1 } else { usize::MAX };
-                    for (replica, kind) in self.troubled(status, trouble).into_iter().take(most) {
-                        let one = if dry_run {
-                            let (name, replica) = (status.file.name.clone(), replica.name().to_owned());
-                            Repaired {
-                                name,
-                                replica,
-                                kind,
-                                repair: None,
-                                state: RepairState::Waiting,
-                                error: None,
+                    for (replica, kind) in self.troubled(status, trouble) {
+                        let obstacle = self.obstacle(status, replica, kind, trouble).await;
+                        let one = match obstacle {
+                            Some(reason) => {
+                                unrepaired(status, replica, kind, RepairState::Failed, Some(reason))
                             }
-                        } else {
-                            told(&self.repair(status, replica, kind, actor, &second(replica)).await?)
+                            None if dry_run => unrepaired(status, replica, kind, RepairState::Waiting, None),
+                            None => told(&self.repair(status, replica, kind, actor, &second(replica)).await?),
                         };
                         match one.state {
                             RepairState::Done => report.done += 1,
@@ -143,19 +137,82 @@ impl Archive {
         }
     }
 
+    /// Asks for the repairs by which a contested file is put right. They wait for a second person, always.
+    pub async fn decide(
+        &self,
+        name: &FileName,
+        keep: RepairChoice,
+        actor: &Actor,
+    ) -> Result<Vec<RepairRow>, Error> {
+        let status = self.recheck(name, &actor.who).await?;
+        let undecided: Vec<_> = status
+            .holdings
+            .iter()
+            .filter(|holding| is_undecided(&status, holding))
+            .filter_map(|holding| self.replica_by_id(holding.replica_id))
+            .collect();
+        if undecided.is_empty() {
+            return Err(Error::NotUndecided { name: name.clone() });
+        }
+        let asked: Vec<(&Replica, RepairKind)> = match keep {
+            RepairChoice::Record => undecided.iter().map(|replica| (*replica, RepairKind::Corrupt)).collect(),
+            RepairChoice::Copies => {
+                let witness = undecided.iter().find(|replica| replica.keeps_bytes());
+                let agreed = contradicted(&status).and(witness);
+                let Some(witness) = agreed else {
+                    let reason = "the copies do not all say the same".to_owned();
+                    return Err(Error::NotOutvoted { name: name.clone(), reason });
+                };
+                vec![(*witness, RepairKind::Record)]
+            }
+        };
+        let mut rows = Vec::new();
+        for (replica, kind) in asked {
+            rows.push(self.repair(&status, replica, kind, actor, &Second::None).await?);
+        }
+        Ok(rows)
+    }
+
     fn troubled<'a>(&'a self, status: &'a FileStatus, trouble: Trouble) -> Vec<(&'a Replica, RepairKind)> {
         let wrong = status.holdings.iter().filter(move |holding| match trouble {
             Trouble::Missing => holding.presence == Presence::Missing,
             Trouble::Corrupt => holding.verdict == Verdict::Corrupt && holding.presence == Presence::Ok,
             Trouble::Unproven => holding.state != UploadState::UploadCompleted,
-            Trouble::Outvoted => holding.kind == ReplicaKind::Bitarchive && outvoted_by(status).is_some(),
+            Trouble::Undecided => is_undecided(status, holding),
         });
         let kind = match trouble {
             Trouble::Missing => RepairKind::Missing,
-            Trouble::Outvoted => RepairKind::Record,
+            Trouble::Undecided => RepairKind::Record,
             Trouble::Corrupt | Trouble::Unproven => RepairKind::Corrupt,
         };
-        wrong.filter_map(|holding| Some((self.replica_by_id(holding.replica_id)?, kind))).collect()
+        // One copy vouches for a record, whichever is first.
+        let most = if trouble == Trouble::Undecided { 1 } else { usize::MAX };
+        wrong.filter_map(|holding| Some((self.replica_by_id(holding.replica_id)?, kind))).take(most).collect()
+    }
+
+    /// Why the copy cannot be repaired now; what no repair would change is not called repairable.
+    async fn obstacle(
+        &self,
+        status: &FileStatus,
+        replica: &Replica,
+        kind: RepairKind,
+        trouble: Trouble,
+    ) -> Option<String> {
+        if trouble == Trouble::Undecided {
+            return match contradicted(status) {
+                Some((_, false)) => None,
+                _ => Some(format!(
+                    "copies contradict the record and nobody can tell which is wrong: compare them, then run \
+                     `grange repair decide {} --keep record` or `--keep copies`",
+                    status.file.name
+                )),
+            };
+        }
+        let source = match kind {
+            RepairKind::Record => return None,
+            RepairKind::Missing | RepairKind::Corrupt => self.source_for(status, replica).await,
+        };
+        source.is_none().then(|| NO_GOOD_COPY.to_owned())
     }
 
     async fn repair(
@@ -169,18 +226,28 @@ impl Archive {
         let confirmed_by = match kind {
             // Nothing leaves its place, so one pair of eyes will do.
             RepairKind::Missing => Some("not needed".to_owned()),
-            RepairKind::Corrupt | RepairKind::Record => self.seconded(replica, &actor.who, second)?,
+            RepairKind::Corrupt => self.seconded(replica, &actor.who, second)?,
+            // Against what a depositor said only people can decide, and no credential stands for one.
+            RepairKind::Record => match second {
+                Second::Person(_) => self.seconded(replica, &actor.who, second)?,
+                Second::None | Second::Credential(_) => None,
+            },
         };
         let holding = status.holdings.iter().find(|holding| holding.replica_id == replica.row.id);
         let bad_checksum = match kind {
             RepairKind::Record => Some(grange_db::deciding(&status.file.checksums)),
             _ => holding.and_then(|holding| holding.checksum.clone()),
         };
+        let new_checksum = match kind {
+            RepairKind::Record => contradicted(status).map(|(checksum, _)| checksum),
+            RepairKind::Missing | RepairKind::Corrupt => None,
+        };
         let new = NewRepair {
             file_id: status.file.id,
             replica_id: replica.row.id,
             kind,
             bad_checksum,
+            new_checksum,
             confirmed_by,
         };
         let row = self.0.db.repairs().ask(new, actor).await?;
@@ -200,7 +267,10 @@ impl Archive {
         let outcome = match row.kind {
             RepairKind::Missing => self.reestablish(status, by).await,
             RepairKind::Corrupt => self.replace(replica, status, None, by).await,
-            RepairKind::Record => self.amend(status, replica, by, row.confirmed_by.as_deref()).await,
+            RepairKind::Record => {
+                let confirmed_by = row.confirmed_by.as_deref();
+                self.amend(status, replica, row.new_checksum.as_deref(), by, confirmed_by).await
+            }
         };
         let error = match outcome {
             Ok(after) => {
@@ -222,8 +292,8 @@ impl Archive {
     /// Makes what is missing again from a proven copy.
     async fn reestablish(&self, status: &FileStatus, by: &str) -> Result<FileStatus, Error> {
         loop {
-            let begun =
-                self.0.db.files().begin(again(status), &self.0.owner, self.0.settings.lease.0).await?;
+            let (owner, lease) = (&self.0.owner, self.0.settings.lease.0);
+            let begun = self.0.db.files().begin(again(status), owner, lease, IfStored::Skip).await?;
             match begun {
                 Begun::Claimed(fresh, claim) => {
                     self.held(&claim, self.drive(&fresh, &claim, None, by)).await?;
@@ -238,6 +308,25 @@ impl Archive {
             }
         }
     }
+}
+
+/// The copy contradicts the record, and the vote could not say which of them is wrong.
+fn is_undecided(status: &FileStatus, holding: &Holding) -> bool {
+    let recorded = grange_db::deciding(&status.file.checksums);
+    holding.presence == Presence::Ok
+        && holding.verdict == Verdict::Unknown
+        && holding.checksum.as_ref().is_some_and(|checksum| *checksum != recorded)
+}
+
+fn unrepaired(
+    status: &FileStatus,
+    replica: &Replica,
+    kind: RepairKind,
+    state: RepairState,
+    error: Option<String>,
+) -> Repaired {
+    let (name, replica) = (status.file.name.clone(), replica.name().to_owned());
+    Repaired { name, replica, kind, repair: None, state, error }
 }
 
 fn told(row: &RepairRow) -> Repaired {

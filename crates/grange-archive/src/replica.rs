@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use grange_base::Clock;
+use grange_base::{Chain, Clock};
 use grange_blob::{Blob, Opened, Source, Taking};
 use grange_db::ReplicaRow;
 use grange_model::{Algorithm, Checksums, FileName, Sha512};
 
 use crate::error::Error;
 use crate::journal::{Entry, Line};
+use crate::presence::Watch;
 use crate::sums::Sums;
 use crate::transfer::{From, bring};
 use crate::witness;
 
 /// What the journal answers for a line that does not fit.
-pub(crate) const UNREADABLE: &str = "unreadable";
+pub(crate) use grange_model::UNREADABLE;
 
 /// An opened replica.
 #[derive(Clone, Debug)]
@@ -23,6 +24,7 @@ pub struct Replica {
     pub row: ReplicaRow,
     pub(crate) keeps: Keeps,
     pub(crate) clock: Clock,
+    pub(crate) watch: Watch,
 }
 
 #[derive(Clone, Debug)]
@@ -37,7 +39,8 @@ pub(crate) enum Keeps {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) name: FileName,
-    pub(crate) size: u64,
+    /// Absent where the copy is there and cannot be looked at.
+    pub(crate) size: Option<u64>,
 }
 
 /// What a replica answers about a copy.
@@ -116,6 +119,7 @@ impl Replica {
         match &self.keeps {
             Keeps::Bytes(_) => {
                 let taker = self.taker(name).await?;
+                self.verify_node(taker).await?;
                 // The checksum that decides is enough to compare; the others were computed once, when the file came.
                 let deciding: Vec<_> = checksums.algorithms().take(1).collect();
                 let expected = checksums.only(&deciding);
@@ -135,6 +139,7 @@ impl Replica {
                 Ok(Some(stored.checksums))
             }
             Keeps::Sums(sums) => {
+                self.verify().await?;
                 let (name, at) = (name.clone(), self.clock.now());
                 let line = Line { name: name.clone(), size, checksums: *checksums, removed: false, at };
                 if sums.add(line).await? {
@@ -146,24 +151,65 @@ impl Replica {
         }
     }
 
-    /// The replica's own checksum of the copy: bytes are read where they lie.
+    /// The replica's own checksum of the copy: bytes are read where they lie. An error is about the replica as a whole;
+    /// a copy that cannot be read while the replica answers is [`Answer::Unreadable`].
     pub(crate) async fn checksum(&self, name: &FileName, algorithm: Algorithm) -> Result<Answer, Error> {
         match &self.keeps {
             Keeps::Bytes(_) => {
-                let Some(holder) = self.holder(name).await? else { return Ok(Answer::Missing) };
-                match holder.checksum(name, &[algorithm]).await {
-                    Ok(answer) => Ok(answer.map_or(Answer::Missing, Answer::Sums)),
-                    Err(grange_blob::Error::Unreadable { place, reason, .. }) => {
-                        tracing::error!(replica = self.name(), %name, place, reason, "a copy cannot be read");
-                        Ok(Answer::Unreadable)
+                let mut tries = 0;
+                loop {
+                    tries += 1;
+                    let error = match self.read_sums(name, algorithm).await {
+                        Ok(Some(sums)) => return Ok(Answer::Sums(sums)),
+                        Ok(None) => {
+                            self.verify().await?;
+                            return Ok(Answer::Missing);
+                        }
+                        Err(error) => error,
+                    };
+                    self.verify().await?;
+                    let certain = matches!(&error, Error::Blob(grange_blob::Error::Unreadable { .. }));
+                    // What only happened once may have been the line and not the copy.
+                    if certain || tries > 1 {
+                        let error = Chain(&error).to_string();
+                        tracing::error!(replica = self.name(), %name, error, "a copy cannot be read");
+                        return Ok(Answer::Unreadable);
                     }
-                    Err(error) => Err(error.into()),
                 }
             }
             Keeps::Sums(sums) => Ok(match sums.get(name).await? {
-                None => Answer::Missing,
+                None => {
+                    self.verify().await?;
+                    Answer::Missing
+                }
                 Some(Entry::Damaged) => Answer::Unreadable,
                 Some(Entry::Sums(_, checksums)) => Answer::Sums(checksums.only(&[algorithm])),
+            }),
+        }
+    }
+
+    async fn read_sums(&self, name: &FileName, algorithm: Algorithm) -> Result<Option<Checksums>, Error> {
+        let Some(holder) = self.holder(name).await? else { return Ok(None) };
+        Ok(holder.checksum(name, &[algorithm]).await?)
+    }
+
+    /// Several checksums of one copy, read together; none if the copy is missing or cannot be read.
+    pub(crate) async fn checksums(
+        &self,
+        name: &FileName,
+        algorithms: &[Algorithm],
+    ) -> Result<Option<Checksums>, Error> {
+        match &self.keeps {
+            Keeps::Bytes(_) => {
+                let Some(holder) = self.holder(name).await? else { return Ok(None) };
+                match holder.checksum(name, algorithms).await {
+                    Err(grange_blob::Error::Unreadable { .. }) => Ok(None),
+                    answer => Ok(answer?),
+                }
+            }
+            Keeps::Sums(sums) => Ok(match sums.get(name).await? {
+                Some(Entry::Sums(_, checksums)) => Some(checksums),
+                None | Some(Entry::Damaged) => None,
             }),
         }
     }
@@ -186,9 +232,24 @@ impl Replica {
         Ok(self.holder_or_fail(name).await?.read_at(name, offset, len).await?)
     }
 
+    /// `None` where there is no copy, or none that can be read. An error is about the replica as a whole.
     pub(crate) async fn challenge(&self, name: &FileName, salt: &[u8]) -> Result<Option<Sha512>, Error> {
-        let Some(holder) = self.holder(name).await? else { return Ok(None) };
-        Ok(holder.challenge(name, salt).await?)
+        let answered = async {
+            let Some(holder) = self.holder(name).await? else { return Ok(None) };
+            Ok::<_, Error>(holder.challenge(name, salt).await?)
+        };
+        match answered.await {
+            Ok(Some(answer)) => Ok(Some(answer)),
+            Ok(None) => {
+                self.verify().await?;
+                Ok(None)
+            }
+            Err(error) => {
+                self.verify().await?;
+                tracing::error!(replica = self.name(), %name, error = %Chain(&error), "a copy cannot be read");
+                Ok(None)
+            }
+        }
     }
 
     /// Takes the copy out of sight; its bytes stay in the attic.
@@ -199,40 +260,41 @@ impl Replica {
         }
     }
 
-    /// Up to `limit` copies after the name, in order, witnesses left out. Empty at the end. The second value is where
-    /// the next page begins.
+    /// Copies after the name, in order, witnesses left out: as far as every node of the replica has listed. The second
+    /// value is where the next page begins; only its absence is the end, for a node may list fewer than `limit` at any
+    /// time.
     pub(crate) async fn list(
         &self,
         after: Option<&FileName>,
         limit: usize,
     ) -> Result<(Vec<Listed>, Option<FileName>), Error> {
-        let mut found: Vec<Listed> = match &self.keeps {
+        let mut pages: Vec<Vec<Listed>> = Vec::new();
+        match &self.keeps {
             Keeps::Sums(sums) => {
                 let listed = |(name, entry): (String, Entry)| {
-                    let size = if let Entry::Sums(size, _) = entry { size } else { 0 };
+                    let size = if let Entry::Sums(size, _) = entry { Some(size) } else { None };
                     Some(Listed { name: name.parse().ok()?, size })
                 };
-                sums.list(after, limit).await?.into_iter().filter_map(listed).collect()
+                pages.push(sums.list(after, limit).await?.into_iter().filter_map(listed).collect());
             }
             Keeps::Bytes(nodes) => {
-                let mut all = Vec::new();
                 for node in nodes {
                     let page = node.list(after, limit).await?;
-                    all.extend(page.into_iter().map(|copy| Listed { name: copy.name, size: copy.size }));
+                    let listed = |copy: grange_blob::Listed| Listed { name: copy.name, size: copy.size };
+                    pages.push(page.into_iter().map(listed).collect());
                 }
-                all.sort_by(|a, b| a.name.cmp(&b.name));
-                all.dedup_by(|a, b| {
-                    let twice = a.name == b.name;
-                    if twice {
-                        tracing::warn!(replica = self.name(), name = %a.name, "two nodes of a replica hold this file");
-                    }
-                    twice
-                });
-                all
             }
-        };
-        found.truncate(limit);
-        let next = (found.len() == limit).then(|| found.last().map(|copy| copy.name.clone())).flatten();
+        }
+        // After the list, so that it was made where the marker lies.
+        self.verify().await?;
+        let (mut found, next) = joined(pages);
+        found.dedup_by(|a, b| {
+            let twice = a.name == b.name;
+            if twice {
+                tracing::warn!(replica = self.name(), name = %a.name, "two nodes of a replica hold this file");
+            }
+            twice
+        });
         found.retain(|copy| !witness::reserved(&copy.name));
         Ok((found, next))
     }
@@ -241,10 +303,15 @@ impl Replica {
     pub(crate) async fn put_witness(&self, name: &FileName, text: &[u8]) -> Result<(), Error> {
         match &self.keeps {
             Keeps::Bytes(_) => {
-                self.taker(name).await?.put(name, Source::from(text), None).await?;
+                let taker = self.taker(name).await?;
+                self.verify_node(taker).await?;
+                taker.put(name, Source::from(text), None).await?;
                 Ok(())
             }
-            Keeps::Sums(sums) => sums.put_witness(name, text).await,
+            Keeps::Sums(sums) => {
+                self.verify().await?;
+                sums.put_witness(name, text).await
+            }
         }
     }
 
@@ -260,13 +327,13 @@ impl Replica {
                         let Some(last) = page.last() else { break };
                         after = last.name.clone();
                         for copy in page {
-                            if !witness::reserved(&copy.name) {
+                            if !witness::is_witness(&copy.name) {
                                 if copy.name.as_str() > witness::PREFIX {
                                     break 'pages;
                                 }
                                 continue;
                             }
-                            let len = copy.size.min(witness::BYTES_MAX) as usize;
+                            let len = copy.size.unwrap_or_default().min(witness::BYTES_MAX) as usize;
                             found.push((copy.name.clone(), node.read_at(&copy.name, 0, len).await?));
                         }
                     }
@@ -278,6 +345,16 @@ impl Replica {
     }
 }
 
+/// Joins the pages of several nodes up to the name that all of them have listed to, which is where the next page begins.
+/// A node that lists nothing has come to its end; any other may have more after its last name.
+fn joined(pages: Vec<Vec<Listed>>) -> (Vec<Listed>, Option<FileName>) {
+    let upto = pages.iter().filter_map(|page| page.last()).map(|copy| copy.name.clone()).min();
+    let mut found: Vec<Listed> = pages.into_iter().flatten().collect();
+    found.retain(|copy| upto.as_ref().is_some_and(|upto| copy.name <= *upto));
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    (found, upto)
+}
+
 /// Runs file work off the async threads.
 pub(crate) async fn blocking<T: Send + 'static>(
     act: impl FnOnce() -> Result<T, Error> + Send + 'static,
@@ -285,5 +362,30 @@ pub(crate) async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(act).await {
         Ok(result) => result,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(names: &[&str]) -> Vec<Listed> {
+        names.iter().map(|name| Listed { name: name.parse().unwrap(), size: Some(1) }).collect()
+    }
+
+    #[test]
+    fn a_page_ends_where_the_first_node_stopped_and_only_empty_pages_are_the_end() {
+        for (pages, found, next) in [
+            (vec![page(&[])], vec![], None),
+            (vec![page(&[]), page(&[])], vec![], None),
+            (vec![page(&["a"])], vec!["a"], Some("a")),
+            (vec![page(&["a", "c"]), page(&["b", "d", "e"])], vec!["a", "b", "c"], Some("c")),
+            (vec![page(&["a", "c"]), page(&[])], vec!["a", "c"], Some("c")),
+            (vec![page(&["x"]), page(&["a", "b"])], vec!["a", "b"], Some("b")),
+        ] {
+            let (listed, upto) = joined(pages.clone());
+            let names: Vec<_> = listed.iter().map(|copy| copy.name.as_str()).collect();
+            assert_eq!((names, upto.as_ref().map(FileName::as_str)), (found, next), "{pages:?}");
+        }
     }
 }

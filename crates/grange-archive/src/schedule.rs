@@ -1,5 +1,6 @@
 //! What is due: checks by the calendar, checkpoints, the witness of the day.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use grange_base::worker::Step;
@@ -8,6 +9,9 @@ use jiff::Timestamp;
 
 use crate::archive::Archive;
 use crate::error::Error;
+
+/// How often the access rules are compared with those beside the bits. A change of rules does not wait for it.
+const ACCESS_RULES_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// Whether something that should happen every so often is due. `every` of zero never is.
 fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
@@ -21,14 +25,6 @@ pub(crate) fn may_go_on_at(start: Timestamp, spread: Duration, done: u64, total:
 }
 
 impl Archive {
-    /// One step of the archive's own work: a file that is due, else a check. For a worker's loop.
-    pub async fn work_step(&self) -> Result<Step, Error> {
-        match self.store_step().await? {
-            Step::More => Ok(Step::More),
-            Step::Idle => self.audit_step().await,
-        }
-    }
-
     /// Starts the checks that the calendar asks for, signs the log and writes the witness of the day. Call it every
     /// minute or so; two processes that do both get the same.
     pub async fn tick(&self) -> Result<Step, Error> {
@@ -50,7 +46,36 @@ impl Archive {
             }
         }
         self.seal().await?;
+        self.keep_access_rules_when_due().await?;
+        self.count_waiting().await?;
         Ok(Step::Idle)
+    }
+
+    /// Compares the access rules with those beside the bits when that was not done for a while, or not everywhere.
+    async fn keep_access_rules_when_due(&self) -> Result<(), Error> {
+        let now = self.0.clock.now();
+        let last = *self.0.access_rules_kept.lock().await;
+        if due(last, ACCESS_RULES_EVERY, now) {
+            let report = self.keep_access_rules().await?;
+            let everywhere = report.away.is_empty();
+            *self.0.access_rules_kept.lock().await = everywhere.then_some(now);
+        }
+        Ok(())
+    }
+
+    /// Shows to monitoring what waits for a replica and what no row knows; strays are reported when there are more.
+    async fn count_waiting(&self) -> Result<(), Error> {
+        let (waiting, strays) = (self.0.db.deposits().counts().await?, self.0.db.strays().count().await?);
+        metrics::gauge!("grange_archive_waiting_files").set(waiting.unproven_files as f64);
+        metrics::gauge!("grange_archive_waiting_bytes").set(waiting.unproven_bytes as f64);
+        metrics::gauge!("grange_archive_stray_files").set(strays as f64);
+        if strays > self.0.strays_reported.swap(strays, Ordering::Relaxed) {
+            let reason = format!(
+                "{strays} copies lie on replicas and are unknown to the database: see `grange audit status`, enter them with `grange archive rebuild`"
+            );
+            self.notify("stray files", &reason).await;
+        }
+        Ok(())
     }
 
     /// Signs the log when that is due and writes the witness of the day.

@@ -45,7 +45,7 @@ pub struct Settings {
     /// How often some files of each replica are challenged with a fresh salt; `0s` never does.
     pub challenge_every: Period,
 
-    /// How many files each of those challenges picks.
+    /// How many files each of those challenges picks; at least 1.
     pub challenge_files: u32,
 
     /// The most bytes per second that checks read from one replica; `0B` is no limit.
@@ -63,7 +63,7 @@ pub struct Settings {
     /// copy always waits for a second pair of eyes.
     pub repair_missing: bool,
 
-    /// How many files are named to a replica in one question of a check.
+    /// How many files are named to a replica in one question of a check; at least 1.
     pub check_page: u32,
 
     /// How often the log is signed.
@@ -138,25 +138,69 @@ impl Settings {
         if from <= to { (from..to).contains(&hour) } else { hour >= from || hour < to }
     }
 
-    /// What is wrong with them, if anything.
-    pub fn broken(&self) -> Option<String> {
-        if !self.replicas.values().any(|replica| replica.kind == ReplicaKind::Bitarchive) {
-            return Some(
-                "archive.replicas needs at least one of kind bitarchive, or no bytes are kept".to_owned(),
-            );
+    /// Every setting here that cannot work, with the reason.
+    pub fn unusable(&self) -> Vec<Unusable> {
+        let mut found = Vec::new();
+        let mut refuse = |wrong: bool, key: &str, reason: &str| {
+            if wrong {
+                found.push(Unusable { key: key.to_owned(), reason: reason.to_owned() });
+            }
+        };
+        refuse(
+            !self.replicas.values().any(|replica| replica.kind == ReplicaKind::Bitarchive),
+            "replicas",
+            "at least one replica must be of kind bitarchive, or no bytes are kept",
+        );
+        refuse(self.checksums.is_empty(), "checksums", "the list is empty: name at least sha512");
+        refuse(
+            self.lease.0.is_zero(),
+            "lease",
+            "a lease of 0s ends before any work is done: the default is 30s",
+        );
+        refuse(
+            self.retry_most < self.retry_first,
+            "retry_most",
+            "it is shorter than retry_first, the first pause",
+        );
+        refuse(
+            self.check_page == 0,
+            "check_page",
+            "with 0 files per question a check would ask for nothing and find everything missing: the default is 500",
+        );
+        refuse(
+            self.challenge_files == 0 && !self.challenge_every.0.is_zero(),
+            "challenge_files",
+            "a challenge of 0 files proves nothing: set challenge_every = \"0s\" to have none",
+        );
+        let [from, to] = self.check_hours;
+        refuse(
+            from > 23 || to > 24 || from == to,
+            "check_hours",
+            "no hour of the day is in it: write [0, 24] for always, [22, 6] for the night",
+        );
+        for (name, replica) in &self.replicas {
+            let key = |rest: &str| format!("replicas.{name}.at{rest}");
+            if replica.kind == ReplicaKind::Checksum && replica.at.len() > 1 {
+                let reason = "a checksum replica is located in one place".to_owned();
+                found.push(Unusable { key: key(""), reason });
+            }
+            for (index, place) in replica.at.iter().enumerate() {
+                if place.checksums.is_empty() {
+                    let reason = "the list is empty: name at least sha512".to_owned();
+                    found.push(Unusable { key: key(&format!("[{index}].checksums")), reason });
+                }
+            }
         }
-        if self.checksums.is_empty() {
-            return Some("archive.checksums is empty: name at least sha512".to_owned());
-        }
-        if self.check_hours.iter().any(|hour| *hour > 24) {
-            return Some("archive.check_hours are hours of the day: write [0, 24] to [22, 6]".to_owned());
-        }
-        let many = |replica: &ReplicaSettings| replica.kind == ReplicaKind::Checksum && replica.at.len() > 1;
-        if let Some((name, _)) = self.replicas.iter().find(|(_, replica)| many(replica)) {
-            return Some(format!("archive.replicas.{name}.at: a checksum replica lies in one place"));
-        }
-        None
+        found
     }
+}
+
+/// A setting of the section that cannot work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unusable {
+    /// Below `archive`.
+    pub key: String,
+    pub reason: String,
 }
 
 #[cfg(test)]
@@ -166,7 +210,7 @@ mod tests {
     #[test]
     fn the_default_has_three_opinions_and_two_copies() {
         let settings = Settings::default();
-        assert_eq!(settings.broken(), None);
+        assert_eq!(settings.unusable(), []);
         let kinds: Vec<_> =
             settings.replicas.iter().map(|(name, replica)| format!("{name} {}", replica.kind)).collect();
         assert_eq!(kinds, ["one bitarchive", "three checksum", "two bitarchive"]);
@@ -177,6 +221,29 @@ mod tests {
         assert_eq!(hours, [0, 1, 2, 3, 4, 5, 22, 23]);
         assert!(toml::from_str::<Settings>("upload_retrys = 1").is_err());
         let only_sums: Settings = toml::from_str("[replicas.a]\nkind = \"checksum\"\n").unwrap();
-        assert!(only_sums.broken().unwrap().contains("bitarchive"));
+        assert!(only_sums.unusable()[0].reason.contains("bitarchive"));
+    }
+
+    #[test]
+    fn a_value_that_cannot_work_is_refused_with_its_reason() {
+        for (text, key) in [
+            ("check_page = 0", "check_page"),
+            ("lease = \"0s\"", "lease"),
+            ("retry_first = \"2h\"", "retry_most"),
+            ("challenge_files = 0", "challenge_files"),
+            ("check_hours = [5, 5]", "check_hours"),
+            ("check_hours = [0, 25]", "check_hours"),
+            ("checksums = []", "checksums"),
+            ("[replicas.a]\nat = [{ checksums = [] }]", "replicas.a.at[0].checksums"),
+            (
+                "[replicas.a]\n[replicas.b]\nkind = \"checksum\"\nat = [{ url = \"file:x\" }, { url = \"file:y\" }]",
+                "replicas.b.at",
+            ),
+        ] {
+            let found = toml::from_str::<Settings>(text).unwrap().unusable();
+            assert_eq!(found.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(), [key], "{text}");
+        }
+        let none = "challenge_files = 0\nchallenge_every = \"0s\"\nupload_retries = 0\ncheck_hours = [22, 6]";
+        assert_eq!(toml::from_str::<Settings>(none).unwrap().unusable(), []);
     }
 }

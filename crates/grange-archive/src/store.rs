@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grange_blob::Blob;
-use grange_db::{Begun, FileStatus, NewFile, STORE_WORK};
+use grange_db::{Begun, FileStatus, IfStored, NewFile};
+use grange_model::store_state::acknowledged;
 use grange_model::{Checksums, FileName, UploadState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWriteExt};
 
 use crate::archive::Archive;
+use crate::drive::CopyDone;
 use crate::error::Error;
 use crate::replica::Replica;
 use crate::transfer::From;
@@ -48,11 +50,11 @@ pub struct StoreOutcome {
     pub name: FileName,
     pub size: u64,
     pub checksums: Checksums,
-    /// Every replica is proven to hold it.
+    /// Every replica has read the bytes back during this deposit and answered the depositor's checksum.
     pub stored: bool,
-    /// It was, before anybody asked.
+    /// Every replica had it before.
     pub already: bool,
-    /// The replicas that are not proven. They are tried again by themselves.
+    /// The replicas that did not. Copies that are missing or were not asked are tried again by themselves.
     pub unproven: Vec<Unproven>,
 }
 
@@ -112,29 +114,32 @@ impl Archive {
     async fn take(&self, new: NewFile, from: &From, by: &str) -> Result<StoreOutcome, Error> {
         let (name, checksums) = (new.name.clone(), new.checksums);
         loop {
-            let begun = self.0.db.files().begin(new.clone(), &self.0.owner, self.0.settings.lease.0).await?;
+            let (owner, lease) = (&self.0.owner, self.0.settings.lease.0);
+            let begun = self.0.db.files().begin(new.clone(), owner, lease, IfStored::Verify).await?;
             match begun {
                 Begun::Refused(known) => {
                     let (known, given) = (known.checksums, checksums);
                     return Err(Error::OtherBytes { name, known, given });
                 }
-                Begun::Proven(status) => return Ok(told(&status, true)),
                 Begun::Claimed(status, claim) => {
+                    let already = status.file.stored_at.is_some() && status.proven();
                     match self.held(&claim, self.drive(&status, &claim, Some(from.clone()), by)).await {
-                        Ok(()) => return Ok(told(&self.file(&name).await?, false)),
+                        Ok(done) => {
+                            let status = self.file(&name).await?;
+                            // Two people may have corrected the record meanwhile.
+                            if !status.file.checksums.same_as(&checksums) {
+                                let (known, given) = (status.file.checksums, checksums);
+                                return Err(Error::OtherBytes { name, known, given });
+                            }
+                            return Ok(outcome(&status, &done, already));
+                        }
                         // Somebody took over from us, who were too slow: how it ends is theirs to say.
                         Err(Error::Db(grange_db::Error::LeaseLost { .. })) => {}
                         Err(error) => return Err(error),
                     }
                 }
-                Begun::Busy(_) => {
-                    tokio::time::sleep(LOOK_AGAIN).await;
-                    // Whoever had it may be done with it, well or not: both are an answer.
-                    let work = self.0.db.work().find(STORE_WORK, name.as_str()).await?;
-                    if work.is_none_or(|work| work.state == grange_db::State::Ready) {
-                        return Ok(told(&self.file(&name).await?, false));
-                    }
-                }
+                // Another upload of the same bytes. This deposit is acknowledged by its own look at every replica.
+                Begun::Busy(_) | Begun::Proven(_) => tokio::time::sleep(LOOK_AGAIN).await,
             }
         }
     }
@@ -172,21 +177,25 @@ impl Archive {
     }
 }
 
-fn told(status: &FileStatus, already: bool) -> StoreOutcome {
-    let unproven = status.holdings.iter().filter(|holding| holding.state != UploadState::UploadCompleted);
-    let unproven: Vec<_> = unproven
-        .map(|holding| Unproven {
-            replica: holding.replica.to_string(),
+fn outcome(status: &FileStatus, done: &[CopyDone], already: bool) -> StoreOutcome {
+    let of = |replica: &str| done.iter().find(|copy| copy.replica == replica);
+    let answered_equal = |replica: &str| of(replica).is_some_and(|copy| copy.answered_equal);
+    let replicas = || status.holdings.iter().map(|holding| (holding, holding.replica.as_str()));
+    let unproven = replicas().filter(|(_, replica)| !answered_equal(replica)).map(|(holding, replica)| {
+        let last_error =
+            of(replica).and_then(|copy| copy.error.clone()).or_else(|| holding.last_error.clone());
+        Unproven {
+            replica: replica.to_owned(),
             state: holding.state,
-            reason: holding.last_error.clone().unwrap_or_else(|| "it is not proven yet".to_owned()),
-        })
-        .collect();
+            reason: last_error.unwrap_or_else(|| "it was not asked".to_owned()),
+        }
+    });
     StoreOutcome {
         name: status.file.name.clone(),
         size: status.file.size,
         checksums: status.file.checksums,
-        stored: unproven.is_empty(),
+        stored: acknowledged(replicas().map(|(_, replica)| answered_equal(replica))),
         already,
-        unproven,
+        unproven: unproven.collect(),
     }
 }

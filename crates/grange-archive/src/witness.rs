@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use grange_blob::MARKER;
 use grange_db::Checkpoint;
 use grange_model::FileName;
 use jiff::Timestamp;
@@ -14,6 +15,9 @@ use crate::error::Error;
 
 /// What the names of witnesses begin with; no file of the archive may.
 pub const PREFIX: &str = "grange-witness-";
+
+/// What the names of access rules begin with that are kept in the same way; see `access_rules.rs`.
+pub(crate) const ACCESS_PREFIX: &str = "grange-witness-access-";
 
 /// What the name of one that is being written ends with.
 const PART: &str = ".part";
@@ -40,8 +44,13 @@ impl Witness {
     }
 }
 
-pub(crate) fn reserved(name: &FileName) -> bool {
+pub(crate) fn is_witness(name: &FileName) -> bool {
     name.as_str().starts_with(PREFIX)
+}
+
+/// Whether the name is kept for the archive itself.
+pub(crate) fn reserved(name: &FileName) -> bool {
+    is_witness(name) || name.as_str() == MARKER
 }
 
 /// The witness of a day. The size makes it unique where several processes, or a rebuilt log, write on one day.
@@ -72,7 +81,8 @@ pub(crate) fn write(folder: &Path, name: &FileName, text: &[u8]) -> Result<(), E
         file.sync_all()
     });
     written.map_err(Error::io("write", &aside))?;
-    std::fs::rename(&aside, &path).map_err(Error::io("rename", &path))
+    std::fs::rename(&aside, &path).map_err(Error::io("rename", &path))?;
+    std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("sync", folder))
 }
 
 pub(crate) fn read(folder: &Path) -> Result<Vec<(FileName, Bytes)>, Error> {
@@ -81,7 +91,7 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<(FileName, Bytes)>, Error> {
         let entry = entry.map_err(Error::io("list", folder))?;
         let name = entry.file_name();
         let Some(name) = name.to_str().and_then(|name| name.parse::<FileName>().ok()) else { continue };
-        if reserved(&name) && !name.as_str().ends_with(PART) {
+        if is_witness(&name) && !name.as_str().ends_with(PART) {
             let text = std::fs::read(entry.path()).map_err(Error::io("read", &entry.path()))?;
             found.push((name, text.into()));
         }

@@ -95,9 +95,24 @@ pub struct Stat {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Listed {
     pub name: FileName,
-    pub size: u64,
+    /// Absent where the file is there and cannot be looked at; then `modified` says nothing.
+    pub size: Option<u64>,
     #[schemars(with = "String")]
     pub modified: Timestamp,
+}
+
+/// The name of the marker that lies beside the files of a store, never among them.
+pub const MARKER: &str = "grange-replica.json";
+
+/// One disk, bucket or collection of a store, with its marker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarkedPart {
+    /// Which part of the store: a folder; empty where a store has only one part.
+    pub part: String,
+    /// The text of the marker; absent where there is none.
+    pub marker: Option<String>,
+    /// No file lies there. Only looked at where there is no marker.
+    pub empty: bool,
 }
 
 /// Room for more.
@@ -222,7 +237,8 @@ pub trait Blob: Debug + Send + Sync {
     /// Up to `len` bytes from `offset` on; fewer only at the end of the file, none beyond it.
     async fn read_at(&self, name: &FileName, offset: u64, len: usize) -> Result<Bytes, Error>;
 
-    /// Up to `limit` files after `after`, in the order of their names' bytes. An empty page is the end.
+    /// Up to `limit` files after `after`, in the order of their names' bytes. Only an empty page is the end: a page may
+    /// have fewer than `limit` files at any time. What is not a file of this store is skipped and shortens nothing.
     async fn list(&self, after: Option<&FileName>, limit: usize) -> Result<Vec<Listed>, Error>;
 
     async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error>;
@@ -242,6 +258,13 @@ pub trait Blob: Debug + Send + Sync {
     async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error>;
 
     async fn free(&self) -> Result<Space, Error>;
+
+    /// The disks, buckets or collections that this store consists of, each with its marker: a small text that the owner
+    /// of the store leaves there with [`Blob::mark`]. A part without it is not mounted, or is an empty or another disk.
+    async fn markers(&self) -> Result<Vec<MarkedPart>, Error>;
+
+    /// Leaves the marker on one part, in the place of an earlier one. After `Ok` it is durable.
+    async fn mark(&self, part: &str, text: &str) -> Result<(), Error>;
 
     /// Where this is, for logs and errors; secrets are left out.
     fn place(&self) -> &str;

@@ -3,7 +3,6 @@
 //! What is written is summed by RustCrypto, what is read back by AWS-LC (and audits of large files by `sha512x4`), so that a flaw in one of them, or in the
 //! memory it ran in, does not prove itself right. MD5 has no second implementation here.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::panic::resume_unwind;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -150,7 +149,7 @@ impl Summing {
 
 /// Sums up what the file holds from where it stands to its end. Blocks.
 pub(crate) fn sum_file(
-    file: &mut File,
+    file: &mut impl Read,
     by: By,
     algorithms: &[Algorithm],
     buffers: &Buffers,

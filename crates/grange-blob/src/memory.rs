@@ -10,7 +10,7 @@ use grange_base::Clock;
 use grange_model::{Algorithm, Checksums, FileName, Sha512};
 use jiff::Timestamp;
 
-use crate::blob::{Blob, Listed, Opened, Source, Space, Stat, Stored};
+use crate::blob::{Blob, Listed, MarkedPart, Opened, Source, Space, Stat, Stored};
 use crate::buffers::Buffers;
 use crate::check;
 use crate::digest::{By, Proving, Summing};
@@ -29,13 +29,20 @@ pub struct Memory {
     checksums: Vec<Algorithm>,
     files: Mutex<BTreeMap<FileName, Held>>,
     attic: Mutex<Vec<(FileName, Bytes)>>,
+    marker: Mutex<Option<String>>,
 }
 
 const PLACE: &str = "memory";
 
 impl Memory {
     pub fn new(clock: Clock) -> Self {
-        Self { clock, checksums: Algorithm::ALL.to_vec(), files: Mutex::default(), attic: Mutex::default() }
+        Self {
+            clock,
+            checksums: Algorithm::ALL.to_vec(),
+            files: Mutex::default(),
+            attic: Mutex::default(),
+            marker: Mutex::default(),
+        }
     }
 
     /// The set computed on put.
@@ -130,7 +137,7 @@ impl Blob for Memory {
         let after = files.range::<FileName, _>((start, Bound::Unbounded));
         let listed = after.take(limit).map(|(name, held)| Listed {
             name: name.clone(),
-            size: held.bytes.len() as u64,
+            size: Some(held.bytes.len() as u64),
             modified: held.modified,
         });
         Ok(listed.collect())
@@ -167,6 +174,16 @@ impl Blob for Memory {
 
     async fn free(&self) -> Result<Space, Error> {
         Ok(Space { free_bytes: None, total_bytes: None, largest_bytes: u64::MAX })
+    }
+
+    async fn markers(&self) -> Result<Vec<MarkedPart>, Error> {
+        let marker = self.marker.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(vec![MarkedPart { part: String::new(), marker, empty: self.files().is_empty() }])
+    }
+
+    async fn mark(&self, _part: &str, text: &str) -> Result<(), Error> {
+        *self.marker.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
+        Ok(())
     }
 
     fn place(&self) -> &str {

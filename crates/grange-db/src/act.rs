@@ -24,7 +24,7 @@ use sqlx::{Any, AnyConnection};
 use tokio::sync::oneshot;
 
 use crate::dialect::{Dialect, Sql};
-use crate::error::{Error, Fail, conflict};
+use crate::error::{Error, Fail, met};
 use crate::open::{Db, Engine};
 use crate::row::micros;
 use crate::target::Target;
@@ -182,7 +182,7 @@ impl Db {
             };
             match outcome {
                 Ok(out) => return Ok(out),
-                Err(Fail::Sql(error)) if conflict(&error) && attempts < CONFLICTS_MAX => {
+                Err(Fail::Sql(error)) if met(&error) && attempts < CONFLICTS_MAX => {
                     tracing::debug!(attempts, doing, "two transactions met, trying again");
                     tokio::time::sleep(jittered(Duration::from_millis(1 << attempts))).await;
                 }

@@ -10,7 +10,9 @@ use crate::bulk::Bulk;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::files::{Files, deciding};
+use crate::frame_lock;
 use crate::logbook;
+use crate::numbers;
 use crate::row::{Columns, micros};
 
 /// A file as it was found on the replicas.
@@ -94,6 +96,7 @@ static HELD: Bulk = Bulk {
 static REPLICAS: Sql = Sql::new("SELECT id FROM replicas ORDER BY id");
 
 async fn adopt(tx: &mut Tx<'_>, files: &[Adopted], records: &[LogRecord]) -> Result<u64, Fail> {
+    frame_lock::share(tx).await?;
     let query = tx.sql(&REPLICAS);
     let replicas = tx.rows(query).await?.iter().map(|row| row.int("id")).collect::<Result<Vec<_>, Fail>>()?;
     let row = |file: &Adopted| {
@@ -106,6 +109,7 @@ async fn adopt(tx: &mut Tx<'_>, files: &[Adopted], records: &[LogRecord]) -> Res
     for row in tx.rows(query).await? {
         ids.insert(row.text("name")?, row.int("id")?);
     }
+    numbers::raise_above(tx, files.iter().map(|file| &file.name)).await?;
     let mut held = Vec::with_capacity(files.len() * replicas.len());
     for file in files {
         let Some(id) = ids.get(file.name.as_str()) else { continue };

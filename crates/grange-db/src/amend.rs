@@ -7,6 +7,7 @@ use crate::ballots::judge;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::files::{Files, deciding};
+use crate::frame_lock;
 use crate::logbook;
 
 /// What a file's row says from now on.
@@ -34,6 +35,7 @@ impl Files<'_> {
 }
 
 async fn amend(tx: &mut Tx<'_>, amendment: &Amendment) -> Result<bool, Fail> {
+    frame_lock::alone(tx).await?;
     let query = tx
         .sql(&AMEND)
         .bind(amendment.file_id)

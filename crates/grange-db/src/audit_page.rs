@@ -14,9 +14,11 @@ use crate::ballots::judge;
 use crate::bulk::{self, Bulk, of_ids};
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
+use crate::frame_lock;
 use crate::logbook;
 use crate::row::{Columns, micros};
 use crate::store::fence;
+use crate::strays::{self, StrayRange};
 use crate::work::Claim;
 
 /// Rows known here that one act compares: less than a second's work. A replica that lost everything is told in
@@ -97,13 +99,6 @@ static EQUAL: Bulk = of_ids!(
     "$3",
     ")"
 );
-static SUMMED: Bulk = of_ids!(
-    "UPDATE replica_files SET presence = 'ok', checksum = (SELECT f.checksum FROM files f WHERE f.id = file_id),
-         listed_at = $2, checked_at = $2, edition = edition + 1
-     WHERE replica_id = $1 AND file_id IN (",
-    "$3",
-    ")"
-);
 static OTHER: Sql = Sql::new(
     "UPDATE replica_files SET presence = 'ok', checksum = $4, listed_at = $3, checked_at = $3,
          edition = edition + 1
@@ -169,13 +164,15 @@ fn compare<'a>(known: &'a [Known], seen: &'a [Seen], asked_at: Timestamp) -> Com
         match (row, copy) {
             (Some(row), Some(copy)) => {
                 compared.bytes += copy.size;
-                if copy.size != row.size {
-                    // Needs no reading to be known as different, and is a ballot like any other.
-                    compared.other.push((row, format!("size={}", copy.size)));
-                } else if copy.checksum.as_ref().is_some_and(|checksum| *checksum != row.recorded) {
-                    compared.other.push((row, copy.checksum.clone().unwrap_or_default()));
-                } else {
-                    compared.fine.push(row);
+                match &copy.checksum {
+                    Some(checksum) if *checksum != row.recorded => {
+                        compared.other.push((row, checksum.clone()));
+                    }
+                    // Needs no reading to be known as different. Where the copy was read its checksum says more.
+                    _ if copy.size != row.size => {
+                        compared.other.push((row, format!("size={}", copy.size)));
+                    }
+                    _ => compared.fine.push(row),
                 }
             }
             // Uploaded or healed after the list was made: the list knows nothing of it.
@@ -189,6 +186,7 @@ fn compare<'a>(known: &'a [Known], seen: &'a [Seen], asked_at: Timestamp) -> Com
 }
 
 async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fail> {
+    frame_lock::share(tx).await?;
     fence(tx, claim).await?;
     let after = page.after.clone().unwrap_or_default();
     let sql = if page.upto.is_some() { &KNOWN_UPTO } else { &KNOWN_ALL };
@@ -217,10 +215,9 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
         run(tx, &LISTED, replica, &fine).await?;
     } else {
         let elsewhere = elsewhere(tx, replica, &fine).await?;
-        let (doubted, agreed): (Vec<i64>, Vec<i64>) = fine.iter().partition(|id| elsewhere.contains(id));
-        run(tx, &EQUAL, replica, &agreed).await?;
-        run(tx, &SUMMED, replica, &doubted).await?;
-        disputed.extend(doubted);
+        run(tx, &EQUAL, replica, &fine).await?;
+        // The record has one voice more against the copies that contradict it.
+        disputed.extend(fine.iter().filter(|id| elsewhere.contains(id)));
     }
     for (row, checksum) in &compared.other {
         let query = tx.sql(&OTHER).bind(replica).bind(row.id).bind(now).bind(checksum.clone());
@@ -241,6 +238,13 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
         "check": page.audit, "kind": page.kind, "after": after, "upto": upto, "found": found, "extra": told,
     });
     records.push(record(tx, page, LogEvent::Checked, None, None, None, detail));
+    let range = StrayRange {
+        replica_id: replica,
+        after: page.after.clone(),
+        upto: upto.clone(),
+        found: compared.extra.iter().map(|copy| (copy.name.clone(), copy.size)).collect(),
+    };
+    strays::keep(tx, &range).await?;
 
     let query = tx
         .sql(&PROGRESS)

@@ -1,5 +1,7 @@
 //! Checks of replicas: asked for, going on from where they were, ended.
 
+use std::time::Duration;
+
 use grange_model::{Actor, AuditId, AuditKind, AuditState, LogRecord};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -80,7 +82,6 @@ impl Db {
 }
 
 impl Audits<'_> {
-    /// Asks for a check. One of the same kind that is running on the replica is given instead.
     /// Starts a check, or gives the one that runs already. A check by the calendar gives way to one that a person wants.
     pub async fn start(&self, replica: i64, kind: AuditKind, actor: &Actor) -> Result<AuditRow, Error> {
         self.0
@@ -151,6 +152,26 @@ impl Audits<'_> {
             .await
     }
 
+    /// The check cannot go on now: it comes back after `wait`, and its row says why until it has got on.
+    pub async fn rest(&self, claim: &Claim, id: AuditId, reason: &str, wait: Duration) -> Result<(), Error> {
+        // The text may come from afar, and PostgreSQL keeps no NUL.
+        let reason = reason.replace('\0', "\u{fffd}");
+        self.0
+            .write(
+                "let the check rest",
+                (claim.clone(), id, reason, wait),
+                |tx, (claim, id, reason, wait)| {
+                    Box::pin(async move {
+                        fence(tx, claim).await?;
+                        let query = tx.sql(&REST).bind(id.to_string()).bind(reason.clone());
+                        tx.run(query).await?;
+                        crate::work::fail(tx, claim, reason, *wait).await.map(|_| ())
+                    })
+                },
+            )
+            .await
+    }
+
     /// A person stops the check. What it found stays.
     pub async fn cancel(&self, id: AuditId, actor: &Actor) -> Result<AuditRow, Error> {
         self.0
@@ -189,6 +210,9 @@ static END: Sql = Sql::new(
     "UPDATE audits SET state = $2, last_error = $3, ended_at = $4, updated_at = $4, edition = edition + 1
      WHERE id = $1 AND state = 'running'",
 );
+// Not `updated_at`: that says when the check last got on.
+static REST: Sql =
+    Sql::new("UPDATE audits SET last_error = $2, edition = edition + 1 WHERE id = $1 AND state = 'running'");
 static STAMP_LIST: Sql = Sql::new("UPDATE replicas SET listed_at = $2, edition = edition + 1 WHERE id = $1");
 static STAMP_SUMS: Sql =
     Sql::new("UPDATE replicas SET listed_at = $2, checked_at = $2, edition = edition + 1 WHERE id = $1");
@@ -196,31 +220,37 @@ static UNQUEUE: Sql = Sql::new("DELETE FROM work WHERE kind = $1 AND key = $2");
 
 async fn start(tx: &mut Tx<'_>, replica: i64, kind: AuditKind, actor: &Actor) -> Result<AuditRow, Fail> {
     let id = AuditId::new();
-    let query = tx
-        .sql(&START)
-        .bind(id.to_string())
-        .bind(replica)
-        .bind(kind.as_str())
-        .bind(actor.who.clone())
-        .bind(micros(tx.now));
-    if tx.run(query).await? == 0 {
+    loop {
+        let query = tx
+            .sql(&START)
+            .bind(id.to_string())
+            .bind(replica)
+            .bind(kind.as_str())
+            .bind(actor.who.clone())
+            .bind(micros(tx.now));
+        if tx.run(query).await? == 1 {
+            break;
+        }
         let query = tx.sql(&RUNNING).bind(replica).bind(kind.as_str());
-        let gone = || Error::NotFound { what: "check, which ended just now".to_owned() };
-        let running = tx.row(query).await?.ok_or_else(gone)?.text("id")?;
-        let running = get(tx, running).await?;
+        // It ended between the two statements: there is room for a new one.
+        let Some(running) = tx.row(query).await? else { continue };
+        let running = get(tx, running.text("id")?).await?;
         let by_itself = |who: &str| who == Actor::system().who;
-        if by_itself(&actor.who) || !by_itself(&running.asked_by) {
+        if running.state == AuditState::Running && (by_itself(&actor.who) || !by_itself(&running.asked_by)) {
             return Ok(running);
         }
-        // A person wants to know now; a check by the calendar may take a week and began days ago.
-        end(tx, running.id, AuditState::Cancelled, Some(format!("{} asked for a new one", actor.who)))
-            .await?;
-        let query = tx.sql(&UNQUEUE).bind(AUDIT_WORK).bind(running.id.to_string());
-        tx.run(query).await?;
-        return Box::pin(start(tx, replica, kind, actor)).await;
+        // A person wants to know now; a check by the calendar may take a week and began days ago. Somebody else may want
+        // the same at this moment, and have ended it already.
+        let reason = Some(format!("{} asked for a new one", actor.who));
+        if ended(tx, running.id, AuditState::Cancelled, reason).await?.is_some() {
+            let query = tx.sql(&UNQUEUE).bind(AUDIT_WORK).bind(running.id.to_string());
+            tx.run(query).await?;
+        }
     }
     // It goes on until it is ended; a replica that is down for a week is no reason to forget it.
-    let offer = Offer::new(AUDIT_WORK, id.to_string(), json!({})).attempts_max(0);
+    // What a person waits for comes before what the calendar asked for.
+    let priority = i64::from(actor.who != Actor::system().who);
+    let offer = Offer::new(AUDIT_WORK, id.to_string(), json!({})).attempts_max(0).priority(priority);
     crate::work::offer_one(tx, &offer).await?;
     let row = get(tx, id.to_string()).await?;
     told(tx, actor, "check.start", &row).await?;
@@ -239,10 +269,21 @@ async fn end(
     state: AuditState,
     error: Option<String>,
 ) -> Result<AuditRow, Fail> {
+    let absent = || Error::NotFound { what: format!("running check {id}") };
+    Ok(ended(tx, id, state, error).await?.ok_or_else(absent)?)
+}
+
+/// Ends the check; nothing if it was over.
+async fn ended(
+    tx: &mut Tx<'_>,
+    id: AuditId,
+    state: AuditState,
+    error: Option<String>,
+) -> Result<Option<AuditRow>, Fail> {
     let now = micros(tx.now);
     let query = tx.sql(&END).bind(id.to_string()).bind(state.as_str()).bind(error).bind(now);
     if tx.run(query).await? == 0 {
-        return Err(Error::NotFound { what: format!("running check {id}") }.into());
+        return Ok(None);
     }
     let row = get(tx, id.to_string()).await?;
     let stamp = match (state, row.kind) {
@@ -254,7 +295,7 @@ async fn end(
         let query = tx.sql(stamp).bind(row.replica_id).bind(now);
         tx.run(query).await?;
     }
-    Ok(row)
+    Ok(Some(row))
 }
 
 async fn told(tx: &mut Tx<'_>, actor: &Actor, act: &'static str, row: &AuditRow) -> Result<(), Fail> {

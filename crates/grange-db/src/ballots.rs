@@ -14,21 +14,25 @@ use crate::audits::Audits;
 use crate::bulk::{self, Bulk, of_ids};
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
+use crate::frame_lock;
 use crate::logbook;
 use crate::row::{Columns, micros};
 
 /// Files that one act decides: a second's work or less, so that nobody waits long for the writer.
 const FILES_PER_ACT: i64 = 20_000;
 
+/// How the last error of an undecided copy begins: what it was judged by is in the log already.
+pub(crate) const UNDECIDED: &str = "undecided:";
+
 /// What the vote over all files found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Votes {
     /// Files looked at.
     pub files: u64,
-    /// Files on which somebody was outvoted.
+    /// Files with corrupt copies.
     pub decided: u64,
-    /// Files on which the voters were split evenly.
-    pub tied: u64,
+    /// Files whose copies contradict the record with as many voices or more: people must decide.
+    pub undecided: u64,
     /// Files that no replica holds.
     pub nowhere: u64,
     /// Copies found corrupt.
@@ -44,7 +48,7 @@ impl Audits<'_> {
             let Some((last, found)) = part.await? else { return Ok(votes) };
             votes.files += found.files;
             votes.decided += found.decided;
-            votes.tied += found.tied;
+            votes.undecided += found.undecided;
             votes.nowhere += found.nowhere;
             votes.corrupt += found.corrupt;
             after = last;
@@ -63,6 +67,7 @@ impl Audits<'_> {
         self.0
             .write("keep the answers", (file, answers, by.to_owned()), |tx, (file, answers, by)| {
                 Box::pin(async move {
+                    frame_lock::share(tx).await?;
                     for (replica, answer) in answers {
                         let presence = if answer.is_some() { Presence::Ok } else { Presence::Missing };
                         let query = tx
@@ -111,7 +116,7 @@ static AGREED: Bulk = of_ids!(
     ")"
 );
 static BALLOTS: Bulk = of_ids!(
-    "SELECT h.file_id, h.replica_id, r.name AS replica, h.presence, h.verdict, h.checksum, f.name,
+    "SELECT h.file_id, h.replica_id, r.name AS replica, h.presence, h.verdict, h.checksum, h.last_error, f.name,
          f.checksum AS recorded, f.size
      FROM replica_files h JOIN files f ON f.id = h.file_id JOIN replicas r ON r.id = h.replica_id
      WHERE h.file_id IN (",
@@ -127,7 +132,7 @@ static OK: Bulk = of_ids!(
 );
 static CORRUPT: Bulk = of_ids!(
     "UPDATE replica_files SET verdict = 'corrupt', state = 'upload_failed',
-         last_error = 'outvoted: the other copies agree on another checksum', changed_at = $2,
+         last_error = 'corrupt: the record and the other copies say another checksum', changed_at = $2,
          edition = edition + 1
      WHERE replica_id = $1 AND file_id IN (",
     "$3",
@@ -135,13 +140,14 @@ static CORRUPT: Bulk = of_ids!(
 );
 static UNKNOWN: Bulk = of_ids!(
     "UPDATE replica_files SET verdict = 'unknown', state = 'upload_failed',
-         last_error = 'undecided: equally many copies say otherwise', changed_at = $2, edition = edition + 1
+         last_error = 'undecided: it contradicts the record, and so do as many others as confirm it', changed_at = $2, edition = edition + 1
      WHERE replica_id = $1 AND file_id IN (",
     "$3",
     ")"
 );
 
 async fn vote_range(tx: &mut Tx<'_>, after: i64) -> Result<Option<(i64, Votes)>, Fail> {
+    frame_lock::share(tx).await?;
     let query = tx.sql(&RANGE).bind(after).bind(FILES_PER_ACT);
     let Some(row) = tx.row(query).await? else { return Ok(None) };
     let Some(last) = row.int_or_none("last")? else { return Ok(None) };
@@ -170,6 +176,8 @@ struct Voter {
     ballot: Ballot<i64>,
     replica: String,
     before: Verdict,
+    /// The log has a record of this doubt.
+    known_undecided: bool,
 }
 
 struct Case {
@@ -192,7 +200,7 @@ pub(crate) async fn judge(tx: &mut Tx<'_>, files: &[i64], by: &str) -> Result<Ju
         let outcome = vote(&case.recorded, &ballots);
         match outcome.decision {
             Decision::Decided => judged.votes.decided += 1,
-            Decision::Tied => judged.votes.tied += 1,
+            Decision::Undecided => judged.votes.undecided += 1,
             Decision::Nowhere => judged.votes.nowhere += 1,
             Decision::Agreed | Decision::Unasked => {}
         }
@@ -234,7 +242,10 @@ async fn cases(tx: &mut Tx<'_>, files: &[i64]) -> Result<Vec<Case>, Fail> {
             presence: row.parsed("presence")?,
             checksum: row.text_or_none("checksum")?,
         };
-        let voter = Voter { ballot, replica: row.text("replica")?, before: row.parsed("verdict")? };
+        let before = row.parsed("verdict")?;
+        let last_error = row.text_or_none("last_error")?.unwrap_or_default();
+        let known_undecided = before == Verdict::Unknown && last_error.starts_with(UNDECIDED);
+        let voter = Voter { ballot, replica: row.text("replica")?, before, known_undecided };
         if let Some(case) = cases.last_mut() {
             case.voters.push(voter);
         }
@@ -274,10 +285,10 @@ fn records(
     for voter in &case.voters {
         match verdict_on(voter.ballot.replica) {
             Some(Verdict::Corrupt) if voter.before != Verdict::Corrupt => {
-                let detail = json!({ "found": voter.ballot.checksum, "winner": outcome.winner });
+                let detail = json!({ "found": voter.ballot.checksum, "recorded": case.recorded });
                 records.push(record(LogEvent::Corrupt, Some(voter.replica.clone()), detail));
             }
-            Some(Verdict::Unknown) if voter.before != Verdict::Unknown => doubt = true,
+            Some(Verdict::Unknown) if !voter.known_undecided => doubt = true,
             _ => {}
         }
     }

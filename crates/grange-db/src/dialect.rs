@@ -17,7 +17,7 @@ impl Dialect {
         }
     }
 
-    fn words(self) -> [(&'static str, &'static str); 3] {
+    fn words(self) -> [(&'static str, &'static str); 4] {
         match self {
             Self::Sqlite => [
                 // One machine, one clock: the injected one, always bound as the first parameter.
@@ -25,6 +25,7 @@ impl Dialect {
                 // The one writer needs no row locks.
                 ("{skip_locked}", ""),
                 ("{for_update}", ""),
+                ("{for_share}", ""),
             ],
             Self::Postgres => [
                 // Many machines: leases are judged by the server's clock alone. Not now(), which stands still
@@ -32,7 +33,9 @@ impl Dialect {
                 // searched by it.
                 ("{now}", "(SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"),
                 ("{skip_locked}", "FOR UPDATE SKIP LOCKED"),
+                // A row that decides is held until the commit: others who change it wait, and then see what was done.
                 ("{for_update}", "FOR UPDATE"),
+                ("{for_share}", "FOR SHARE"),
             ],
         }
     }

@@ -229,6 +229,13 @@ pub(crate) fn conflict(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Database(e) if matches!(e.code().as_deref(), Some("40001" | "40P01")))
 }
 
+/// As [`conflict`], or a row that this act read and refers to was deleted just now, or one that it deletes is referred to
+/// just now. A second look at the rows ends in an answer that says so.
+pub(crate) fn met(error: &sqlx::Error) -> bool {
+    let reference = matches!(error, sqlx::Error::Database(e) if e.is_foreign_key_violation());
+    reference || conflict(error)
+}
+
 /// Whether a unique column refused the row.
 pub(crate) fn unique(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Database(e) if e.is_unique_violation())

@@ -82,8 +82,8 @@ pub enum Trouble {
     Corrupt,
     /// Not proven, for whatever reason.
     Unproven,
-    /// The copy is good and the record is not: it was outvoted.
-    Outvoted,
+    /// The copy contradicts the record, and the vote could not say which of them is wrong.
+    Undecided,
 }
 
 /// Which files to list; the default is the first thousand.
@@ -196,8 +196,8 @@ async fn list(tx: &mut Tx<'_>, filter: &FileFilter) -> Result<Vec<FileStatus>, F
             Trouble::Missing => "h.presence = 'missing'",
             Trouble::Corrupt => "h.verdict = 'corrupt'",
             Trouble::Unproven => "h.state <> 'upload_completed'",
-            Trouble::Outvoted => {
-                "h.presence = 'ok' AND h.verdict = 'ok'
+            Trouble::Undecided => {
+                "h.state <> 'upload_completed' AND h.presence = 'ok' AND h.verdict = 'unknown'
                  AND h.checksum <> (SELECT g.checksum FROM files g WHERE g.id = h.file_id)"
             }
         };

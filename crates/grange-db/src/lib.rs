@@ -27,21 +27,26 @@ mod conformance;
 mod dialect;
 mod error;
 mod files;
+mod frame_lock;
 mod harvest;
 mod indexing;
 mod logbook;
 mod migrate;
 mod nodes;
+mod numbers;
 mod oai;
 mod open;
+mod places;
 mod postgres;
 mod repairs;
 mod replicas;
+mod restore;
 mod row;
 mod sessions;
 mod settings;
 mod sqlite;
 mod store;
+mod strays;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -62,13 +67,14 @@ pub use error::Error;
 pub use files::{FileFilter, FileStatus, Files, Holding, StoredFile, Trouble, deciding};
 pub use harvest::{
     Added, Afterwards, Candidate, Channels, ConfigurationChange, CustomFields, DeadJobs, Definitions,
-    DomainChange, DomainFilter, Domains, Due, Found as FoundDomains, HarvestChange, Heartbeat, HistoryFilter,
-    Imported, JobClaim, JobFilter, JobReport, Jobs, Member, NewChannel, NewCredential, NewHarvest, NewJob,
-    Planner, Policy, Reported, RunPlan, Schedules, SnapshotRow, Templates, Traps,
+    DepositCounts, Deposits, DomainChange, DomainFilter, Domains, Due, Found as FoundDomains, HarvestChange,
+    Heartbeat, HistoryFilter, Imported, JobClaim, JobFilter, JobReport, Jobs, Member, NewChannel,
+    NewCredential, NewHarvest, NewJob, Planner, Policy, Reported, RunPlan, Schedules, SnapshotRow, Templates,
+    Traps, WaitingDeposit,
 };
 pub use indexing::{
-    AccessRow, AccessRules, CollectedFile, CollectedState, Collection, CollectionCounts, Collections,
-    Enrolled, FileClaim, Indexed, NewCollected, Which,
+    AccessRow, AccessRuleState, AccessRules, CollectedFile, CollectedState, Collection, CollectionCounts,
+    Collections, Enrolled, FileClaim, Indexed, KeptRule, NewCollected, RemovedRule, Which,
 };
 pub use logbook::{Checkpoint, Leaf, Logbook};
 pub use nodes::{NewNode, NodeHeartbeat, Nodes};
@@ -77,11 +83,14 @@ pub use oai::{
     OaiHoldings, OaiJobs, OaiPolicy, OaiRecords, OaiRecurring, OaiRepositories, ServeFilter, Served,
 };
 pub use open::{Db, Status};
+pub use places::ReplicaPlaces;
 pub use repairs::{Confirmed, NewRepair, RepairRow, Repairs};
 pub use replicas::{Declared, ReplicaOverview, ReplicaRow, Replicas};
+pub use restore::{CameBack, KeyRing, TokenBack, UserBack, came_back};
 pub use sessions::{NewSession, Sessions};
 pub use settings::Settings;
-pub use store::{Begun, HoldingChange, NewFile, STORE_WORK};
+pub use store::{Begun, HoldingChange, IfStored, NewFile, STORE_WORK};
+pub use strays::{StrayFile, StrayFiles, StrayRange};
 pub use target::Target;
 pub use tokens::{NewToken, Tokens};
 pub use users::{NewUser, Users};

@@ -42,6 +42,9 @@ pub(crate) const STEPS: &[Step] = &[
     step!(8, "0008_access"),
     step!(9, "0009_oai"),
     step!(10, "0010_login_forms"),
+    step!(11, "0011_repairs_by_kind"),
+    step!(12, "0012_replica_places"),
+    step!(13, "0013_recovery"),
     step!(14, "0014_node_clock"),
 ];
 

@@ -18,7 +18,7 @@ use crate::row::{Columns, micros};
 
 macro_rules! columns {
     () => {
-        "p.id, f.name, r.name AS replica, p.kind, p.state, p.bad_checksum, p.asked_by, p.asked_at, \
+        "p.id, f.name, r.name AS replica, p.kind, p.state, p.bad_checksum, p.new_checksum, p.asked_by, p.asked_at, \
          p.confirmed_by, p.confirmed_at, p.ended_at, p.last_error FROM repairs p \
          JOIN files f ON f.id = p.file_id JOIN replicas r ON r.id = p.replica_id"
     };
@@ -38,6 +38,9 @@ pub struct RepairRow {
     pub state: RepairState,
     /// What the copy to be taken out answered.
     pub bad_checksum: Option<String>,
+    /// For a repair of the record: the checksum that is to be recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_checksum: Option<String>,
     pub asked_by: String,
     #[schemars(with = "String")]
     pub asked_at: Timestamp,
@@ -56,6 +59,8 @@ pub struct NewRepair {
     pub replica_id: i64,
     pub kind: RepairKind,
     pub bad_checksum: Option<String>,
+    /// For a repair of the record: the checksum that is to be recorded.
+    pub new_checksum: Option<String>,
     /// What stands for the second pair of eyes, where none is needed or it was given at once.
     pub confirmed_by: Option<String>,
 }
@@ -75,7 +80,9 @@ impl Db {
 }
 
 impl Repairs<'_> {
-    /// Asks for a repair. An open one of the same copy is given instead, confirmed if this one is.
+    /// Asks for a repair. An open one of the same kind on the same copy is given instead, confirmed if this one is. An
+    /// open one of another kind, or with another checksum to record, ends as superseded: a confirmation counts only for
+    /// the very repair that was asked for.
     pub async fn ask(&self, new: NewRepair, actor: &Actor) -> Result<RepairRow, Error> {
         self.0
             .write("ask for the repair", (new, actor.clone()), |tx, (new, actor)| {
@@ -157,9 +164,14 @@ static GET: Sql = Sql::new(concat!("SELECT ", columns!(), " WHERE p.id = $1"));
 static OPEN: Sql = Sql::new(
     "SELECT id FROM repairs WHERE file_id = $1 AND replica_id = $2 AND state IN ('waiting', 'confirmed')",
 );
+static SUPERSEDE: Sql = Sql::new(
+    "UPDATE repairs SET state = 'failed', last_error = $5, ended_at = $6, edition = edition + 1
+     WHERE file_id = $1 AND replica_id = $2 AND state IN ('waiting', 'confirmed')
+         AND (kind <> $3 OR COALESCE(new_checksum, '') <> $4)",
+);
 static ASK: Sql = Sql::new(
-    "INSERT INTO repairs (id, file_id, replica_id, kind, state, bad_checksum, asked_by, asked_at)
-     VALUES ($1, $2, $3, $4, 'waiting', $5, $6, $7) ON CONFLICT DO NOTHING",
+    "INSERT INTO repairs (id, file_id, replica_id, kind, state, bad_checksum, new_checksum, asked_by, asked_at)
+     VALUES ($1, $2, $3, $4, 'waiting', $5, $6, $7, $8) ON CONFLICT DO NOTHING",
 );
 static CONFIRM: Sql = Sql::new(
     "UPDATE repairs SET state = 'confirmed', confirmed_by = $2, confirmed_at = $3, edition = edition + 1
@@ -172,6 +184,15 @@ static END: Sql = Sql::new(
 
 async fn ask(tx: &mut Tx<'_>, new: &NewRepair, actor: &Actor) -> Result<RepairRow, Fail> {
     let now = micros(tx.now);
+    let query = tx
+        .sql(&SUPERSEDE)
+        .bind(new.file_id)
+        .bind(new.replica_id)
+        .bind(new.kind.as_str())
+        .bind(new.new_checksum.clone().unwrap_or_default())
+        .bind(format!("superseded: the copy now needs a repair of kind {}", new.kind))
+        .bind(now);
+    tx.run(query).await?;
     let fresh = RepairId::new();
     let query = tx
         .sql(&ASK)
@@ -180,6 +201,7 @@ async fn ask(tx: &mut Tx<'_>, new: &NewRepair, actor: &Actor) -> Result<RepairRo
         .bind(new.replica_id)
         .bind(new.kind.as_str())
         .bind(new.bad_checksum.clone())
+        .bind(new.new_checksum.clone())
         .bind(actor.who.clone())
         .bind(now);
     let added = tx.run(query).await? == 1;
@@ -221,6 +243,7 @@ fn repair(row: &AnyRow) -> Result<RepairRow, Fail> {
         kind: row.parsed("kind")?,
         state: row.parsed("state")?,
         bad_checksum: row.text_or_none("bad_checksum")?,
+        new_checksum: row.text_or_none("new_checksum")?,
         asked_by: row.text("asked_by")?,
         asked_at: row.time("asked_at")?,
         confirmed_by: row.text_or_none("confirmed_by")?,

@@ -9,6 +9,7 @@ use sqlx::any::AnyRow;
 use crate::act::Tx;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
+use crate::frame_lock;
 use crate::open::Db;
 use crate::row::{Columns, micros};
 
@@ -30,6 +31,8 @@ pub struct ReplicaRow {
     /// When the last whole checksum check ended.
     #[schemars(with = "Option<String>")]
     pub checked_at: Option<Timestamp>,
+    /// Why the replica cannot be used now.
+    pub away: Option<String>,
 }
 
 /// What came of declaring the replicas of the settings.
@@ -71,6 +74,27 @@ impl Replicas<'_> {
         self.0.write("declare the replicas", replicas, |tx, replicas| Box::pin(declare(tx, replicas))).await
     }
 
+    /// Adds the rows that files lack for some replica, and gives how many. Every file has a row for every replica from
+    /// the act that enters it; a database written by an older version, or changed by hand, may not.
+    pub async fn fill_gaps(&self) -> Result<u64, Error> {
+        self.0
+            .write_one("look for files without a row for some replica", (), |tx, ()| {
+                Box::pin(async move {
+                    // Counted first: the search reads both tables, and nearly always there is nothing to find.
+                    let query = tx.sql(&EXPECTED);
+                    let expected = tx.row(query).await?.map_or(Ok(0), |row| row.int("rows"))?;
+                    let query = tx.sql(&COUNTED);
+                    let counted = tx.row(query).await?.map_or(Ok(0), |row| row.int("rows"))?;
+                    if expected == counted {
+                        return Ok(0);
+                    }
+                    let query = tx.sql(&FILL_GAPS).bind(micros(tx.now));
+                    tx.run(query).await
+                })
+            })
+            .await
+    }
+
     pub async fn list(&self) -> Result<Vec<ReplicaRow>, Error> {
         self.0.read("list the replicas", (), |tx, ()| Box::pin(all(tx))).await
     }
@@ -83,7 +107,7 @@ impl Replicas<'_> {
 
 macro_rules! columns {
     () => {
-        "id, name, kind, created_at, listed_at, checked_at"
+        "id, name, kind, created_at, listed_at, checked_at, away"
     };
 }
 
@@ -95,6 +119,15 @@ static ADD: Sql = Sql::new(concat!(
 static FILL: Sql = Sql::new(
     "INSERT INTO replica_files (file_id, replica_id, size, changed_at)
      SELECT id, $1, size, $2 FROM files",
+);
+static EXPECTED: Sql =
+    Sql::new("SELECT (SELECT count(*) FROM files) * (SELECT count(*) FROM replicas) AS rows");
+static COUNTED: Sql = Sql::new("SELECT CAST(COALESCE(sum(files), 0) AS BIGINT) AS rows FROM replica_totals");
+static FILL_GAPS: Sql = Sql::new(
+    "INSERT INTO replica_files (file_id, replica_id, size, changed_at)
+     SELECT f.id, r.id, f.size, $1 FROM files f CROSS JOIN replicas r
+     WHERE NOT EXISTS (SELECT 1 FROM replica_files h WHERE h.file_id = f.id AND h.replica_id = r.id)
+     ON CONFLICT (file_id, replica_id) DO NOTHING",
 );
 // PostgreSQL sums to numeric, which the driver would not read.
 static TOTALS: Sql = Sql::new(
@@ -110,6 +143,13 @@ async fn all(tx: &mut Tx<'_>) -> Result<Vec<ReplicaRow>, Fail> {
 
 async fn declare(tx: &mut Tx<'_>, wanted: &[(ReplicaName, ReplicaKind)]) -> Result<Declared, Fail> {
     let mut known = all(tx).await?;
+    let new = |known: &[ReplicaRow]| wanted.iter().any(|(name, _)| known.iter().all(|row| row.name != *name));
+    if new(&known) {
+        // No file is entered until the new replica has a row for every one; and a node that starts at the same moment
+        // may have declared it meanwhile.
+        frame_lock::alone(tx).await?;
+        known = all(tx).await?;
+    }
     let declared =
         |row: &ReplicaRow| wanted.iter().any(|(name, kind)| *name == row.name && *kind == row.kind);
     let undeclared: Vec<_> = known.iter().filter(|row| !declared(row)).cloned().collect();
@@ -185,5 +225,6 @@ fn replica(row: &AnyRow) -> Result<ReplicaRow, Fail> {
         created_at: row.time("created_at")?,
         listed_at: row.time_or_none("listed_at")?,
         checked_at: row.time_or_none("checked_at")?,
+        away: row.text_or_none("away")?,
     })
 }

@@ -22,6 +22,8 @@ pub struct Sessions<'d>(&'d Db);
 #[derive(Clone, Debug)]
 pub struct NewSession {
     pub user_id: UserId,
+    /// Of the user when the password was found right: one that was changed or disabled since starts no session.
+    pub user_edition: i64,
     /// Of the cookie.
     pub hash: String,
     /// Of the key that the session's forms carry.
@@ -36,7 +38,7 @@ impl Db {
 }
 
 impl Sessions<'_> {
-    /// Starts a session, and writes the login into the audit log.
+    /// Starts a session, and writes the login into the audit log. [`Error::Stale`] if the user was changed since.
     pub async fn create(&self, new: NewSession, actor: &Actor) -> Result<Session, Error> {
         self.0
             .write("start the session", (new, actor.clone()), |tx, (new, actor)| {
@@ -119,6 +121,10 @@ static CREATE: Sql = Sql::new(
     "INSERT INTO sessions (id, user_id, hash, csrf_hash, created_at, expires_at, last_seen_at)
      VALUES ($1, $2, $3, $4, $5, $6, $5)",
 );
+static HELD: Sql = Sql::new(
+    "SELECT id, name, role, disabled_at, created_at, changed_at, changed_by, edition FROM users WHERE id = $1
+     {for_share}",
+);
 static BY_HASH: Sql = Sql::new(concat!(
     "SELECT u.id, u.name, u.role, u.disabled_at, u.created_at, u.changed_at, u.edition, ",
     columns!(),
@@ -134,7 +140,15 @@ static END: Sql = Sql::new("DELETE FROM sessions WHERE id = $1 RETURNING user_id
 static EXPIRE: Sql = Sql::new("DELETE FROM sessions WHERE expires_at <= $1");
 
 async fn create(tx: &mut Tx<'_>, new: &NewSession, actor: &Actor) -> Result<Session, Fail> {
-    let owner = owner(tx, new.user_id).await?;
+    // Held: a new password ends the sessions there are, and none may be on its way.
+    let query = tx.sql(&HELD).bind(new.user_id.to_string());
+    let absent = || Error::NotFound { what: format!("user {}", new.user_id) };
+    let row = tx.row(query).await?.ok_or_else(absent)?;
+    let owner = user(&row)?;
+    if owner.edition != new.user_edition {
+        let (what, by) = (format!("user {}", owner.name), row.text("changed_by")?);
+        return Err(Error::Stale { what, by, at: owner.changed_at, edition: owner.edition }.into());
+    }
     let session = Session {
         id: SessionId::new(),
         user_id: new.user_id,

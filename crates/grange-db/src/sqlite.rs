@@ -1,6 +1,5 @@
 //! Opening SQLite files: the checks before, the connections, the settings of each.
 
-use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,46 +14,43 @@ use crate::row::Columns;
 use crate::settings::Settings;
 use crate::target::Target;
 
-/// The first bytes of every SQLite file: https://www.sqlite.org/fileformat.html
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-
 /// Up to this size the whole file is checked when it is opened, which takes about a tenth of a second.
 const CHECKED_BYTES_MAX: u64 = 64 << 20;
 
 /// What is in the file's place.
 pub(crate) enum Seen {
     Nothing,
-    /// A file with SQLite's mark, and its size.
+    /// A file, and its size.
     File(u64),
 }
 
-/// Looks at the file without opening it as a database, so that nothing is created or changed by mistake.
+/// Looks at the file without opening it, so that nothing is created or changed by mistake.
+///
+/// Only SQLite itself opens the database file in this process. It guards the file with POSIX record locks, and closing
+/// any descriptor of a file drops all such locks of the process: a node that looked into the file once would go on
+/// without locks, and the next program that opens and closes the file would delete the log that the node still writes
+/// to (https://www.sqlite.org/howtocorrupt.html, 2.2). A file that is not a database is refused by SQLite.
 pub(crate) fn look(path: &Path) -> Result<Seen, Error> {
     let unreadable = |source: std::io::Error| Error::Unreadable {
         path: path.to_owned(),
         source: std::sync::Arc::new(source),
     };
-    let mut file = match std::fs::File::open(path) {
-        Ok(file) => file,
+    match std::fs::metadata(path) {
+        // SQLite itself creates an empty file before the first write.
+        Ok(file) if file.is_file() && file.len() == 0 => Ok(Seen::Nothing),
+        Ok(file) if file.is_file() => Ok(Seen::File(file.len())),
+        Ok(_) => Err(unreadable(std::io::Error::other("it is not a regular file"))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             // The folder must be there: a typing error in the path shall not start a second archive.
             let folder =
                 path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            return match std::fs::metadata(folder) {
+            match std::fs::metadata(folder) {
                 Ok(_) => Ok(Seen::Nothing),
                 Err(error) => Err(unreadable(error)),
-            };
+            }
         }
-        Err(error) => return Err(unreadable(error)),
-    };
-    let size = file.metadata().map_err(unreadable)?.len();
-    if size == 0 {
-        // SQLite itself creates an empty file before the first write.
-        return Ok(Seen::Nothing);
+        Err(error) => Err(unreadable(error)),
     }
-    let mut start = Vec::new();
-    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut start).map_err(unreadable)?;
-    if start == MAGIC { Ok(Seen::File(size)) } else { Err(Error::NotADatabase { path: path.to_owned() }) }
 }
 
 /// Checks the file, brings it to the newest step after a backup copy, and gives the write connection.

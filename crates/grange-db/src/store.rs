@@ -9,10 +9,13 @@ use grange_model::{Checksums, FileName, LogRecord, Presence, UploadState, Verdic
 use sqlx::any::AnyRow;
 
 use crate::act::Tx;
+use crate::ballots::judge;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::files::{FileStatus, Files, StoredFile, deciding, file, status};
+use crate::frame_lock;
 use crate::logbook;
+use crate::numbers;
 use crate::row::{Columns, length, micros};
 use crate::work::{Claim, columns as work_columns};
 
@@ -30,10 +33,19 @@ pub struct NewFile {
     pub source: Option<String>,
 }
 
+/// What to do about a file whose rows say that every replica has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfStored {
+    /// Claim it: a deposit is acknowledged only by what the replicas answer now.
+    Verify,
+    /// Leave it: there is nothing to complete.
+    Skip,
+}
+
 /// How storing began.
 #[derive(Clone, Debug)]
 pub enum Begun {
-    /// Every replica is proven already.
+    /// By the rows every replica has it, and nobody wanted more ([`IfStored::Skip`]).
     Proven(FileStatus),
     /// It is ours to upload.
     Claimed(FileStatus, Claim),
@@ -58,11 +70,18 @@ pub struct HoldingChange {
 }
 
 impl Files<'_> {
-    /// Enters the file, or finds it, and takes it for `owner` unless it is proven or taken.
-    pub async fn begin(&self, new: NewFile, owner: &str, lease: Duration) -> Result<Begun, Error> {
+    /// Enters the file, or finds it, and claims it for `owner` unless somebody else has it.
+    pub async fn begin(
+        &self,
+        new: NewFile,
+        owner: &str,
+        lease: Duration,
+        if_stored: IfStored,
+    ) -> Result<Begun, Error> {
+        let input = (new, owner.to_owned(), length(lease), if_stored);
         self.0
-            .write("enter the file", (new, owner.to_owned(), length(lease)), |tx, (new, owner, lease)| {
-                Box::pin(begin(tx, new, owner, *lease))
+            .write("enter the file", input, |tx, (new, owner, lease, if_stored)| {
+                Box::pin(begin(tx, new, owner, *lease, *if_stored))
             })
             .await
     }
@@ -75,9 +94,15 @@ impl Files<'_> {
                 (claim.clone(), file, changes),
                 |tx, (claim, file, changes)| {
                     Box::pin(async move {
+                        frame_lock::share(tx).await?;
                         fence(tx, claim).await?;
                         for change in changes {
                             apply(tx, *file, change).await?;
+                        }
+                        // A copy that answers otherwise is judged now, not by the next check.
+                        if changes.iter().any(|change| change.answered && change.verdict != Verdict::Ok) {
+                            let judged = judge(tx, &[*file], "grange").await?;
+                            logbook::append(tx, &judged.records).await?;
                         }
                         Ok(())
                     })
@@ -142,21 +167,39 @@ static REQUEUE: Sql = Sql::new(
 static FENCE: Sql = Sql::new(
     "SELECT id FROM work WHERE id = $1 AND lease_token = $2 AND lease_owner IS NOT NULL {for_update}",
 );
+// A copy is complete only with the checksum that is recorded now: somebody may have corrected the record since the
+// replica was asked. The sentence on an undecided copy stays while its answer is the same.
 static CHANGE: Sql = Sql::new(
-    "UPDATE replica_files SET state = $3, presence = $4, verdict = $5, checksum = $6, attempts = $7,
-         last_error = $8, listed_at = COALESCE($9, listed_at), checked_at = COALESCE($9, checked_at),
+    "UPDATE replica_files SET
+         state = CASE WHEN $3 = 'upload_completed' AND COALESCE($6, '')
+             <> (SELECT f.checksum FROM files f WHERE f.id = $1) THEN 'upload_failed' ELSE $3 END,
+         presence = $4,
+         verdict = CASE WHEN $5 = 'ok' AND COALESCE($6, '')
+             <> (SELECT f.checksum FROM files f WHERE f.id = $1) THEN 'unknown' ELSE $5 END,
+         checksum = $6, attempts = $7,
+         last_error = CASE WHEN $3 <> 'upload_completed' AND checksum = $6 AND last_error LIKE 'undecided:%'
+             THEN last_error ELSE $8 END,
+         listed_at = COALESCE($9, listed_at), checked_at = COALESCE($9, checked_at),
          changed_at = $10, edition = edition + 1
      WHERE file_id = $1 AND replica_id = $2",
 );
 static UNPROVEN: Sql = Sql::new(
-    "SELECT count(*) AS count FROM replica_files WHERE file_id = $1 AND state <> 'upload_completed'",
+    "SELECT count(*) AS count FROM replica_files h JOIN files f ON f.id = h.file_id
+     WHERE h.file_id = $1 AND (h.state <> 'upload_completed' OR COALESCE(h.checksum, '') <> f.checksum)",
 );
 static STORED: Sql = Sql::new(
     "UPDATE files SET stored_at = COALESCE(stored_at, $2), source = NULL, edition = edition + 1 WHERE id = $1",
 );
 static DROP: Sql = Sql::new("DELETE FROM work WHERE id = $1 AND lease_token = $2");
 
-async fn begin(tx: &mut Tx<'_>, new: &NewFile, owner: &str, lease: i64) -> Result<Begun, Fail> {
+async fn begin(
+    tx: &mut Tx<'_>,
+    new: &NewFile,
+    owner: &str,
+    lease: i64,
+    if_stored: IfStored,
+) -> Result<Begun, Fail> {
+    frame_lock::share(tx).await?;
     let name = new.name.as_str().to_owned();
     let checksums = serde_json::to_string(&new.checksums).unwrap_or_default();
     let query = tx
@@ -167,7 +210,9 @@ async fn begin(tx: &mut Tx<'_>, new: &NewFile, owner: &str, lease: i64) -> Resul
         .bind(checksums)
         .bind(new.source.clone())
         .bind(micros(tx.now));
-    tx.run(query).await?;
+    if tx.run(query).await? == 1 {
+        numbers::raise_above(tx, std::iter::once(&new.name)).await?;
+    }
     let query = tx.sql(&LOCK).bind(name.clone());
     let gone = || Error::NotFound { what: format!("file {}, which was just entered", new.name) };
     let known = file(&tx.row(query).await?.ok_or_else(gone)?)?;
@@ -177,7 +222,7 @@ async fn begin(tx: &mut Tx<'_>, new: &NewFile, owner: &str, lease: i64) -> Resul
     let query = tx.sql(&FILL).bind(known.id).bind(known.size as i64).bind(micros(tx.now));
     tx.run(query).await?;
     let found = status(tx, &name).await?.ok_or_else(gone)?;
-    if found.proven() && known.stored_at.is_some() {
+    if if_stored == IfStored::Skip && found.proven() && known.stored_at.is_some() {
         return Ok(Begun::Proven(found));
     }
     let query = tx
@@ -227,6 +272,7 @@ async fn apply(tx: &mut Tx<'_>, file: i64, change: &HoldingChange) -> Result<(),
 }
 
 async fn settle(tx: &mut Tx<'_>, claim: &Claim, file: i64, record: &LogRecord) -> Result<bool, Fail> {
+    frame_lock::share(tx).await?;
     fence(tx, claim).await?;
     let query = tx.sql(&UNPROVEN).bind(file);
     let unproven = tx.row(query).await?.map_or(Ok(0), |row| row.int("count"))?;

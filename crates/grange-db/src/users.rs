@@ -6,6 +6,7 @@ use sqlx::any::AnyRow;
 
 use crate::act::Tx;
 use crate::audit::{self, Record};
+use crate::bulk::Bulk;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail, unique};
 use crate::open::Db;
@@ -47,22 +48,18 @@ impl Users<'_> {
 
     /// Makes a user if there is none at all, however many nodes try at once; `None` if there was one.
     pub async fn create_first(&self, new: NewUser, actor: &Actor) -> Result<Option<User>, Error> {
-        let created = self
-            .0
+        self.0
             .write("create the first user", (new, actor.clone()), |tx, (new, actor)| {
                 Box::pin(async move {
+                    let query = ALONE.on(tx);
+                    tx.run(query).await?;
                     if count(tx).await? > 0 {
                         return Ok(None);
                     }
                     create(tx, new, actor).await.map(Some)
                 })
             })
-            .await;
-        match created {
-            // Another node was quicker by a moment.
-            Err(Error::Exists { .. }) => Ok(None),
-            other => other,
-        }
+            .await
     }
 
     pub async fn get(&self, name: &UserName) -> Result<Option<User>, Error> {
@@ -201,6 +198,9 @@ static BY_NAME: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM users WHERE
 static LOCKED: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM users WHERE name = $1 {for_update}"));
 static LIST: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM users ORDER BY name"));
 static COUNT: Sql = Sql::new("SELECT count(*) AS count FROM users");
+// Whether there is any user can only be held for all of them: until the commit nobody else makes one.
+static ALONE: Bulk =
+    Bulk { sqlite: Sql::new("SELECT 1"), postgres: Sql::new("LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE") };
 static SET_PASSWORD: Sql = Sql::new(
     "UPDATE users SET password_hash = $1, changed_at = $2, changed_by = $3, edition = edition + 1 WHERE id = $4",
 );

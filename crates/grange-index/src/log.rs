@@ -24,6 +24,8 @@ pub(crate) struct Log {
     file: File,
     path: PathBuf,
     pub(crate) bytes: u64,
+    /// A change behind `bytes` failed and could not be cut off yet.
+    failed: bool,
 }
 
 impl Log {
@@ -36,7 +38,7 @@ impl Log {
             Ok(file)
         };
         let file = open().map_err(Error::io("create", &path))?;
-        Ok(Self { file, path, bytes: MAGIC.len() as u64 })
+        Ok(Self { file, path, bytes: MAGIC.len() as u64, failed: false })
     }
 
     /// Opens a log to go on with it, cutting off a torn end.
@@ -54,7 +56,8 @@ impl Log {
             Ok(file)
         };
         let file = open().map_err(Error::io("open", &path))?;
-        Ok((Self { file, path, bytes: end.max(MAGIC.len() as u64) }, changes))
+        let bytes = end.max(MAGIC.len() as u64);
+        Ok((Self { file, path, bytes, failed: false }, changes))
     }
 
     /// Appends a change. After this returns it is on disk; after an error nothing of it counts.
@@ -65,13 +68,29 @@ impl Log {
         record.extend_from_slice(&crc.to_le_bytes());
         record.extend_from_slice(&change.to_le_bytes());
         record.extend_from_slice(segment);
+        self.cut_failed()?;
         let written = self.file.write_all(&record).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
-            // What was written of it must not stand before the next change.
-            let _ = self.file.set_len(self.bytes).and_then(|()| self.file.seek(SeekFrom::End(0)));
+            self.failed = true;
+            // What cannot be cut off now is cut off before the next change, which waits for it.
+            let _ = self.cut_failed();
             return Err(Error::io("append to", &self.path)(error));
         }
         self.bytes += record.len() as u64;
+        Ok(())
+    }
+
+    /// Cuts off a change that failed: it must not stand before the next one. A change whose sync failed may be shown by
+    /// the system though the disk does not have it.
+    fn cut_failed(&mut self) -> Result<()> {
+        if self.failed {
+            let cut = self.file.set_len(self.bytes).and_then(|()| {
+                self.file.seek(SeekFrom::End(0))?;
+                self.file.sync_all()
+            });
+            cut.map_err(Error::io("cut", &self.path))?;
+            self.failed = false;
+        }
         Ok(())
     }
 

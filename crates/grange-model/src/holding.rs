@@ -30,9 +30,11 @@ named! {
 named! {
     /// Whether a replica's copy is the file, as the last vote said.
     Verdict, "verdict" {
-        /// Never checked, or the voters were split evenly.
+        /// Never checked, or it contradicts the record and the vote could not say which is wrong.
         Unknown = "unknown",
+        /// The replica answers the recorded checksum.
         Ok = "ok",
+        /// It does not, and the record has most voices.
         Corrupt = "corrupt",
     }
 }
@@ -66,8 +68,18 @@ named! {
         Missing = "missing",
         /// The copy is wrong: it goes to the attic and a proven one takes its place.
         Corrupt = "corrupt",
-        /// The copies all agree, and what Grange wrote down is wrong: the record is put right.
+        /// The copies all contradict the record, and two people decided that it is the record that is wrong.
         Record = "record",
+    }
+}
+
+named! {
+    /// What people decide about a file whose copies contradict its record.
+    RepairChoice, "side to keep" {
+        /// The record is right: the copies that contradict it are replaced.
+        Record = "record",
+        /// The copies are right: the checksum that they all answer is recorded.
+        Copies = "copies",
     }
 }
 

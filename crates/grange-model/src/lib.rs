@@ -15,17 +15,23 @@ pub mod ids;
 pub mod logbook;
 mod nearest;
 pub mod node;
+pub mod numbers;
 pub mod oai;
 pub mod replica;
+pub mod store_state;
 pub mod vote;
 
 pub use account::{Permission, Role, Session, Token, User, UserName};
 pub use audit::{Actor, AuditEntry};
 pub use file::{Agreement, Algorithm, Checksums, FileName, Md5, Sha256, Sha512};
-pub use holding::{AuditKind, AuditState, Presence, RepairKind, RepairState, UploadState, Verdict};
+pub use holding::{
+    AuditKind, AuditState, Presence, RepairChoice, RepairKind, RepairState, UploadState, Verdict,
+};
 pub use ids::{AuditId, NodeId, RepairId, SessionId, TokenId, UserId, WorkId};
 pub use logbook::{LogEvent, LogRecord};
 pub use nearest::UnknownName;
 pub use node::{Liveness, NodeRecord, NodeRole};
+pub use numbers::HighestNumbers;
 pub use replica::{ReplicaKind, ReplicaName};
-pub use vote::{Ballot, Decision, Vote, vote};
+pub use store_state::{CopyState, StoreAction, StoreEvent};
+pub use vote::{Ballot, Contradiction, Decision, UNREADABLE, Vote, contradiction, vote};

@@ -12,6 +12,7 @@ use axum::Router;
 use axum::body::Body;
 use grange_api::{ApiError, Body as ApiBody, Client, HttpTransport, Transport};
 use grange_app::{OpenArchive, Who};
+use grange_base::worker::Hint;
 use grange_base::{Chain, Clock, Shutdown, Worker};
 use grange_db::Db;
 use http::{Method, Request, Response, StatusCode};
@@ -100,18 +101,21 @@ pub(crate) fn working_archive(settings: &Settings, data: &Path, db: &Db, speakin
         let speaking = Some(speaking.clone());
         Box::pin(async move {
             let (clock, name) = (db.clock(), "command".to_owned());
-            let archive = open::archive(settings, data, db, clock, name, speaking, None).await?;
-            let (worker, hint) = (archive.clone(), archive.hint().clone());
+            let archive = open::archive(settings, data, db, clock.clone(), name, speaking, None).await?;
+            let worker = |name: &str, hint: &Hint| Worker {
+                name: name.to_owned(),
+                interval: Duration::from_millis(250),
+                clock: clock.clone(),
+                shutdown: Shutdown::never(),
+                hint: hint.clone(),
+            };
+            // They end with the process; the next one resumes what they leave.
+            let (files, work) = (worker("archive", archive.hint()), archive.clone());
+            tokio::spawn(async move { files.run(|| work.store_step()).await });
+            let (audits, work) = (worker("audits", archive.audit_hint()), archive.clone());
             tokio::spawn(async move {
-                let work = Worker {
-                    name: "archive".to_owned(),
-                    interval: Duration::from_millis(250),
-                    clock: Clock::system(),
-                    shutdown: Shutdown::never(),
-                    hint,
-                };
-                // It ends with the process; what it leaves is taken up by whoever comes next.
-                let _ = work.run(|| worker.work_step()).await;
+                let never = Shutdown::never();
+                audits.run(|| work.audit_step(&never)).await
             });
             Ok(archive)
         })

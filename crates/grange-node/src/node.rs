@@ -185,9 +185,11 @@ impl Node {
         };
         let app = until_there("database", &health, stop, open_app).await?;
         // A replica that cannot be used is known before anybody relies on it; one that is away is waited for.
-        if !try_archive(&archive, &health).await? {
+        let archiver = chosen.contains(&NodeRole::Archiver);
+        let archive_there = try_archive(&archive, &health).await?;
+        if !archive_there {
             let (archive, health) = (archive.clone(), health.clone());
-            parts.start("archive opening", |shutdown| keep_opening(archive, health, shutdown));
+            parts.start("archive opening", move |shutdown| keep_opening(archive, health, shutdown, archiver));
         }
         let open_copies = || async { Ok(role::indexer::copies(&settings, data.path(), &chosen).await?) };
         let copies = until_there("index copies", &health, stop, open_copies).await?;
@@ -257,6 +259,10 @@ impl Node {
             .merge(grange_web::api(acts));
         node_front.show(routes);
         let mut wakers = vec![waker];
+        // With a replica away it comes later: harvests do not wait for days.
+        if archiver && archive_there {
+            roles::look_for_strays(archive.get().await?).await;
+        }
         if chosen.contains(&NodeRole::Scheduler) {
             wakers.push(roles::scheduler(&mut parts, &settings, &db, &clock, id, &*bus, &announcer).await?);
         }
@@ -273,6 +279,7 @@ impl Node {
             Arc::new(elsewhere.map_err(StartError::Http)?)
         };
         if chosen.contains(&NodeRole::Oai) {
+            db.raise_numbers(oai::numbers_of_folders(&settings, data.path())).await?;
             let worker = oai::worker(&settings, data.path(), &db, &clock, &id.to_string());
             let answers = oai::answers(&settings, data.path(), &db, Arc::clone(&deposit_place), &record.name);
             oai::role(&mut parts, &worker, answers, &clock, &oai_hint);

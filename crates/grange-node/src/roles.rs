@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grange_app::{App, OpenArchive};
+use grange_archive::Archive;
 use grange_base::worker::Hint;
-use grange_base::{Clock, Worker};
+use grange_base::{Chain, Clock, Worker};
 use grange_bus::{Announcer, Bus, Waker};
 use grange_db::Db;
+use grange_model::HighestNumbers;
 use grange_model::harvest::HarvestKind;
 use grange_model::ids::NodeId;
 use grange_model::node::NodeRole;
@@ -70,17 +72,51 @@ pub fn archiver(parts: &mut Parts, archive: &OpenArchive, clock: &Clock) {
         let (name, clock) = (name.to_owned(), clock.clone());
         move |shutdown, hint| Worker { name, interval, clock, shutdown, hint }
     };
-    // Both begin when the archive is open: a replica may be away while the node starts.
+    // All begin when the archive is open: a replica may be away while the node starts.
     let (files, late) = (worker("archive", ARCHIVE_EVERY), archive.clone());
     parts.start("archiver", |shutdown| async move {
         let Some(archive) = opened(&late, &shutdown).await else { return Ok(()) };
-        files(shutdown, archive.hint().clone()).run(|| archive.work_step()).await
+        files(shutdown, archive.hint().clone()).run(|| archive.store_step()).await
+    });
+    // A worker of their own: a check reads for hours, and no copy that is due waits for it.
+    let (checks, late) = (worker("audits", ARCHIVE_EVERY), archive.clone());
+    parts.start("audits", |shutdown| async move {
+        let Some(archive) = opened(&late, &shutdown).await else { return Ok(()) };
+        let stop = shutdown.clone();
+        checks(shutdown, archive.audit_hint().clone()).run(|| archive.audit_step(&stop)).await
     });
     let (calendar, late) = (worker("calendar", CALENDAR_EVERY), archive.clone());
     parts.start("calendar", |shutdown| async move {
         let Some(archive) = opened(&late, &shutdown).await else { return Ok(()) };
         calendar(shutdown, Hint::new()).run(|| archive.tick()).await
     });
+}
+
+/// How long a start waits for the comparison of names: an archive of millions of files takes longer, and plans jobs
+/// meanwhile.
+const STRAYS_WITHIN: Duration = Duration::from_secs(30);
+
+/// Compares the names on a replica with the rows before any job is numbered: a database that was restored without
+/// `grange restore` has forgotten files, and their numbers must not be given again.
+pub async fn look_for_strays(archive: &Archive) {
+    let archive = archive.clone();
+    let look = tokio::spawn(async move {
+        match archive.look_for_strays().await {
+            Ok(None | Some(0)) => {}
+            Ok(Some(strays)) => tracing::error!(
+                strays,
+                "files lie on the replicas that the database does not know: run `grange archive rebuild`"
+            ),
+            Err(error) => {
+                tracing::error!(error = %Chain(&error), "cannot compare the files of the replicas with the database")
+            }
+        }
+    });
+    if tokio::time::timeout(STRAYS_WITHIN, look).await.is_err() {
+        tracing::warn!(
+            "the files of the replicas are still being compared with the database; the node starts meanwhile"
+        );
+    }
 }
 
 /// How often dead harvesters are looked for: well within a lease of theirs.
@@ -97,6 +133,14 @@ pub async fn scheduler(
     bus: &dyn Bus,
     announcer: &Announcer,
 ) -> Result<Waker, grange_bus::Error> {
+    let first = HighestNumbers {
+        job: i64::from(settings.schedule.first_job_number) - 1,
+        ..HighestNumbers::default()
+    };
+    // A counter that cannot be raised is no reason to plan nothing: the next start tries again.
+    if let Err(error) = db.raise_numbers(first).await {
+        tracing::error!(error = %Chain(&error), "cannot apply schedule.first_job_number");
+    }
     let scheduler =
         Scheduler::new(db.clone(), settings.schedule.clone(), &id.to_string(), Some(announcer.clone()));
     // The channel is a queue, so one listener hears each hint and passes it on to both planners.

@@ -69,11 +69,17 @@ pub(crate) async fn keep_opening(
     archive: OpenArchive,
     health: Health,
     shutdown: Shutdown,
+    archiver: bool,
 ) -> Result<(), StartError> {
     let open = || async { archive.archive().await.map(|_| ()).map_err(StartError::from) };
     match until_there("archive", &health, &shutdown, open).await {
-        // A part of the node lives as long as the node.
-        Ok(()) => shutdown.wait().await,
+        Ok(()) => {
+            if archiver && let Some(archive) = archive.opened() {
+                crate::roles::look_for_strays(archive).await;
+            }
+            // A part of the node lives as long as the node.
+            shutdown.wait().await;
+        }
         Err(StartError::Stopped) => {}
         Err(error) => return Err(error),
     }

@@ -100,7 +100,7 @@ pub async fn read(
     loop {
         let candidates = db.planner().candidates(harvest, &taken_up, lifetime, after, PAGE).await?;
         let Some(last) = candidates.last() else { break };
-        after = last.configuration;
+        after = last.place;
         for candidate in &candidates {
             match piece(settings, harvest.limits, !taken_up.is_empty(), candidate) {
                 Ok(piece) => read.pieces.push(piece),

@@ -65,6 +65,8 @@ fn archive_status(error: &grange_app::ArchiveError) -> StatusCode {
         | E::WrongChecksum { .. }
         | E::NotThatBad { .. }
         | E::IsGood { .. }
+        | E::NotOutvoted { .. }
+        | E::NotUndecided { .. }
         | E::Credential { .. }
         | E::SamePerson { .. }
         | E::NoBytes { .. } => StatusCode::CONFLICT,

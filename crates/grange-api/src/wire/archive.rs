@@ -1,6 +1,6 @@
 //! Files, replicas, checks and repairs: what is asked. Answers are shown as the archive gives them.
 
-use grange_model::AuditKind;
+use grange_model::{AuditKind, RepairChoice};
 use serde::{Deserialize, Serialize};
 
 /// A file of the node's own machine, to be stored from where it lies.
@@ -16,6 +16,12 @@ pub struct NewAudit {
     pub kind: AuditKind,
     /// All replicas when absent.
     pub replica: Option<String>,
+}
+
+/// What to do about a file whose copies contradict its record.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RepairDecision {
+    pub keep: RepairChoice,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

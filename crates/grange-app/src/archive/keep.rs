@@ -1,9 +1,9 @@
 //! Keeping copies true: replicas, checks, repairs, the log.
 
 use grange_archive::{LogReport, Proof, Rebuilt, RepairReport, Second};
-use grange_db::{AuditRow, RepairRow, ReplicaOverview};
-use grange_model::AuditKind;
+use grange_db::{AuditRow, DepositCounts, RepairRow, ReplicaOverview, StrayFile, WaitingDeposit};
 use grange_model::account::Permission;
+use grange_model::{AuditKind, RepairChoice};
 
 use super::files::file_name;
 use crate::{App, Error, Who};
@@ -15,6 +15,12 @@ impl App {
     pub async fn replicas(&self, who: &Who) -> Result<Vec<ReplicaOverview>, Error> {
         who.needs(Permission::ReadSystem)?;
         Ok(self.archive.get().await?.overview().await?)
+    }
+
+    /// Takes a replica as it is now, emptied or replaced: its places get its marker, and it is filled by repairs again.
+    pub async fn adopt_replica(&self, who: &Who, name: &str) -> Result<Vec<String>, Error> {
+        who.needs(Permission::ManageSystem)?;
+        Ok(self.archive.get().await?.adopt_replica(name, &who.actor()).await?)
     }
 
     /// Asks for checks of one replica or of all. They run in the background; see [`App::audits`].
@@ -39,6 +45,22 @@ impl App {
             archive.replica(name)?;
         }
         Ok(started)
+    }
+
+    /// Files that replicas hold and no row knows: how many copies, and the first of them by name.
+    pub async fn strays(&self, who: &Who, limit: u32) -> Result<(u64, Vec<StrayFile>), Error> {
+        who.needs(Permission::ReadSystem)?;
+        Ok((self.db.strays().count().await?, self.db.strays().list(None, limit).await?))
+    }
+
+    /// What waits for a replica: files of the archive that are not everywhere yet, and job folders on harvesters.
+    pub async fn deposits(
+        &self,
+        who: &Who,
+        limit: u32,
+    ) -> Result<(DepositCounts, Vec<WaitingDeposit>), Error> {
+        who.needs(Permission::View)?;
+        Ok((self.db.deposits().counts().await?, self.db.deposits().list(limit).await?))
     }
 
     pub async fn audits(&self, who: &Who, limit: u32) -> Result<Vec<AuditRow>, Error> {
@@ -72,6 +94,17 @@ impl App {
     pub async fn repairs(&self, who: &Who) -> Result<Vec<RepairRow>, Error> {
         who.needs(Permission::ReadSystem)?;
         Ok(self.archive.get().await?.repairs(None, REPAIRS_MAX).await?)
+    }
+
+    /// Asks for the repairs that put a file right whose copies contradict its record. Each waits for a second person.
+    pub async fn decide_repair(
+        &self,
+        who: &Who,
+        name: &str,
+        keep: RepairChoice,
+    ) -> Result<Vec<RepairRow>, Error> {
+        who.needs(Permission::ManageSystem)?;
+        Ok(self.archive.get().await?.decide(&file_name(name)?, keep, &who.actor()).await?)
     }
 
     /// The second person's word.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use grange_blob::{MARKER, MarkedPart};
 use grange_model::{Checksums, FileName};
 use jiff::Timestamp;
 
 use super::Sums;
 use crate::error::Error;
-use crate::journal::{Entry, Journal, Line};
+use crate::journal::{Entry, Journal, Line, sync_folder};
 use crate::replica::blocking;
 use crate::witness;
 
@@ -77,6 +78,39 @@ impl Sums for LocalSums {
     async fn witnesses(&self) -> Result<Vec<(FileName, Bytes)>, Error> {
         let folder = self.folder.clone();
         blocking(move || witness::read(&folder)).await
+    }
+
+    async fn marker(&self) -> Result<MarkedPart, Error> {
+        let (folder, journal) = (self.folder.clone(), Arc::clone(&self.journal));
+        blocking(move || {
+            let path = folder.join(MARKER);
+            let marker = match std::fs::read(&path) {
+                Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+                Err(error) => return Err(Error::io("read", &path)(error)),
+            };
+            let empty = marker.is_none() && {
+                journal.refresh()?;
+                journal.list(None, 1).is_empty()
+            };
+            Ok(MarkedPart { part: folder.display().to_string(), marker, empty })
+        })
+        .await
+    }
+
+    async fn mark(&self, text: &str) -> Result<(), Error> {
+        let (folder, text) = (self.folder.clone(), text.to_owned());
+        blocking(move || {
+            let (aside, path) = (folder.join(format!("{MARKER}.part")), folder.join(MARKER));
+            let written = std::fs::File::create(&aside).and_then(|mut file| {
+                std::io::Write::write_all(&mut file, text.as_bytes())?;
+                file.sync_all()
+            });
+            written.map_err(Error::io("write", &aside))?;
+            std::fs::rename(&aside, &path).map_err(Error::io("rename", &path))?;
+            sync_folder(&folder)
+        })
+        .await
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use grange_blob::Context;
+use grange_blob::{Context, MarkedPart};
 use grange_model::FileName;
 use jiff::Timestamp;
 
@@ -38,6 +38,12 @@ pub trait Sums: Debug + Send + Sync {
 
     /// The witnesses that lie here.
     async fn witnesses(&self) -> Result<Vec<(FileName, Bytes)>, Error>;
+
+    /// The marker of the folder, as that of a store of files.
+    async fn marker(&self) -> Result<MarkedPart, Error>;
+
+    /// Leaves the marker, in the place of an earlier one. After `Ok` it is durable.
+    async fn mark(&self, text: &str) -> Result<(), Error>;
 }
 
 /// Opens the checksum replica at `url`: `file:FOLDER`, or `peer://HOST:PORT/REPLICA` on another node.

@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use grange_base::Chain;
-use grange_blob::Peer;
+use grange_blob::{MarkedPart, Peer};
 use grange_model::FileName;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -29,6 +29,8 @@ enum Ask {
     List { after: Option<FileName>, limit: usize },
     PutWitness { name: FileName, text: String },
     Witnesses,
+    Marker,
+    Mark { text: String },
 }
 
 /// The replica on the node behind `peer`.
@@ -65,10 +67,13 @@ impl Sums for PeerSums {
         while listed.len() < limit {
             let wanted = (limit - listed.len()).min(LIST_MAX);
             let page: Vec<(String, Entry)> = self.ask(&Ask::List { after, limit: wanted }).await?;
-            let short = page.len() < wanted;
+            // The other side may give fewer than were asked for; only an empty page is the end.
+            if page.is_empty() {
+                break;
+            }
             listed.extend(page);
             after = listed.last().and_then(|(name, _)| name.parse().ok());
-            if short || after.is_none() {
+            if after.is_none() {
                 break;
             }
         }
@@ -83,6 +88,14 @@ impl Sums for PeerSums {
     async fn witnesses(&self) -> Result<Vec<(FileName, Bytes)>, Error> {
         let found: Vec<(FileName, String)> = self.ask(&Ask::Witnesses).await?;
         Ok(found.into_iter().map(|(name, text)| (name, text.into())).collect())
+    }
+
+    async fn marker(&self) -> Result<MarkedPart, Error> {
+        self.ask(&Ask::Marker).await
+    }
+
+    async fn mark(&self, text: &str) -> Result<(), Error> {
+        self.ask(&Ask::Mark { text: text.to_owned() }).await
     }
 }
 
@@ -101,10 +114,17 @@ pub async fn answer(sums: &dyn Sums, question: &[u8]) -> Result<Result<Value, St
             Ask::List { after, limit } => json!(sums.list(after.as_ref(), limit.min(LIST_MAX)).await?),
             Ask::PutWitness { name, text } => {
                 // Nothing else is written beside the journal.
-                if !witness::reserved(&name) || text.len() as u64 > witness::BYTES_MAX {
+                if !witness::is_witness(&name) || text.len() as u64 > witness::BYTES_MAX {
                     return Ok(Err("this is no witness".to_owned()));
                 }
                 json!(sums.put_witness(&name, text.as_bytes()).await?)
+            }
+            Ask::Marker => json!(sums.marker().await?),
+            Ask::Mark { text } => {
+                if text.len() as u64 > witness::BYTES_MAX {
+                    return Ok(Err("this is no marker".to_owned()));
+                }
+                json!(sums.mark(&text).await?)
             }
             Ask::Witnesses => {
                 let found = sums.witnesses().await?;

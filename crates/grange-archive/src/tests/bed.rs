@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use grange_base::worker::Step;
-use grange_base::{Clock, Period};
+use grange_base::{Clock, Period, Shutdown};
 use grange_blob::Blob;
 use grange_db::Db;
 use grange_model::{Actor, FileName, LogEvent, LogRecord};
@@ -59,7 +59,10 @@ impl Bed {
     }
 
     pub(crate) async fn on(dir: TempDir, settings: Settings) -> Self {
-        let clock = Clock::system();
+        Self::at(dir, settings, Clock::system()).await
+    }
+
+    pub(crate) async fn at(dir: TempDir, settings: Settings, clock: Clock) -> Self {
         let db = database(dir.path(), &clock).await;
         let mut parts = parts(dir.path(), db, &clock, settings).await;
         let mut gates = BTreeMap::new();
@@ -115,7 +118,10 @@ impl Bed {
     /// Does the archive's own work until nothing is due.
     pub(crate) async fn work(&self) {
         for _ in 0..1000 {
-            if self.archive.work_step().await.unwrap() == Step::Idle {
+            let stored = self.archive.store_step().await.unwrap();
+            if stored == Step::Idle
+                && self.archive.audit_step(&Shutdown::never()).await.unwrap() == Step::Idle
+            {
                 return;
             }
         }
@@ -149,6 +155,11 @@ impl Bed {
 
 pub(crate) fn anna() -> Actor {
     Actor::new("anna", "cli")
+}
+
+/// A second person.
+pub(crate) fn bert() -> Actor {
+    Actor::new("bert", "web")
 }
 
 pub(crate) fn named(name: &str) -> FileName {

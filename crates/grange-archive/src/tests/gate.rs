@@ -1,12 +1,12 @@
 //! A replica's node that can be away, and counts what it is asked.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use grange_blob::{Blob, Error, Listed, Opened, Source, Space, Stat, Stored, Taking};
+use grange_blob::{Blob, Error, Listed, MarkedPart, Opened, Source, Space, Stat, Stored, Taking};
 use grange_model::{Algorithm, Checksums, FileName, Sha512};
 
 #[derive(Debug)]
@@ -19,8 +19,14 @@ pub(crate) struct Gate {
     pub(crate) checksums_left: AtomicI64,
     /// Says yes to this many puts and keeps nothing.
     pub(crate) forgets: AtomicU32,
+    /// Lists at most so many files on a page, whatever is asked for.
+    pub(crate) page_most: AtomicUsize,
     /// A file on a part of the disk that is worn out, which no test can have for real.
     pub(crate) unreadable: Mutex<Option<FileName>>,
+    /// A file about which every question is answered with an error, as a bucket may (500) while it serves all others.
+    pub(crate) refused: Mutex<Option<FileName>>,
+    /// Never gives another checksum.
+    pub(crate) stuck: AtomicBool,
 }
 
 impl Gate {
@@ -32,7 +38,10 @@ impl Gate {
             checksums: AtomicU32::new(0),
             checksums_left: AtomicI64::new(-1),
             forgets: AtomicU32::new(0),
+            page_most: AtomicUsize::new(usize::MAX),
             unreadable: Mutex::new(None),
+            refused: Mutex::new(None),
+            stuck: AtomicBool::new(false),
         }
     }
 
@@ -41,6 +50,14 @@ impl Gate {
             return Err(Error::Unreachable { place: "gate".to_owned(), source: "it is down".into() });
         }
         Ok(&*self.inner)
+    }
+
+    fn about(&self, name: &FileName) -> Result<&dyn Blob, Error> {
+        if self.refused.lock().unwrap().as_ref() == Some(name) {
+            let (place, doing) = ("gate".to_owned(), format!("read {name}"));
+            return Err(Error::Remote { doing, place, source: "500 Internal Server Error".into() });
+        }
+        self.open()
     }
 }
 
@@ -86,11 +103,11 @@ impl Blob for Gate {
     }
 
     async fn list(&self, after: Option<&FileName>, limit: usize) -> Result<Vec<Listed>, Error> {
-        self.open()?.list(after, limit).await
+        self.open()?.list(after, limit.min(self.page_most.load(Ordering::SeqCst))).await
     }
 
     async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error> {
-        self.open()?.stat(name).await
+        self.about(name)?.stat(name).await
     }
 
     async fn checksum(&self, name: &FileName, algorithms: &[Algorithm]) -> Result<Option<Checksums>, Error> {
@@ -99,8 +116,11 @@ impl Blob for Gate {
         {
             self.down.store(true, Ordering::SeqCst);
         }
-        self.open()?;
+        self.about(name)?;
         self.checksums.fetch_add(1, Ordering::SeqCst);
+        if self.stuck.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         if self.unreadable.lock().unwrap().as_ref() == Some(name) {
             let (name, place) = (name.clone(), self.place().to_owned());
             return Err(Error::Unreadable { name, place, reason: "input/output error".to_owned() });
@@ -109,7 +129,7 @@ impl Blob for Gate {
     }
 
     async fn challenge(&self, name: &FileName, salt: &[u8]) -> Result<Option<Sha512>, Error> {
-        self.open()?.challenge(name, salt).await
+        self.about(name)?.challenge(name, salt).await
     }
 
     async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error> {
@@ -124,6 +144,14 @@ impl Blob for Gate {
 
     async fn free(&self) -> Result<Space, Error> {
         self.open()?.free().await
+    }
+
+    async fn markers(&self) -> Result<Vec<MarkedPart>, Error> {
+        self.open()?.markers().await
+    }
+
+    async fn mark(&self, part: &str, text: &str) -> Result<(), Error> {
+        self.open()?.mark(part, text).await
     }
 
     fn place(&self) -> &str {

@@ -1,12 +1,16 @@
 //! Faults, each counted: what was broken, what was found, what was mended.
 
 mod bed;
+mod contested;
 mod crash;
 mod damage;
 mod gate;
+mod interrupted;
 mod log;
 mod names;
+mod presence;
 mod rebuild;
 mod record;
+mod recovery;
 mod store;
 mod throttle;

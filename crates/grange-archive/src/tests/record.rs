@@ -1,10 +1,10 @@
 //! What the archive itself wrote down went wrong: found by the copies that all say otherwise, put right by two.
 
 use grange_db::{Amendment, FileStatus};
-use grange_model::{Actor, AuditKind, Checksums, LogEvent, LogRecord, RepairKind, RepairState};
+use grange_model::{AuditKind, Checksums, LogEvent, LogRecord, RepairKind, RepairState};
 use serde_json::Value;
 
-use super::bed::{Bed, anna, content, file, named};
+use super::bed::{Bed, anna, bert, content, file, named};
 use crate::Second;
 
 /// Changes the row of a file behind the archive's back, as a bad disk under the database would.
@@ -42,7 +42,8 @@ async fn a_record_that_all_copies_contradict_is_put_right_by_two() {
     assert!(!bed.archive.verify_log().await.unwrap().ok, "the row does not say what the log says");
     bed.archive.audit_all(AuditKind::Checksum, &anna()).await.unwrap();
     let status = bed.archive.status(&named(&name)).await.unwrap().unwrap();
-    assert!(status.holdings.iter().all(|one| one.verdict == grange_model::Verdict::Ok), "{status:?}");
+    assert!(status.holdings.iter().all(|one| one.verdict == grange_model::Verdict::Unknown), "{status:?}");
+    assert!(!status.proven(), "no copy is what the record says");
     assert_eq!(status.file.checksums, wrong, "no check changes a record");
 
     let dry = bed.archive.repair_all(&anna(), |_| Second::None, true).await.unwrap();
@@ -56,7 +57,7 @@ async fn a_record_that_all_copies_contradict_is_put_right_by_two() {
     assert_eq!(waiting[0].bad_checksum.as_deref(), Some(grange_db::deciding(&wrong).as_str()));
     let error = bed.archive.confirm_repair(waiting[0].id, &anna()).await.unwrap_err();
     assert_eq!(error.code(), "archive-same-person");
-    let done = bed.archive.confirm_repair(waiting[0].id, &Actor::new("bert", "web")).await.unwrap();
+    let done = bed.archive.confirm_repair(waiting[0].id, &bert()).await.unwrap();
     assert_eq!((done.state, done.last_error), (RepairState::Done, None));
 
     let after = bed.archive.status(&named(&name)).await.unwrap().unwrap();
@@ -80,12 +81,12 @@ async fn a_record_stands_unless_every_copy_read_now_contradicts_it() {
     let name = file(0);
     let (_, wrong) = spoil_record(&bed, &name).await;
     bed.archive.audit_all(AuditKind::Checksum, &anna()).await.unwrap();
-    let credential = Second::Credential(bed.archive.credential("one").unwrap());
     let failed = async |why: &str| {
-        let row = bed.archive.repair_all(&anna(), |_| credential.clone(), false).await.unwrap();
-        let one = row.copies.iter().find(|one| one.kind == RepairKind::Record).unwrap();
-        assert_eq!(one.state, RepairState::Failed, "{why}");
-        let error = one.error.clone().unwrap();
+        bed.archive.repair_all(&anna(), |_| Second::None, false).await.unwrap();
+        let waiting = bed.archive.repairs(Some(RepairState::Waiting), 9).await.unwrap();
+        let row = bed.archive.confirm_repair(waiting[0].id, &bert()).await.unwrap();
+        assert_eq!((row.kind, row.state), (RepairKind::Record, RepairState::Failed), "{why}");
+        let error = row.last_error.unwrap();
         assert!(error.contains(why), "{error}");
         assert_eq!(bed.archive.status(&named(&name)).await.unwrap().unwrap().file.checksums, wrong);
     };
@@ -96,13 +97,17 @@ async fn a_record_stands_unless_every_copy_read_now_contradicts_it() {
     // A copy went bad since the check.
     let before = std::fs::read(bed.path("two", &name)).unwrap();
     bed.damage("two", &name, |bytes| bytes[0] ^= 1);
-    failed("says otherwise").await;
+    failed("do not contradict it with one voice").await;
     bed.damage("two", &name, |bytes| *bytes = before);
     // A copy that is missing has no voice; two others do.
     std::fs::remove_file(bed.path("two", &name)).unwrap();
     bed.archive.audit_all(AuditKind::Checksum, &anna()).await.unwrap();
     let report = bed.repair().await;
-    assert_eq!((report.done, report.failed), (2, 0), "the record, then the copy: {report:?}");
+    assert_eq!((report.done, report.failed, report.waiting), (0, 1, 1), "no good copy yet: {report:?}");
+    let waiting = bed.archive.repairs(Some(RepairState::Waiting), 9).await.unwrap();
+    assert_eq!(bed.archive.confirm_repair(waiting[0].id, &bert()).await.unwrap().state, RepairState::Done);
+    let report = bed.repair().await;
+    assert_eq!((report.done, report.failed), (1, 0), "then the copy: {report:?}");
     assert_eq!(bed.got(&name).await, content(0));
     assert_eq!(bed.events(LogEvent::Amended).await, 1);
 }

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use uuid::Uuid;
 
 use super::listing::Listing;
+use crate::blob::{MARKER, MarkedPart};
 use crate::error::Error;
 
 #[derive(Debug)]
@@ -21,6 +22,44 @@ pub(super) struct Base {
     pub(super) temp: PathBuf,
     pub(super) attic: PathBuf,
     pub(super) listing: Listing,
+    /// What goes wrong next; for tests, where no disk breaks.
+    #[cfg(test)]
+    pub(super) faults: Faults,
+}
+
+/// What can go wrong with a disk.
+#[cfg(test)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The next sync of the folder of files fails.
+    FolderSync,
+    /// A byte of the next file that is written changes before it is read back.
+    WrittenByte,
+    /// The file of this name cannot be looked at, opened or read (`EUCLEAN`), for ever.
+    Unreadable(FileName),
+}
+
+#[cfg(test)]
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Faults(std::sync::Arc<std::sync::Mutex<Vec<Fault>>>);
+
+#[cfg(test)]
+impl Faults {
+    pub(crate) fn add(&self, fault: Fault) {
+        self.0.lock().unwrap().push(fault);
+    }
+
+    /// Whether this is to go wrong now; it does once.
+    pub(super) fn take(&self, fault: Fault) -> bool {
+        let mut faults = self.0.lock().unwrap();
+        faults.iter().position(|one| *one == fault).map(|at| faults.remove(at)).is_some()
+    }
+
+    /// The error of a file that cannot be read.
+    pub(super) fn unreadable(&self, name: &FileName) -> io::Result<()> {
+        let bad = self.0.lock().unwrap().contains(&Fault::Unreadable(name.clone()));
+        if bad { Err(io::Error::from_raw_os_error(117)) } else { Ok(()) }
+    }
 }
 
 impl Base {
@@ -33,6 +72,8 @@ impl Base {
             temp: path.join("tempdir"),
             attic: path.join("atticdir"),
             listing: Listing::default(),
+            #[cfg(test)]
+            faults: Faults::default(),
         };
         if read_only {
             fs::read_dir(&base.files).map_err(Error::io("list the folder", &base.files))?;
@@ -67,6 +108,10 @@ impl Base {
     /// Opens a stored file for reading; `None` when it is not here. Links and folders are not files.
     pub(super) fn open_file(&self, name: &FileName) -> Result<Option<File>, Error> {
         let path = self.file(name);
+        #[cfg(test)]
+        if path.exists() {
+            self.faults.unreadable(name).map_err(Error::io("open", &path))?;
+        }
         let opened = OpenOptions::new().read(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&path);
         match opened {
             Ok(file) if file.metadata().map_err(Error::io("look at", &path))?.is_file() => Ok(Some(file)),
@@ -75,6 +120,36 @@ impl Base {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => Ok(None),
             Err(error) => Err(Error::io("open", &path)(error)),
         }
+    }
+
+    /// The marker of this disk.
+    pub(super) fn marker(&self) -> Result<MarkedPart, Error> {
+        let path = self.path.join(MARKER);
+        let absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let marker = match fs::read(&path) {
+            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) if absent(&error) => None,
+            Err(error) => return Err(Error::io("read", &path)(error)),
+        };
+        let empty = marker.is_none()
+            && match fs::read_dir(&self.files) {
+                Ok(mut entries) => entries.next().is_none(),
+                Err(error) if absent(&error) => true,
+                Err(error) => return Err(Error::io("list the folder", &self.files)(error)),
+            };
+        Ok(MarkedPart { part: self.path.display().to_string(), marker, empty })
+    }
+
+    /// Leaves the marker: written aside, synced, renamed.
+    pub(super) fn mark(&self, text: &str) -> Result<(), Error> {
+        let (aside, path) = (self.path.join(format!("{MARKER}.part")), self.path.join(MARKER));
+        let written = File::create(&aside).and_then(|mut file| {
+            io::Write::write_all(&mut file, text.as_bytes())?;
+            file.sync_all()
+        });
+        written.map_err(Error::io("write", &aside))?;
+        fs::rename(&aside, &path).map_err(Error::io("move into place", &path))?;
+        sync_folder(&self.path)
     }
 
     /// A new temporary file, locked for as long as it is open. Ready-made read-only, as stored files are.
@@ -96,8 +171,24 @@ impl Base {
         if !rename_new(temp, &path).map_err(Error::io("move into place", &path))? {
             return Ok(false);
         }
-        sync_folder(&self.files)?;
+        if let Err(error) = self.sync_names() {
+            // Whether the name is on the disk is not known, and a second sync could succeed without writing it. So the
+            // name goes again, and whoever wants the file kept writes it anew.
+            if let Err(error) = fs::rename(&path, temp) {
+                tracing::error!(path = %path.display(), %error, "a file whose name was not synced keeps its name; remove it and store it again");
+            }
+            return Err(error);
+        }
         Ok(true)
+    }
+
+    /// Makes the names of the files durable.
+    fn sync_names(&self) -> Result<(), Error> {
+        #[cfg(test)]
+        if self.faults.take(Fault::FolderSync) {
+            return Err(Error::io("sync the folder", &self.files)(Errno::IO.into()));
+        }
+        sync_folder(&self.files)
     }
 
     /// Moves a file out of sight, into a folder of its own so that the same name can be removed many times.

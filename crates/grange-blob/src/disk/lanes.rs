@@ -138,6 +138,10 @@ impl Lane {
 
     fn fill(&mut self) {
         self.filled = 0;
+        if self.task.answer.is_closed() {
+            // Nobody waits for it any more: a stop must not read on for hours.
+            return self.end = Some(Err(io::ErrorKind::Interrupted.into()));
+        }
         while self.filled < self.buffer.len() {
             match self.task.file.read(&mut self.buffer[self.filled..]) {
                 Ok(0) => return self.end = Some(Ok(())),

@@ -4,6 +4,7 @@
 //! BASE/filedir/NAME            the files, plain and read-only
 //! BASE/tempdir/…               being written; cleared at start
 //! BASE/atticdir/TIME-ID/NAME   removed, kept for people
+//! BASE/grange-replica.json     the marker: whose files these are
 //! ```
 //!
 //! A node may have many base directories, usually one per disk. A name lies in at most one of them.
@@ -21,7 +22,9 @@ mod write;
 
 use std::fs::File;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grange_base::{Chain, Clock, Size};
@@ -101,9 +104,15 @@ impl Disk {
     ) -> Result<Self, Error> {
         let names: Vec<_> = settings.bases.iter().map(|base| base.display().to_string()).collect();
         let bases = settings.bases.iter().map(|base| Base::open(base, settings.read_only));
+        #[cfg_attr(not(test), allow(unused_mut))]
+        let mut bases = bases.collect::<Result<Vec<_>, _>>()?;
+        #[cfg(test)]
+        if let Some((first, others)) = bases.split_first_mut() {
+            others.iter_mut().for_each(|base| base.faults = first.faults.clone());
+        }
         Ok(Self(Arc::new(Inner {
             place: names.join(","),
-            bases: bases.collect::<Result<_, _>>()?,
+            bases,
             checksums: settings.checksums,
             placement: settings.placement,
             bounds: Bounds { left: settings.min_space_left, required: settings.min_space_required },
@@ -116,6 +125,12 @@ impl Disk {
         })))
     }
 
+    /// What goes wrong next.
+    #[cfg(test)]
+    pub(crate) fn faults(&self) -> &base::Faults {
+        &self.0.bases[0].faults
+    }
+
     /// Where a file lies, for work that runs next to it.
     pub async fn path(&self, name: &FileName) -> Result<Option<PathBuf>, Error> {
         let name = name.clone();
@@ -126,7 +141,8 @@ impl Disk {
     async fn large(&self, name: &FileName) -> Result<Option<(PathBuf, File)>, Error> {
         let name = name.clone();
         self.run(move |inner| {
-            let Some((base, file)) = inner.find(&name)? else { return Ok(None) };
+            let found = inner.find(&name).map_err(|error| inner.unreadable(&name, &error))?;
+            let Some((base, file)) = found else { return Ok(None) };
             let path = inner.bases[base].file(&name);
             let size = file.metadata().map_err(Error::io("look at", &path))?.len();
             if size < LANE_BYTES_MIN {
@@ -136,6 +152,16 @@ impl Disk {
             Ok(Some((path, file)))
         })
         .await
+    }
+
+    /// The same for work that reads a whole file: it stops when nobody waits for it any more.
+    async fn read<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Inner, &Wanted) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let wanted = Wanted::default();
+        let _until_dropped = NoLonger(wanted.clone());
+        self.run(move |inner| act(inner, &wanted)).await
     }
 
     /// Runs file work off the async threads.
@@ -148,6 +174,40 @@ impl Disk {
             Ok(result) => result,
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
+    }
+}
+
+/// Whether somebody still waits for what is being read.
+#[derive(Clone, Debug, Default)]
+struct Wanted(Arc<AtomicBool>);
+
+impl Wanted {
+    /// The reader, up to the moment when nobody waits any more.
+    fn reader<R: Read>(&self, reader: R) -> WantedReader<'_, R> {
+        WantedReader { wanted: self, reader }
+    }
+}
+
+/// Dropped with the future that waits.
+struct NoLonger(Wanted);
+
+impl Drop for NoLonger {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
+struct WantedReader<'a, R> {
+    wanted: &'a Wanted,
+    reader: R,
+}
+
+impl<R: Read> Read for WantedReader<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.wanted.0.load(Ordering::Relaxed) {
+            return Err(std::io::Error::other("nobody waits for it any more"));
+        }
+        self.reader.read(buffer)
     }
 }
 
@@ -168,7 +228,11 @@ impl Inner {
 
     /// The base whose copy of the file cannot be opened or not be read to its end; `None` when it can.
     fn where_unreadable(&self, name: &FileName) -> Result<Option<usize>, Error> {
-        let holds = |base: &Base| std::fs::symlink_metadata(base.file(name)).is_ok_and(|data| data.is_file());
+        // One that cannot even be looked at is there too.
+        let holds = |base: &Base| match std::fs::symlink_metadata(base.file(name)) {
+            Ok(data) => data.is_file(),
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        };
         let not_found = || Error::NotFound { name: name.clone(), place: self.place.clone() };
         let base = self.bases.iter().position(holds).ok_or_else(not_found)?;
         let readable = match self.bases[base].open_file(name) {
@@ -198,7 +262,18 @@ impl Inner {
 
     /// Sums up a stored file as it lies on the disk: what the system remembers of it is forgotten first.
     fn sum(&self, path: &Path, file: &mut File, algorithms: &[Algorithm]) -> Result<(u64, Checksums), Error> {
+        self.sum_wanted(path, file, algorithms, &Wanted::default())
+    }
+
+    fn sum_wanted(
+        &self,
+        path: &Path,
+        file: &mut File,
+        algorithms: &[Algorithm],
+        wanted: &Wanted,
+    ) -> Result<(u64, Checksums), Error> {
         read_from_disk(file);
+        let file = &mut wanted.reader(file);
         sum_file(file, By::Second, algorithms, &self.buffers).map_err(Error::io("read", path))
     }
 
@@ -235,7 +310,10 @@ impl Inner {
     fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error> {
         for base in &self.bases {
             let path = base.file(name);
-            match std::fs::symlink_metadata(&path) {
+            let looked = std::fs::symlink_metadata(&path);
+            #[cfg(test)]
+            let looked = looked.and_then(|data| base.faults.unreadable(name).map(|()| data));
+            match looked {
                 Ok(data) if data.is_file() => {
                     return Ok(Some(Stat { size: data.len(), modified: modified(&data) }));
                 }
@@ -259,8 +337,16 @@ impl Inner {
             }
             after = page.last().cloned();
             for name in page {
-                if let Some(Stat { size, modified }) = self.stat(&name)? {
-                    listed.push(Listed { name, size, modified });
+                match self.stat(&name) {
+                    Ok(Some(Stat { size, modified })) => {
+                        listed.push(Listed { name, size: Some(size), modified });
+                    }
+                    Ok(None) => {}
+                    // It is there, and one bad file must not hide the others.
+                    Err(error) => {
+                        tracing::error!(%name, place = self.place, error = %Chain(&error), "a file cannot be looked at");
+                        listed.push(Listed { name, size: None, modified: Timestamp::UNIX_EPOCH });
+                    }
                 }
             }
         }

@@ -8,8 +8,9 @@ use bytes::Bytes;
 use grange_model::{Algorithm, Checksums, FileName, Sha512};
 use uuid::Uuid;
 
+use super::base::Base;
 use super::{Disk, forget, take, write};
-use crate::blob::{Blob, Listed, Opened, Source, Space, Stat, Stored, Taking};
+use crate::blob::{Blob, Listed, MarkedPart, Opened, Source, Space, Stat, Stored, Taking};
 use crate::check;
 use crate::digest::Proving;
 use crate::error::Error;
@@ -85,10 +86,11 @@ impl Blob for Disk {
             return Ok(Some(Checksums { sha512: Some(sum), ..Checksums::default() }));
         }
         let (name, algorithms) = (name.clone(), algorithms.to_vec());
-        self.run(move |inner| {
+        self.read(move |inner, wanted| {
             let found = inner.find(&name).map_err(|error| inner.unreadable(&name, &error))?;
             let Some((base, mut file)) = found else { return Ok(None) };
-            let summed = inner.sum(&inner.bases[base].file(&name), &mut file, &algorithms);
+            let path = inner.bases[base].file(&name);
+            let summed = inner.sum_wanted(&path, &mut file, &algorithms, wanted);
             let (_, sums) = summed.map_err(|error| inner.unreadable(&name, &error))?;
             // An audit reads everything once; it must not push out of memory what people are reading.
             forget(&file);
@@ -99,11 +101,13 @@ impl Blob for Disk {
 
     async fn challenge(&self, name: &FileName, salt: &[u8]) -> Result<Option<Sha512>, Error> {
         let (name, salt) = (name.clone(), salt.to_vec());
-        self.run(move |inner| {
-            let Some((base, file)) = inner.find(&name)? else { return Ok(None) };
+        self.read(move |inner, wanted| {
+            let found = inner.find(&name).map_err(|error| inner.unreadable(&name, &error))?;
+            let Some((base, file)) = found else { return Ok(None) };
             forget(&file);
-            let proof = Proving::of(&salt, &file, &inner.buffers);
-            proof.map(Some).map_err(Error::io("read", &inner.bases[base].file(&name)))
+            let proof = Proving::of(&salt, wanted.reader(&file), &inner.buffers);
+            let path = inner.bases[base].file(&name);
+            proof.map(Some).map_err(|error| inner.unreadable(&name, &Error::io("read", &path)(error)))
         })
         .await
     }
@@ -138,6 +142,21 @@ impl Blob for Disk {
                 total_bytes: Some(rooms.iter().map(|room| room.total).sum()),
                 largest_bytes: if inner.read_only { 0 } else { largest },
             })
+        })
+        .await
+    }
+
+    async fn markers(&self) -> Result<Vec<MarkedPart>, Error> {
+        self.run(|inner| inner.bases.iter().map(Base::marker).collect()).await
+    }
+
+    async fn mark(&self, part: &str, text: &str) -> Result<(), Error> {
+        let (part, text) = (part.to_owned(), text.to_owned());
+        self.run(move |inner| {
+            inner.writable()?;
+            let found = inner.bases.iter().find(|base| base.path.display().to_string() == part);
+            let no_such = || Error::io("mark", Path::new(&part))(std::io::ErrorKind::NotFound.into());
+            found.ok_or_else(no_such)?.mark(&text)
         })
         .await
     }

@@ -127,6 +127,10 @@ impl<'a> Temp<'a> {
             self.file.sync_all()
         };
         settle().map_err(failed)?;
+        #[cfg(test)]
+        if self.base().faults.take(super::base::Fault::WrittenByte) {
+            super::tests::flip(&self.path);
+        }
         if let Err(error) = self.read_back(size, &checksums) {
             // The sender's fault, or the disk's? The other implementation tells.
             if let (true, Some((algorithm, _))) = (assumed, checksums.strongest()) {

@@ -10,9 +10,11 @@ use http::{Method, StatusCode, header};
 
 use super::client::{ANSWER_WITHIN, Peer, optional, patience};
 use super::origin::{At, Origin};
-use super::wire::{EXPECTED, LIST_MAX, escaped};
+use super::wire::{EXPECTED, LIST_MAX, Mark, escaped};
 use super::{download, pull, upload};
-use crate::blob::{Blob, Listed, Opened, Source, Space, Stat, Stored, Taking, put_stream_of, taken};
+use crate::blob::{
+    Blob, Listed, MarkedPart, Opened, Source, Space, Stat, Stored, Taking, put_stream_of, taken,
+};
 use crate::error::Error;
 
 /// Bytes per request of `read_at`; what the other side gives at most.
@@ -140,6 +142,20 @@ impl Blob for Peer {
 
     async fn free(&self) -> Result<Space, Error> {
         self.ask("/free", None, ANSWER_WITHIN).await
+    }
+
+    async fn markers(&self) -> Result<Vec<MarkedPart>, Error> {
+        self.ask("/markers", None, ANSWER_WITHIN).await
+    }
+
+    async fn mark(&self, part: &str, text: &str) -> Result<(), Error> {
+        let mark = Mark { part: part.to_owned(), text: text.to_owned() };
+        let body = serde_json::to_vec(&mark).map_err(|error| self.foreign(error))?;
+        let add = |request: reqwest::RequestBuilder| {
+            request.header(header::CONTENT_TYPE, "application/json").body(body)
+        };
+        self.send(Method::POST, "/mark", None, ANSWER_WITHIN, add).await?;
+        Ok(())
     }
 
     fn place(&self) -> &str {

@@ -20,7 +20,7 @@ use super::origin::Reach;
 use super::pull::{self, Pull};
 use super::range::Part;
 use super::taking::{Begin, LINGER, Uploads};
-use super::wire::{EXPECTED, Fault, LIST_MAX, OFFSET, SIZE, UPLOAD};
+use super::wire::{EXPECTED, Fault, LIST_MAX, Mark, OFFSET, SIZE, UPLOAD};
 use crate::blob::Blob;
 use crate::error::Error;
 
@@ -33,6 +33,9 @@ const RANGE_BYTES_MAX: u64 = 1 << 20;
 
 /// More than a request to fetch a file has.
 const PULL_BYTES_MAX: usize = 16 << 10;
+
+/// More than a marker has.
+const MARK_BYTES_MAX: usize = 16 << 10;
 
 /// A store as a node serves it to others. Clones share everything.
 #[derive(Clone, Debug)]
@@ -167,6 +170,14 @@ impl Served {
                 ok(&())
             }
             (&Method::GET, "free") => ok(&blob.free().await?),
+            (&Method::GET, "markers") if rest.is_none() => ok(&blob.markers().await?),
+            (&Method::POST, "mark") if rest.is_none() => {
+                let body = Limited::new(body, MARK_BYTES_MAX).collect().await;
+                let body = body.map_err(|error| bad(error.to_string()))?.to_bytes();
+                let mark: Mark = serde_json::from_slice(&body).map_err(|error| bad(error.to_string()))?;
+                blob.mark(&mark.part, &mark.text).await?;
+                ok(&())
+            }
             _ => return Err(no_route()),
         })
     }

@@ -12,6 +12,8 @@
 //! GET  MOUNT/challenge/NAME?salt=HEX    → Sha512
 //! POST MOUNT/remove/NAME                → nothing
 //! GET  MOUNT/free                       → Space
+//! GET  MOUNT/markers                    → [MarkedPart]
+//! POST MOUNT/mark                       → nothing; the body says where and what
 //! ```
 //!
 //! Bytes travel chunked with `Grange-Size` before them and `Grange-Checksum: sha512=…` in the trailer. The trailer of
@@ -47,6 +49,14 @@ const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').
 
 pub(crate) fn escaped(text: &str) -> String {
     utf8_percent_encode(text, &PLAIN).to_string()
+}
+
+/// A marker to be left.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Mark {
+    pub(crate) part: String,
+    pub(crate) text: String,
 }
 
 /// An error on its way to the other side.

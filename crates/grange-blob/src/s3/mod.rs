@@ -4,6 +4,7 @@
 //! PREFIX/files/NAME           the files, each one object
 //! PREFIX/temp/ID              large files on their way; older ones than a week are cleared at start
 //! PREFIX/attic/TIME-ID/NAME   removed, kept for people
+//! PREFIX/grange-replica.json  the marker: whose files these are
 //! ```
 //!
 //! A name is given with the condition that it is free (`If-None-Match: *`), so that two writers cannot both be told
@@ -31,7 +32,7 @@ use object_store::{BackoffConfig, Error as S3Error, ObjectMeta, ObjectStore, Obj
 use tokio::sync::{Mutex, MutexGuard};
 use tokio_util::io::StreamReader;
 
-use crate::blob::{Blob, Listed, Opened, Source, Space, Stat, Stored};
+use crate::blob::{Blob, Listed, MARKER, MarkedPart, Opened, Source, Space, Stat, Stored};
 use crate::check;
 use crate::digest::{By, Proving, Summing};
 use crate::error::Error;
@@ -278,14 +279,14 @@ impl Blob for S3 {
             Some(after) => self.store.list_with_offset(Some(&folder), &self.file(after)),
             None => self.store.list(Some(&folder)),
         };
-        let objects: Vec<ObjectMeta> =
-            listing.take(limit).try_collect().await.map_err(|error| self.error("list the bucket", error))?;
-        let listed = objects.iter().filter_map(|object| {
-            let name = object.location.as_ref().strip_prefix(folder.as_ref())?.trim_start_matches('/');
+        // Keys that name no file are skipped before anything is counted: others may write into the bucket too.
+        let file = |object: &ObjectMeta| {
+            let name = object.location.as_ref().strip_prefix(folder.as_ref())?.strip_prefix('/')?;
             let name = name.parse().ok()?;
-            Some(Listed { name, size: object.size, modified: timestamp(object) })
-        });
-        Ok(listed.collect())
+            Some(Listed { name, size: Some(object.size), modified: timestamp(object) })
+        };
+        let files = listing.try_filter_map(|object| std::future::ready(Ok(file(&object))));
+        files.take(limit).try_collect().await.map_err(|error| self.error("list the bucket", error))
     }
 
     async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error> {
@@ -318,6 +319,25 @@ impl Blob for S3 {
     async fn free(&self) -> Result<Space, Error> {
         let largest_bytes = if self.read_only { 0 } else { u64::MAX };
         Ok(Space { free_bytes: None, total_bytes: None, largest_bytes })
+    }
+
+    async fn markers(&self) -> Result<Vec<MarkedPart>, Error> {
+        let marker = match self.store.get(&self.key(&[MARKER])).await {
+            Ok(got) => {
+                let bytes = got.bytes().await.map_err(|error| self.error("read the marker", error))?;
+                Some(String::from_utf8_lossy(&bytes).into_owned())
+            }
+            Err(S3Error::NotFound { .. }) => None,
+            Err(error) => return Err(self.error("read the marker", error)),
+        };
+        let empty = marker.is_none() && self.list(None, 1).await?.is_empty();
+        Ok(vec![MarkedPart { part: String::new(), marker, empty }])
+    }
+
+    async fn mark(&self, _part: &str, text: &str) -> Result<(), Error> {
+        self.writable()?;
+        let put = self.store.put(&self.key(&[MARKER]), Bytes::copy_from_slice(text.as_bytes()).into()).await;
+        put.map(|_| ()).map_err(|error| self.error("write the marker", error))
     }
 
     fn place(&self) -> &str {

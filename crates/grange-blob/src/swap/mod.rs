@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio_util::io::StreamReader;
 
-use crate::blob::{Blob, Listed, Opened, Source, Space, Stat, Stored};
+use crate::blob::{Blob, Listed, MARKER, MarkedPart, Opened, Source, Space, Stat, Stored};
 use crate::check;
 use crate::digest::{By, Proving, Summing};
 use crate::error::Error;
@@ -128,6 +128,11 @@ impl Swap {
 
     fn writable(&self) -> Result<(), Error> {
         if self.read_only { Err(Error::ReadOnly { place: self.place.clone() }) } else { Ok(()) }
+    }
+
+    /// The marker lies among the files, which a collection has nothing beside; it is not listed.
+    fn marker(&self) -> Result<FileName, Error> {
+        MARKER.parse().map_err(|_| self.foreign("the marker has no name"))
     }
 
     fn target(&self, function: &str, name: &str) -> String {
@@ -282,9 +287,12 @@ impl Blob for Swap {
                 return Err(Error::Refused { place, doing, status: 503, reason });
             }
             for line in page.entries.into_iter().filter(|line| !line.directory) {
-                let Ok(name) = line.name.parse() else { continue };
+                let Ok(name) = line.name.parse::<FileName>() else { continue };
+                if name.as_str() == MARKER {
+                    continue;
+                }
                 let modified = Timestamp::from_second(line.modified).unwrap_or_default();
-                listed.push(Listed { name, size: line.size, modified });
+                listed.push(Listed { name, size: Some(line.size), modified });
             }
             after = page.next;
             if after.is_none() {
@@ -365,6 +373,34 @@ impl Blob for Swap {
             total_bytes: Some(ours().map(|one| one.total_bytes).sum()),
             largest_bytes: largest.unwrap_or(0),
         })
+    }
+
+    async fn markers(&self) -> Result<Vec<MarkedPart>, Error> {
+        let name = self.marker()?;
+        let marker = match self.file(&name, None).await? {
+            Some(response) => {
+                let bytes = response.bytes().await.map_err(|error| self.unreachable(error))?;
+                Some(String::from_utf8_lossy(&bytes).into_owned())
+            }
+            None => None,
+        };
+        let empty = marker.is_none() && self.list(None, 1).await?.is_empty();
+        Ok(vec![MarkedPart { part: String::new(), marker, empty }])
+    }
+
+    async fn mark(&self, _part: &str, text: &str) -> Result<(), Error> {
+        self.writable()?;
+        let name = self.marker()?;
+        // A name is given once; another marker goes to the attic first.
+        if let Some((_, known)) = self.sum(&name, &[Algorithm::Sha512]).await? {
+            let mut given = Summing::inline(By::First, &[Algorithm::Sha512]);
+            given.update(&Bytes::copy_from_slice(text.as_bytes()));
+            if known.same_as(&given.finish()) {
+                return Ok(());
+            }
+            self.remove_to_attic(&name, &known).await?;
+        }
+        self.put(&name, text.as_bytes().into(), None).await.map(|_| ())
     }
 
     fn place(&self) -> &str {

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Bed, LONG, SHORT, anna, on_both_engines};
 use crate::{
     AUDIT_WORK, Adopted, Amendment, Begun, Claim, Confirmed, Declared, FileFilter, Found, HoldingChange,
-    NewFile, NewRepair, Page, ReplicaRow, STORE_WORK, Seen, Trouble, Votes, deciding,
+    IfStored, NewFile, NewRepair, Page, ReplicaRow, STORE_WORK, Seen, Trouble, Votes, deciding,
 };
 
 on_both_engines! {
@@ -30,19 +30,19 @@ on_both_engines! {
     files_are_listed_by_trouble_and_page_by_page,
 }
 
-fn name(text: &str) -> FileName {
+pub(super) fn name(text: &str) -> FileName {
     text.parse().unwrap()
 }
 
-fn sums(byte: u8) -> Checksums {
+pub(super) fn sums(byte: u8) -> Checksums {
     Checksums { sha512: Some(Sha512([byte; 64])), md5: Some(Md5([byte; 16])), ..Checksums::default() }
 }
 
-fn new(text: &str, byte: u8) -> NewFile {
+pub(super) fn new(text: &str, byte: u8) -> NewFile {
     NewFile { name: name(text), size: 10, checksums: sums(byte), source: Some("here".to_owned()) }
 }
 
-fn record(event: LogEvent, text: &str) -> LogRecord {
+pub(super) fn record(event: LogEvent, text: &str) -> LogRecord {
     LogRecord {
         at: jiff::Timestamp::UNIX_EPOCH,
         event,
@@ -55,7 +55,7 @@ fn record(event: LogEvent, text: &str) -> LogRecord {
     }
 }
 
-async fn three(bed: &Bed) -> Vec<ReplicaRow> {
+pub(super) async fn three(bed: &Bed) -> Vec<ReplicaRow> {
     let kinds = [
         ("one", ReplicaKind::Bitarchive),
         ("two", ReplicaKind::Bitarchive),
@@ -69,7 +69,12 @@ async fn three(bed: &Bed) -> Vec<ReplicaRow> {
 }
 
 /// Files f0, f1, … with the same answer everywhere, except as told.
-async fn adopted(bed: &Bed, replicas: &[ReplicaRow], files: u8, other: &[(u8, usize, Option<u8>)]) {
+pub(super) async fn adopted(
+    bed: &Bed,
+    replicas: &[ReplicaRow],
+    files: u8,
+    other: &[(u8, usize, Option<u8>)],
+) {
     let file = |n: u8| {
         let answer = |(index, row): (usize, &ReplicaRow)| {
             let byte = other
@@ -85,14 +90,14 @@ async fn adopted(bed: &Bed, replicas: &[ReplicaRow], files: u8, other: &[(u8, us
     assert_eq!(bed.db.files().adopt(all, vec![]).await.unwrap(), u64::from(files));
 }
 
-async fn claimed(bed: &Bed, text: &str, byte: u8) -> (crate::FileStatus, Claim) {
-    match bed.db.files().begin(new(text, byte), "me", LONG).await.unwrap() {
+pub(super) async fn claimed(bed: &Bed, text: &str, byte: u8) -> (crate::FileStatus, Claim) {
+    match bed.db.files().begin(new(text, byte), "me", LONG, IfStored::Skip).await.unwrap() {
         Begun::Claimed(status, claim) => (status, claim),
         other => panic!("{other:?}"),
     }
 }
 
-fn change(replica_id: i64, state: UploadState, byte: u8) -> HoldingChange {
+pub(super) fn change(replica_id: i64, state: UploadState, byte: u8) -> HoldingChange {
     HoldingChange {
         replica_id,
         state,
@@ -141,7 +146,7 @@ async fn a_file_is_claimed_advanced_and_settled(bed: &Bed) {
     let stored = files.get(&name("a")).await.unwrap().unwrap();
     assert!(stored.proven() && stored.file.stored_at.is_some() && stored.file.source.is_none());
     assert_eq!(stored.holdings[0].last_error.as_deref(), Some("odd \u{fffd} text"));
-    assert!(matches!(files.begin(new("a", 1), "me", LONG).await.unwrap(), Begun::Proven(_)));
+    assert!(matches!(files.begin(new("a", 1), "me", LONG, IfStored::Skip).await.unwrap(), Begun::Proven(_)));
     let leaves = bed.db.logbook().of_file("a").await.unwrap();
     assert_eq!(leaves.len(), 1);
     assert_eq!(leaves[0].body, done.canonical());
@@ -151,19 +156,25 @@ async fn other_bytes_are_refused_and_the_same_wait_for_whoever_has_it(bed: &Bed)
     three(bed).await;
     let (_, claim) = claimed(bed, "a", 1).await;
     let again = bed.again().await;
-    let begun = again.files().begin(new("a", 1), "other", LONG).await.unwrap();
+    let begun = again.files().begin(new("a", 1), "other", LONG, IfStored::Skip).await.unwrap();
     assert!(matches!(begun, Begun::Busy(_)), "{begun:?}");
-    let begun = again.files().begin(new("a", 2), "other", LONG).await.unwrap();
+    let begun = again.files().begin(new("a", 2), "other", LONG, IfStored::Skip).await.unwrap();
     assert!(matches!(&begun, Begun::Refused(known) if known.checksums == sums(1)), "{begun:?}");
     let other_size = NewFile { size: 11, ..new("a", 1) };
-    assert!(matches!(again.files().begin(other_size, "other", LONG).await.unwrap(), Begun::Refused(_)));
+    assert!(matches!(
+        again.files().begin(other_size, "other", LONG, IfStored::Skip).await.unwrap(),
+        Begun::Refused(_)
+    ));
     bed.db.work().release(&claim).await.unwrap();
-    assert!(matches!(again.files().begin(new("a", 1), "other", LONG).await.unwrap(), Begun::Claimed(..)));
+    assert!(matches!(
+        again.files().begin(new("a", 1), "other", LONG, IfStored::Skip).await.unwrap(),
+        Begun::Claimed(..)
+    ));
 }
 
 async fn a_lost_lease_can_neither_advance_nor_settle(bed: &Bed) {
     let rows = three(bed).await;
-    let begun = bed.db.files().begin(new("a", 1), "me", SHORT).await.unwrap();
+    let begun = bed.db.files().begin(new("a", 1), "me", SHORT, IfStored::Skip).await.unwrap();
     let Begun::Claimed(status, late) = begun else { panic!("{begun:?}") };
     bed.pass(late.lease_until).await;
     let (_, claim) = claimed(bed, "a", 1).await;
@@ -290,10 +301,12 @@ async fn a_checksum_check_votes_on_what_differs(bed: &Bed) {
     // The checksum replica says the same as the bad copy: two against two.
     bed.db.audits().observe(f1.file.id, vec![(rows[2].id, Some(deciding(&sums(50))))], "anna").await.unwrap();
     let f1 = bed.db.files().get(&name("f1")).await.unwrap().unwrap();
-    assert!(f1.holdings.iter().all(|one| one.verdict == Verdict::Unknown), "{f1:?}");
+    let verdicts: Vec<_> = f1.holdings.iter().map(|one| (one.verdict, one.state)).collect();
+    let undecided = (Verdict::Unknown, UploadState::UploadFailed);
+    assert_eq!(verdicts, [(Verdict::Ok, UploadState::UploadCompleted), undecided, undecided]);
     let back = vec![(rows[1].id, Some(deciding(&sums(1)))), (rows[2].id, None)];
     let votes = bed.db.audits().observe(f1.file.id, back, "anna").await.unwrap();
-    assert_eq!((votes.corrupt, votes.tied), (0, 0));
+    assert_eq!((votes.corrupt, votes.undecided), (0, 0));
     let f1 = bed.db.files().get(&name("f1")).await.unwrap().unwrap();
     let states: Vec<_> = f1.holdings.iter().map(|one| (one.state, one.presence)).collect();
     let good = (UploadState::UploadCompleted, Presence::Ok);
@@ -351,7 +364,7 @@ async fn one_check_of_a_kind_runs_at_a_time_and_ends_once(bed: &Bed) {
 async fn the_vote_over_all_decides_ties_and_absences(bed: &Bed) {
     let rows = three(bed).await;
     let other = [
-        (1, 0, Some(90)), // outvoted
+        (1, 0, Some(90)), // corrupt
         (2, 0, Some(90)),
         (2, 1, Some(90)), // two against two
         (3, 0, None),
@@ -359,11 +372,11 @@ async fn the_vote_over_all_decides_ties_and_absences(bed: &Bed) {
         (3, 2, None),
         (4, 0, Some(90)),
         (4, 1, Some(90)),
-        (4, 2, Some(90)), // the record is outvoted
+        (4, 2, Some(90)), // every copy contradicts the record
     ];
     adopted(bed, &rows, 6, &other).await;
     let votes = bed.db.audits().vote_all().await.unwrap();
-    assert_eq!(votes, Votes { files: 6, decided: 2, tied: 1, nowhere: 1, corrupt: 1 });
+    assert_eq!(votes, Votes { files: 6, decided: 1, undecided: 2, nowhere: 1, corrupt: 1 });
     // Voting again finds the same and tells nothing new.
     let size = bed.db.logbook().size().await.unwrap();
     assert_eq!(bed.db.audits().vote_all().await.unwrap(), votes);
@@ -378,8 +391,8 @@ async fn a_record_that_all_copies_contradict_is_put_right_once(bed: &Bed) {
     let rows = three(bed).await;
     adopted(bed, &rows, 3, &[(1, 0, Some(90)), (1, 1, Some(90)), (1, 2, Some(90)), (2, 0, Some(90))]).await;
     bed.db.audits().vote_all().await.unwrap();
-    let outvoted = FileFilter { trouble: Some(Trouble::Outvoted), ..FileFilter::default() };
-    let listed = bed.db.files().list(&outvoted).await.unwrap();
+    let undecided = FileFilter { trouble: Some(Trouble::Undecided), ..FileFilter::default() };
+    let listed = bed.db.files().list(&undecided).await.unwrap();
     let [status] = &listed[..] else { panic!("{listed:?}") };
     assert_eq!(status.file.name.as_str(), "f1");
     let checksums: Checksums = status.holdings[0].checksum.as_deref().unwrap().parse().unwrap();
@@ -397,11 +410,11 @@ async fn a_record_that_all_copies_contradict_is_put_right_once(bed: &Bed) {
     let after = bed.db.files().get(&name("f1")).await.unwrap().unwrap();
     assert_eq!((after.file.size, after.file.checksums), (4711, checksums));
     assert!(after.proven(), "{after:?}");
-    assert_eq!(bed.db.files().list(&outvoted).await.unwrap(), []);
+    assert_eq!(bed.db.files().list(&undecided).await.unwrap(), []);
     assert_eq!(
         bed.db.audits().vote_all().await.unwrap().decided,
         1,
-        "the other file's copy is still outvoted"
+        "the other file's copy is still corrupt"
     );
 }
 
@@ -414,6 +427,7 @@ async fn a_repair_wants_a_second_person(bed: &Bed) {
         replica_id: rows[0].id,
         kind: RepairKind::Corrupt,
         bad_checksum: Some("md5=00".to_owned()),
+        new_checksum: None,
         confirmed_by: None,
     };
     let repairs = bed.db.repairs();

@@ -7,17 +7,17 @@ use grange_model::harvest::{DomainName, HarvestDefinition, HarvestKind, Limits, 
 use super::{Bed, LONG, anna};
 use crate::{Candidate, Due, Member, NewHarvest, NewJob, RunPlan};
 
-pub(super) fn name(text: &str) -> Name {
+pub(crate) fn name(text: &str) -> Name {
     text.parse().unwrap()
 }
 
-pub(super) fn domain(text: &str) -> DomainName {
+pub(crate) fn domain(text: &str) -> DomainName {
     text.parse().unwrap()
 }
 
 impl Bed {
     /// What comes with Grange, and these domains.
-    pub(super) async fn stocked(&self, domains: &[&str]) {
+    pub(crate) async fn stocked(&self, domains: &[&str]) {
         let template = |called: &str| (name(called), format!("name = \"{called}\"\n"));
         let shipped = ["default", "front-page", "path"].map(template).to_vec();
         self.db.templates().ship(shipped).await.unwrap();
@@ -26,7 +26,7 @@ impl Bed {
         self.db.domains().import(names, &anna()).await.unwrap();
     }
 
-    pub(super) async fn harvest(&self, called: &str, kind: HarvestKind) -> HarvestDefinition {
+    pub(crate) async fn harvest(&self, called: &str, kind: HarvestKind) -> HarvestDefinition {
         let new = NewHarvest {
             name: name(called),
             kind,
@@ -43,19 +43,19 @@ impl Bed {
     }
 
     /// A selective harvest of these domains, in service.
-    pub(super) async fn selective(&self, called: &str, domains: &[&str]) -> HarvestDefinition {
+    pub(crate) async fn selective(&self, called: &str, domains: &[&str]) -> HarvestDefinition {
         self.harvest(called, HarvestKind::Selective).await;
         let wanted = domains.iter().map(|text| (domain(text), None)).collect();
         self.db.harvests().add_domains(&name(called), wanted, true, &anna()).await.unwrap();
         self.db.harvests().set_active(&name(called), true, None, &anna()).await.unwrap()
     }
 
-    pub(super) async fn due(&self, kind: HarvestKind) -> Option<Due> {
+    pub(crate) async fn due(&self, kind: HarvestKind) -> Option<Due> {
         self.db.planner().claim(kind, "planner", LONG, None).await.unwrap()
     }
 
     /// Plans what is due of a kind as one job, and gives the number of jobs.
-    pub(super) async fn plan(&self, kind: HarvestKind) -> u64 {
+    pub(crate) async fn plan(&self, kind: HarvestKind) -> u64 {
         let due = self.due(kind).await.unwrap();
         self.draft(&due).await;
         let next_at = due.schedule.as_ref().and_then(|schedule| {
@@ -64,7 +64,7 @@ impl Bed {
         self.db.planner().commit(&due, RunPlan { next_at, ..RunPlan::default() }).await.unwrap()
     }
 
-    pub(super) async fn draft(&self, due: &Due) {
+    pub(crate) async fn draft(&self, due: &Due) {
         let planner = self.db.planner();
         let all = planner.candidates(&due.harvest, &[], LONG, 0, 1000).await.unwrap();
         let Some(first) = all.first() else { return };

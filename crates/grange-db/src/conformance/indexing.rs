@@ -85,7 +85,7 @@ async fn a_file_waits_for_the_index_from_when_it_is_stored(bed: &Bed) {
     let name: FileName = "1-a.warc.gz".parse().unwrap();
     let new = crate::NewFile { name, size: 9, checksums: Checksums::default(), source: None };
     // Without replicas every copy is proven at once.
-    bed.db.files().begin(new, "one", LONG).await.unwrap();
+    bed.db.files().begin(new, "one", LONG, crate::IfStored::Skip).await.unwrap();
     assert!(names(bed, "archive", CollectedState::Waiting).await.len() <= 1);
     let stored = "UPDATE files SET stored_at = 5 WHERE name = '1-a.warc.gz'";
     let stored =

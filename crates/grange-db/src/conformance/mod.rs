@@ -7,13 +7,15 @@ mod archive;
 mod audit;
 mod claims;
 mod domains;
-mod harvest_bed;
+pub(crate) mod harvest_bed;
 mod indexing;
 mod jobs;
 mod leaving;
 mod nodes;
-mod oai;
+pub(crate) mod oai;
 mod planning;
+mod records;
+mod recovery;
 mod sessions;
 mod tokens;
 mod users;
@@ -124,4 +126,4 @@ macro_rules! on_both_engines {
         }
     };
 }
-use on_both_engines;
+pub(crate) use on_both_engines;

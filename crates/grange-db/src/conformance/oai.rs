@@ -28,7 +28,7 @@ on_both_engines! {
 
 const POLICY: OaiPolicy = OaiPolicy { takeovers_max: 1, failures_max: 3 };
 
-fn identified() -> Identified {
+pub(crate) fn identified() -> Identified {
     let format = |prefix: &str| Format {
         prefix: prefix.to_owned(),
         schema: format!("http://x/{prefix}.xsd"),
@@ -49,17 +49,17 @@ fn identified() -> Identified {
 }
 
 impl Bed {
-    async fn repository(&self, url: &str) -> Repository {
+    pub(crate) async fn repository(&self, url: &str) -> Repository {
         let repositories = self.db.oai_repositories();
         repositories.add(url, identified(), RepositoryRules::default(), &anna()).await.unwrap()
     }
 
-    async fn oai_claim(&self, repository: RepositoryId) -> OaiClaim {
+    pub(crate) async fn oai_claim(&self, repository: RepositoryId) -> OaiClaim {
         self.oai_due(repository).await;
         self.db.oai_jobs().claim("node", LONG).await.unwrap().unwrap()
     }
 
-    async fn oai_due(&self, repository: RepositoryId) {
+    pub(crate) async fn oai_due(&self, repository: RepositoryId) {
         let due_at = self.clock.now();
         // Each of another span, since the same harvest is not planned twice.
         let waiting = self.db.oai_jobs().list(Some(repository)).await.unwrap().len() as i64;
@@ -72,7 +72,7 @@ impl Bed {
     }
 }
 
-fn row(identifier: &str, deleted: bool) -> RecordRow {
+pub(crate) fn row(identifier: &str, deleted: bool) -> RecordRow {
     RecordRow {
         fresh: false,
         identifier: identifier.to_owned(),
@@ -146,7 +146,7 @@ async fn a_page_is_kept_whole_and_compared_by_one_question(bed: &Bed) {
     assert!(records.known(repository, "oai_dc", &asked).await.unwrap().iter().all(|known| known.list == 2));
     assert_eq!(records.folders(repository, &["x", "y"]).await.unwrap(), [("x".to_owned(), 2)]);
     assert_eq!(records.count(repository).await.unwrap(), (1, 1));
-    assert_eq!(records.clear_updated(&[one.id]).await.unwrap(), 1);
+    assert_eq!(records.clear_updated(&[(one.id, one.changed_at)]).await.unwrap(), 1);
     assert!(!records.list(repository, "oai_dc", "", 1).await.unwrap().is_empty());
     let history = bed.db.oai_history().list(&OaiHistoryFilter::default()).await.unwrap();
     assert_eq!(history[0].reason.as_deref(), Some("a bad\u{fffd} one"));

@@ -16,7 +16,13 @@ on_both_engines! {
 
 fn new(bed: &Bed, user_id: UserId, hash: &str, length: Duration) -> NewSession {
     let expires_at = bed.clock.now() + length;
-    NewSession { user_id, hash: hash.to_owned(), csrf_hash: format!("form of {hash}"), expires_at }
+    NewSession {
+        user_id,
+        user_edition: 1,
+        hash: hash.to_owned(),
+        csrf_hash: format!("form of {hash}"),
+        expires_at,
+    }
 }
 
 async fn a_cookie_names_its_user_until_it_is_over(bed: &Bed) {

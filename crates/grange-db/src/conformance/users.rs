@@ -115,7 +115,13 @@ async fn two_admins_cannot_send_each_other_away(bed: &Bed) {
 async fn a_new_password_replaces_the_old_and_ends_the_sessions(bed: &Bed) {
     let user = bed.user("berta", Role::Viewer).await;
     let expires_at = bed.clock.now() + super::LONG;
-    let new = NewSession { user_id: user.id, hash: "cookie".into(), csrf_hash: "form".into(), expires_at };
+    let new = NewSession {
+        user_id: user.id,
+        user_edition: user.edition,
+        hash: "cookie".into(),
+        csrf_hash: "form".into(),
+        expires_at,
+    };
     bed.db.sessions().create(new, &anna()).await.unwrap();
     let changed = bed.db.users().set_password(&user.name, "$argon2id$new", &anna()).await.unwrap();
     assert_eq!(changed.edition, 2);
@@ -127,8 +133,13 @@ async fn a_new_password_replaces_the_old_and_ends_the_sessions(bed: &Bed) {
 async fn a_disabled_user_has_no_way_in(bed: &Bed) {
     let user = bed.user("berta", Role::Viewer).await;
     let expires_at = bed.clock.now() + super::LONG;
-    let session =
-        NewSession { user_id: user.id, hash: "cookie".into(), csrf_hash: "form".into(), expires_at };
+    let session = NewSession {
+        user_id: user.id,
+        user_edition: user.edition,
+        hash: "cookie".into(),
+        csrf_hash: "form".into(),
+        expires_at,
+    };
     bed.db.sessions().create(session, &anna()).await.unwrap();
     let token = NewToken { user_id: user.id, name: "t".into(), hash: "key".into(), expires_at: None };
     bed.db.tokens().create(token, &anna()).await.unwrap();

@@ -15,6 +15,8 @@ use crate::row::{Columns, length, micros};
 /// A configuration that may become part of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
+    /// Where the next page begins: after this.
+    pub place: i64,
     pub configuration: i64,
     pub domain: i64,
     pub template: i64,
@@ -35,8 +37,9 @@ pub struct SnapshotRow {
 }
 
 impl Planner<'_> {
-    /// A page of the configurations of a harvest, by number: those after `after`. `taken_up` are the snapshots that a
-    /// snapshot continues; unexpired aliases are not in a snapshot.
+    /// A page of the configurations of a harvest: those after the place `after`. `taken_up` are the snapshots that a
+    /// snapshot continues; unexpired aliases are not in a snapshot. The pages of a snapshot go by domains, so that each is
+    /// in it once, whichever of its configurations becomes the default meanwhile.
     pub async fn candidates(
         &self,
         harvest: &HarvestDefinition,
@@ -115,26 +118,28 @@ macro_rules! candidate_columns {
 static SELECTIVE: Sql = Sql::new(concat!(
     "SELECT ",
     candidate_columns!(),
-    ", CAST(NULL AS TEXT) AS stop_reason FROM harvest_configurations m JOIN configurations c ON c.id = m.configuration_id
+    ", c.id AS place, CAST(NULL AS TEXT) AS stop_reason FROM harvest_configurations m JOIN configurations c ON c.id = m.configuration_id
      WHERE m.harvest_id = $1 AND m.configuration_id > $2 ORDER BY m.configuration_id LIMIT $3"
 ));
 static SNAPSHOT: Sql = Sql::new(concat!(
     "SELECT ",
     candidate_columns!(),
-    ", CAST(NULL AS TEXT) AS stop_reason FROM configurations c JOIN domains d ON d.id = c.domain_id
-     WHERE c.is_default = 1 AND (d.alias_of IS NULL OR d.alias_at <= $1) AND c.id > $2 ORDER BY c.id LIMIT $3"
+    ", c.domain_id AS place, CAST(NULL AS TEXT) AS stop_reason FROM configurations c
+     JOIN domains d ON d.id = c.domain_id
+     WHERE c.is_default = 1 AND (d.alias_of IS NULL OR d.alias_at <= $1) AND c.domain_id > $2
+     ORDER BY c.domain_id LIMIT $3"
 ));
 macro_rules! continued {
     ($list:literal) => {
         concat!(
             "SELECT ",
             candidate_columns!(),
-            ", o.stop_reason, o.objects, o.bytes FROM configurations c JOIN domains d ON d.id = c.domain_id
+            ", c.domain_id AS place, o.stop_reason, o.objects, o.bytes FROM configurations c JOIN domains d ON d.id = c.domain_id
              LEFT JOIN domain_history o ON o.id = (SELECT max(n.id) FROM domain_history n WHERE n.domain_id = c.domain_id
                  AND n.harvest_id IN (",
             $list,
-            ")) WHERE c.is_default = 1 AND (d.alias_of IS NULL OR d.alias_at <= $1) AND c.id > $2
-             ORDER BY c.id LIMIT $3"
+            ")) WHERE c.is_default = 1 AND (d.alias_of IS NULL OR d.alias_at <= $1) AND c.domain_id > $2
+             ORDER BY c.domain_id LIMIT $3"
         )
     };
 }
@@ -153,6 +158,7 @@ fn candidate(row: &AnyRow) -> Result<Candidate, Fail> {
         None => None,
     };
     Ok(Candidate {
+        place: row.int("place")?,
         configuration: row.int("id")?,
         domain: row.int("domain_id")?,
         template: row.int("template_id")?,

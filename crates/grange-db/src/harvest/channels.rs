@@ -50,6 +50,8 @@ impl Channels<'_> {
         self.0
             .write("change the default channel", (name.clone(), actor.clone()), |tx, (name, actor)| {
                 Box::pin(async move {
+                    let query = tx.sql(&LOCK_ALL);
+                    tx.rows(query).await?;
                     let query = tx.sql(&UNSET).bind(name.as_str());
                     tx.run(query).await?;
                     let query = tx.sql(&SET).bind(name.as_str());
@@ -67,6 +69,8 @@ impl Channels<'_> {
         self.0
             .write("delete the channel", (name.clone(), actor.clone()), |tx, (name, actor)| {
                 Box::pin(async move {
+                    let query = tx.sql(&LOCK).bind(name.as_str());
+                    tx.rows(query).await?;
                     let query = tx.sql(&USED).bind(name.as_str());
                     let row = tx.row(query).await?.ok_or_else(|| missing("channel", name))?;
                     let what = format!("channel {name}");
@@ -189,6 +193,11 @@ impl Channels<'_> {
 }
 
 static CREATE: Sql = Sql::new("INSERT INTO channels (name, kind, comments) VALUES ($1, $2, $3)");
+// What a channel is used by is asked in a statement of its own, when the row is held: the same statement would count by
+// what there was before it waited.
+static LOCK: Sql = Sql::new("SELECT id FROM channels WHERE name = $1 {for_update}");
+static LOCK_ALL: Sql = Sql::new("SELECT id FROM channels ORDER BY id {for_update}");
+static HELD: Sql = Sql::new("SELECT id FROM channels WHERE name = $1 {for_share}");
 static UNSET: Sql = Sql::new(
     "UPDATE channels SET is_default = 0
      WHERE is_default = 1 AND kind = (SELECT kind FROM channels WHERE name = $1)",
@@ -219,6 +228,12 @@ static HARVESTERS: Sql = Sql::new(
 );
 static RUNNING: Sql =
     Sql::new("SELECT id, harvester FROM jobs WHERE status IN ('submitted', 'started') ORDER BY id");
+
+/// Whether the channel is there; it stays until the commit. For those who put jobs into it by its name.
+pub(super) async fn held(tx: &mut Tx<'_>, name: &ChannelName) -> Result<bool, Fail> {
+    let query = tx.sql(&HELD).bind(name.to_string());
+    Ok(tx.row(query).await?.is_some())
+}
 
 /// The id and kind of a channel.
 pub(super) async fn known(tx: &mut Tx<'_>, name: &ChannelName) -> Result<(i64, ChannelKind), Fail> {

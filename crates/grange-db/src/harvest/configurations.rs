@@ -29,7 +29,7 @@ impl Domains<'_> {
         self.0
             .read("list the configurations", domain.clone(), |tx, domain| {
                 Box::pin(async move {
-                    let (id, _) = found(tx, domain).await?;
+                    let id = super::domains::id(tx, domain).await?;
                     list(tx, id).await
                 })
             })

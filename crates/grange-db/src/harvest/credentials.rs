@@ -33,7 +33,7 @@ impl Domains<'_> {
         self.0
             .read("list the logins", domain.clone(), |tx, domain| {
                 Box::pin(async move {
-                    let (id, _) = found(tx, domain).await?;
+                    let id = super::domains::id(tx, domain).await?;
                     let query = tx.sql(&LIST).bind(id);
                     let read = |row: &sqlx::any::AnyRow| {
                         Ok(CredentialShown {

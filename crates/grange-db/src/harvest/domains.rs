@@ -185,7 +185,8 @@ macro_rules! columns {
 }
 
 static GET: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM domains d WHERE d.name = $1"));
-static LOCK: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM domains d WHERE d.name = $1 {for_update}"));
+// Apart from reading: a statement that waited for the row sees what its subqueries ask for as it was before it waited.
+static LOCK: Sql = Sql::new("SELECT id FROM domains WHERE name = $1 {for_update}");
 static LIST: Sql = Sql::new(concat!(
     "SELECT ",
     columns!(),
@@ -216,11 +217,26 @@ static ALIASES_OF: crate::bulk::Bulk = crate::bulk::of_ids!(
     ") ORDER BY d.name"
 );
 
-/// The domain and its id.
+/// The domain and its id, held until the transaction ends: for all who change it or what it has.
 pub(super) async fn found(tx: &mut Tx<'_>, name: &DomainName) -> Result<(i64, Domain), Fail> {
-    let query = tx.sql(&LOCK).bind(name.to_string());
-    let row = tx.row(query).await?.ok_or_else(|| missing("domain", name))?;
+    let row = locked(tx, name).await?;
     Ok((row.int("id")?, domain(&row)?))
+}
+
+async fn locked(tx: &mut Tx<'_>, name: &DomainName) -> Result<AnyRow, Fail> {
+    let query = tx.sql(&LOCK).bind(name.to_string());
+    tx.rows(query).await?;
+    row(tx, name).await
+}
+
+async fn row(tx: &mut Tx<'_>, name: &DomainName) -> Result<AnyRow, Fail> {
+    let query = tx.sql(&GET).bind(name.to_string());
+    tx.row(query).await?.ok_or_else(|| missing("domain", name))
+}
+
+/// The id of a domain, for those who only read.
+pub(super) async fn id(tx: &mut Tx<'_>, name: &DomainName) -> Result<i64, Fail> {
+    row(tx, name).await?.int("id")
 }
 
 async fn get(tx: &mut Tx<'_>, name: &DomainName) -> Result<Option<Domain>, Fail> {
@@ -235,8 +251,7 @@ async fn apply(
     edition: Option<i64>,
     actor: &Actor,
 ) -> Result<Domain, Fail> {
-    let query = tx.sql(&LOCK).bind(name.to_string());
-    let row = tx.row(query).await?.ok_or_else(|| missing("domain", name))?;
+    let row = locked(tx, name).await?;
     fresh(&row, format_args!("domain {name}"), edition)?;
     let (id, before) = (row.int("id")?, domain(&row)?);
     let mut after = before.clone();

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::definitions::{BY_ID, definition};
-use super::{NO_STATE, missing, told, traps};
+use super::{NO_STATE, channels, missing, told, traps};
 use crate::act::Tx;
 use crate::bulk::Bulk;
 use crate::dialect::Sql;
@@ -123,7 +123,8 @@ impl Planner<'_> {
                         .map(|one| (one.configuration, one.job, one.expected_objects))
                         .collect();
                     let query = FILL.on(tx).bind(super::json(&rows));
-                    tx.run(query).await.map(|_| ())
+                    // A configuration that was deleted since it was read would be in no job: it is planned anew.
+                    if tx.run(query).await? == rows.len() as u64 { Ok(()) } else { Err(lost(due)) }
                 })
             })
             .await
@@ -329,6 +330,10 @@ async fn draft(tx: &mut Tx<'_>, due: &Due, jobs: &[NewJob]) -> Result<Vec<JobId>
 
 async fn commit(tx: &mut Tx<'_>, due: &Due, plan: &RunPlan) -> Result<u64, Fail> {
     fence(tx, due).await?;
+    // The default may have moved since the plan was begun, and the channel it was may be gone: nobody would take its jobs.
+    if !channels::held(tx, &due.channel).await? {
+        return Err(lost(due));
+    }
     let (id, number) = (due.harvest.id.0, due.harvest.runs as i64 + 1);
     let query = tx.sql(&RELEASE).bind(id).bind(number);
     let jobs = tx.run(query).await?;

@@ -4,7 +4,7 @@ use grange_model::Actor;
 use grange_model::harvest::{Name, Schedule};
 
 use super::{NO_STATE, fresh, handle, json, missing, told};
-use crate::act::Tx;
+use crate::act::{Query, Tx};
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::row::{Columns, micros};
@@ -29,8 +29,8 @@ impl Schedules<'_> {
             .write("add the shipped schedules", absent, |tx, absent| {
                 Box::pin(async move {
                     for schedule in absent {
-                        if find(tx, &schedule.name).await?.is_none() {
-                            save(tx, schedule, None, &Actor::system()).await?;
+                        if enter(tx, schedule, &Actor::system()).await? {
+                            wrote(tx, None, schedule, &Actor::system()).await?;
                         }
                     }
                     Ok(())
@@ -100,10 +100,12 @@ impl Schedules<'_> {
 static GET: Sql =
     Sql::new("SELECT id, body, edition, changed_at, changed_by FROM schedules WHERE name = $1 {for_update}");
 static LIST: Sql = Sql::new("SELECT body, edition FROM schedules ORDER BY name");
-static SAVE: Sql = Sql::new(
+static ENTER: Sql = Sql::new(
     "INSERT INTO schedules (name, body, changed_at, changed_by) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (name) DO UPDATE SET body = excluded.body, changed_at = excluded.changed_at,
-         changed_by = excluded.changed_by, edition = schedules.edition + 1",
+     ON CONFLICT (name) DO NOTHING",
+);
+static SAVE: Sql = Sql::new(
+    "UPDATE schedules SET body = $2, changed_at = $3, changed_by = $4, edition = edition + 1 WHERE name = $1",
 );
 static USERS: Sql =
     Sql::new("SELECT name FROM harvest_definitions WHERE schedule_id = $1 ORDER BY name LIMIT 1");
@@ -114,20 +116,37 @@ pub(super) async fn find(tx: &mut Tx<'_>, name: &Name) -> Result<Option<(i64, Sc
     tx.row(query).await?.map(|row| Ok((row.int("id")?, row.json("body")?))).transpose()
 }
 
-async fn save(tx: &mut Tx<'_>, schedule: &Schedule, edition: Option<i64>, actor: &Actor) -> Result<(), Fail> {
-    let query = tx.sql(&GET).bind(schedule.name.to_string());
-    let row = tx.row(query).await?;
-    if let Some(row) = &row {
-        fresh(row, format_args!("schedule {}", schedule.name), edition)?;
-    }
-    let before: Option<Schedule> = row.map(|row| row.json("body")).transpose()?;
-    let query = tx
-        .sql(&SAVE)
-        .bind(schedule.name.to_string())
-        .bind(json(schedule))
-        .bind(micros(tx.now))
-        .bind(actor.who.clone());
-    tx.run(query).await?;
+/// Makes the schedule unless there is one of its name.
+async fn enter(tx: &mut Tx<'_>, schedule: &Schedule, actor: &Actor) -> Result<bool, Fail> {
+    let query = written(tx, &ENTER, schedule, actor);
+    Ok(tx.run(query).await? == 1)
+}
+
+fn written<'q>(tx: &Tx<'_>, sql: &'static Sql, schedule: &Schedule, actor: &Actor) -> Query<'q> {
+    let query = tx.sql(sql).bind(schedule.name.to_string()).bind(json(schedule));
+    query.bind(micros(tx.now)).bind(actor.who.clone())
+}
+
+async fn wrote(
+    tx: &mut Tx<'_>,
+    before: Option<&Schedule>,
+    schedule: &Schedule,
+    actor: &Actor,
+) -> Result<(), Fail> {
     let subject = format!("schedule:{}", schedule.name);
-    told(tx, actor, "schedule.save", subject, before.as_ref(), Some(schedule)).await
+    told(tx, actor, "schedule.save", subject, before, Some(schedule)).await
+}
+
+async fn save(tx: &mut Tx<'_>, schedule: &Schedule, edition: Option<i64>, actor: &Actor) -> Result<(), Fail> {
+    // An edition is of something that was there: what was deleted since is not made again by a change of it.
+    if edition.is_none() && enter(tx, schedule, actor).await? {
+        return wrote(tx, None, schedule, actor).await;
+    }
+    let query = tx.sql(&GET).bind(schedule.name.to_string());
+    let row = tx.row(query).await?.ok_or_else(|| missing("schedule", &schedule.name))?;
+    fresh(&row, format_args!("schedule {}", schedule.name), edition)?;
+    let before: Schedule = row.json("body")?;
+    let query = written(tx, &SAVE, schedule, actor);
+    tx.run(query).await?;
+    wrote(tx, Some(&before), schedule, actor).await
 }

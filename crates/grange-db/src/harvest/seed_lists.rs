@@ -16,7 +16,7 @@ impl Domains<'_> {
         self.0
             .read("list the seed lists", domain.clone(), |tx, domain| {
                 Box::pin(async move {
-                    let (id, _) = found(tx, domain).await?;
+                    let id = super::domains::id(tx, domain).await?;
                     let query = tx.sql(&LIST).bind(id);
                     tx.rows(query).await?.iter().map(seed_list).collect()
                 })
@@ -130,8 +130,11 @@ pub(super) async fn save(
     plain("comments of the seed list", comments)?;
     let query = tx.sql(&ONE).bind(domain_id).bind(name.to_string());
     let row = tx.row(query).await?;
-    if let Some(row) = &row {
-        fresh(row, format_args!("seed list {name} of {domain}"), edition)?;
+    match &row {
+        Some(row) => fresh(row, format_args!("seed list {name} of {domain}"), edition)?,
+        // An edition is of something that was there: what was deleted since is not made again by a change of it.
+        None if edition.is_some() => return Err(missing(&format!("seed list of {domain} named"), name)),
+        None => {}
     }
     let before = row.as_ref().map(seed_list).transpose()?;
     let clean = active.join("\n");

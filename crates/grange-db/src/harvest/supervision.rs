@@ -66,9 +66,11 @@ static EXPIRE: Sql = Sql::new(
      WHERE status IN ('submitted', 'started') AND lease_until <= {now}
      RETURNING id, status, channel",
 );
+// A job whose crawl has ended and whose files wait for a replica is not crawled any more.
 static TIME_OUT: Sql = Sql::new(
     "UPDATE jobs SET status = 'failed', ended_at = {now}, harvest_errors = 'it was crawled for longer than allowed',
          lease_until = NULL, lease_token = lease_token + 1
      WHERE status = 'started' AND started_at <= {now} - $2
+         AND NOT EXISTS (SELECT 1 FROM waiting_deposits w WHERE w.job_id = jobs.id)
      RETURNING id",
 );

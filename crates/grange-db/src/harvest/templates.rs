@@ -33,6 +33,7 @@ impl Templates<'_> {
             .write("add the shipped templates", stale, |tx, stale| {
                 Box::pin(async move {
                     for (name, text) in stale {
+                        held(tx, name, &Actor::system()).await?;
                         if newest(tx, name).await?.is_none_or(|known| outdated(&known, text)) {
                             put(tx, name, text, "", &Actor::system()).await?;
                         }
@@ -68,6 +69,8 @@ impl Templates<'_> {
                 (name.clone(), active, actor.clone()),
                 |tx, (name, active, actor)| {
                     Box::pin(async move {
+                        let query = tx.sql(&LOCK).bind(name.as_str());
+                        tx.rows(query).await?;
                         let before = newest(tx, name).await?.ok_or_else(|| missing("template", name))?;
                         let query = tx
                             .sql(&SET_ACTIVE)
@@ -127,11 +130,15 @@ static GET: Sql = Sql::new(
 static LIST: Sql = Sql::new(
     "SELECT name, version, '' AS text, active, comments, changed_at, changed_by FROM templates ORDER BY name",
 );
-static UPSERT: Sql = Sql::new(
-    "INSERT INTO templates (name, version, comments, changed_at, changed_by) VALUES ($1, 1, $2, $3, $4)
-     ON CONFLICT (name) DO UPDATE SET version = templates.version + 1, comments = excluded.comments, active = 1,
-         changed_at = excluded.changed_at, changed_by = excluded.changed_by
-     RETURNING id, version",
+// Version 0 is never seen: whoever enters it gives it a text in the same act.
+static ENTER: Sql = Sql::new(
+    "INSERT INTO templates (name, version, changed_at, changed_by) VALUES ($1, 0, $2, $3)
+     ON CONFLICT (name) DO NOTHING",
+);
+static LOCK: Sql = Sql::new("SELECT id FROM templates WHERE name = $1 {for_update}");
+static NEXT: Sql = Sql::new(
+    "UPDATE templates SET version = version + 1, comments = $2, active = 1, changed_at = $3, changed_by = $4
+     WHERE name = $1 RETURNING id, version",
 );
 static ADD_VERSION: Sql = Sql::new(
     "INSERT INTO template_versions (template_id, version, text, created_at, created_by) VALUES ($1, $2, $3, $4, $5)",
@@ -150,6 +157,14 @@ async fn newest(tx: &mut Tx<'_>, name: &Name) -> Result<Option<Template>, Fail> 
     tx.row(query).await?.as_ref().map(template).transpose()
 }
 
+/// Holds the template until the commit, entered if it was not there: what is newest then stays so, for the others too.
+async fn held(tx: &mut Tx<'_>, name: &Name, actor: &Actor) -> Result<(), Fail> {
+    let query = tx.sql(&ENTER).bind(name.to_string()).bind(micros(tx.now)).bind(actor.who.clone());
+    tx.run(query).await?;
+    let query = tx.sql(&LOCK).bind(name.to_string());
+    tx.rows(query).await.map(|_| ())
+}
+
 /// The id of a template, for those that use it.
 pub(super) async fn id(tx: &mut Tx<'_>, name: &Name) -> Result<i64, Fail> {
     let query = tx.sql(&ID).bind(name.to_string());
@@ -164,12 +179,13 @@ async fn put(
     actor: &Actor,
 ) -> Result<Template, Fail> {
     plain("text of the template", text)?;
+    held(tx, name, actor).await?;
     let before = newest(tx, name).await?;
     if let Some(before) = before.filter(|before| before.text == text && before.comments == comments) {
         return Ok(before);
     }
     let query = tx
-        .sql(&UPSERT)
+        .sql(&NEXT)
         .bind(name.to_string())
         .bind(comments.to_owned())
         .bind(micros(tx.now))

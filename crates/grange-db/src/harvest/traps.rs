@@ -37,11 +37,7 @@ impl Traps<'_> {
                 Box::pin(async move {
                     plain("description of the trap list", description)?;
                     plain("traps", text)?;
-                    let query = tx.sql(&GET).bind(name.as_str());
-                    let row = tx.row(query).await?;
-                    if let Some(row) = &row {
-                        fresh(row, format_args!("trap list {name}"), *edition)?;
-                    }
+                    let row = held(tx, name, *edition, actor).await?;
                     let before = row.as_ref().map(list).transpose()?;
                     let query = tx
                         .sql(&SAVE)
@@ -81,7 +77,8 @@ impl Traps<'_> {
         self.0
             .write("delete the trap list", (name.clone(), actor.clone()), |tx, (name, actor)| {
                 Box::pin(async move {
-                    let before = find(tx, name).await?;
+                    let query = tx.sql(&GET).bind(name.as_str());
+                    let before = list(&tx.row(query).await?.ok_or_else(|| missing("trap list", name))?)?;
                     let query = tx.sql(&DELETE).bind(name.as_str());
                     tx.run(query).await?;
                     told(tx, actor, "traps.delete", format!("traps:{name}"), Some(&before), NO_STATE).await
@@ -102,13 +99,34 @@ static FIND: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM trap_lists WHE
 static LIST: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM trap_lists ORDER BY name"));
 static ACTIVE: Sql = Sql::new("SELECT expressions FROM trap_lists WHERE active = 1 ORDER BY name");
 static DELETE: Sql = Sql::new("DELETE FROM trap_lists WHERE name = $1");
-static SAVE: Sql = Sql::new(
-    "INSERT INTO trap_lists (name, description, active, expressions, changed_at, changed_by)
-     VALUES ($1, $2, $3, $4, $5, $6)
-     ON CONFLICT (name) DO UPDATE SET description = excluded.description, active = excluded.active,
-         expressions = excluded.expressions, changed_at = excluded.changed_at, changed_by = excluded.changed_by,
-         edition = trap_lists.edition + 1",
+// Edition 0 is never seen: whoever enters it saves it in the same act.
+static ENTER: Sql = Sql::new(
+    "INSERT INTO trap_lists (name, active, expressions, changed_at, changed_by, edition) VALUES ($1, 0, '', $2, $3, 0)
+     ON CONFLICT (name) DO NOTHING",
 );
+static SAVE: Sql = Sql::new(
+    "UPDATE trap_lists SET description = $2, active = $3, expressions = $4, changed_at = $5, changed_by = $6,
+         edition = edition + 1
+     WHERE name = $1",
+);
+
+/// The list as it is, held until the commit; entered, and nothing, where a new one is saved.
+async fn held(
+    tx: &mut Tx<'_>,
+    name: &Name,
+    edition: Option<i64>,
+    actor: &Actor,
+) -> Result<Option<AnyRow>, Fail> {
+    let mut entered = false;
+    if edition.is_none() {
+        let query = tx.sql(&ENTER).bind(name.to_string()).bind(micros(tx.now)).bind(actor.who.clone());
+        entered = tx.run(query).await? == 1;
+    }
+    let query = tx.sql(&GET).bind(name.to_string());
+    let row = tx.row(query).await?.ok_or_else(|| missing("trap list", name))?;
+    fresh(&row, format_args!("trap list {name}"), edition)?;
+    Ok(Some(row).filter(|_| !entered))
+}
 
 async fn find(tx: &mut Tx<'_>, name: &Name) -> Result<TrapList, Fail> {
     let query = tx.sql(&FIND).bind(name.to_string());

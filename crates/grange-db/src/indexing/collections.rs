@@ -53,22 +53,7 @@ impl Collections<'_> {
     pub async fn ensure(&self, name: &str, actor: &Actor) -> Result<(), Error> {
         self.0
             .write("make the collection", (name.to_owned(), actor.clone()), |tx, (name, actor)| {
-                Box::pin(async move {
-                    plain("name of the collection", name)?;
-                    let query = tx.sql(&MAKE).bind(name.as_str()).bind(micros(tx.now)).bind(actor.who.as_str());
-                    if tx.run(query).await? == 1 {
-                        let state = json!({ "name": name });
-                        return told(tx, actor, "collections.make", format!("collection:{name}"), NO_STATE, Some(&state))
-                            .await;
-                    }
-                    let query = tx.sql(&REMOVED).bind(name.as_str());
-                    if tx.row(query).await?.is_some() {
-                        return Err(refused(format_args!(
-                            "the collection {name} is being removed: import again when `grange collections ls` no longer shows it"
-                        )));
-                    }
-                    Ok(())
-                })
+                Box::pin(ensure(tx, name, actor))
             })
             .await
     }
@@ -183,8 +168,29 @@ static REMOVE: Sql = Sql::new(
          edition = edition + 1 WHERE name = $1",
 );
 static REMOVED: Sql = Sql::new("SELECT name FROM collections WHERE name = $1 AND removed_at IS NOT NULL");
+static GOING_OR_NOT: Sql = Sql::new("SELECT removed_at FROM collections WHERE name = $1");
 static FORGET_FILES: Sql = Sql::new("DELETE FROM collection_files WHERE collection = $1");
 static FORGET: Sql = Sql::new("DELETE FROM collections WHERE name = $1");
+
+async fn ensure(tx: &mut Tx<'_>, name: &str, actor: &Actor) -> Result<(), Fail> {
+    plain("name of the collection", name)?;
+    loop {
+        let query = tx.sql(&MAKE).bind(name.to_owned()).bind(micros(tx.now)).bind(actor.who.clone());
+        if tx.run(query).await? == 1 {
+            let (subject, state) = (format!("collection:{name}"), json!({ "name": name }));
+            return told(tx, actor, "collections.make", subject, NO_STATE, Some(&state)).await;
+        }
+        let query = tx.sql(&GOING_OR_NOT).bind(name.to_owned());
+        // Forgotten between the two statements: there is room for a new one.
+        let Some(row) = tx.row(query).await? else { continue };
+        if row.int_or_none("removed_at")?.is_some() {
+            return Err(refused(format_args!(
+                "the collection {name} is being removed: import again when `grange collections ls` no longer shows it"
+            )));
+        }
+        return Ok(());
+    }
+}
 
 fn count(counts: &mut CollectionCounts, row: &AnyRow) -> Result<(), Fail> {
     let number = |column| Ok::<_, Fail>(row.int(column)? as u64);

@@ -223,7 +223,7 @@ static TRY_AGAIN: Sql = Sql::new(
 );
 static ADD: Sql = Sql::new(
     "INSERT INTO collection_files (collection, name, path, size, changed_at) VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (collection, name) DO NOTHING",
+     ON CONFLICT DO NOTHING",
 );
 // A lease on a file that changes its mind is void: its token no longer fits.
 static OUT: Sql = Sql::new(
@@ -253,15 +253,7 @@ async fn enrol(
         done.known += 1 - added;
         return Ok(());
     }
-    let query = tx.sql(&BY_PATH).bind(collection.to_owned()).bind(new.path.clone());
-    if let Some(known) = tx.row(query).await? {
-        if matches!(known.parsed("state")?, CollectedState::Failed | CollectedState::Out) {
-            let query = tx.sql(&TRY_AGAIN).bind(known.int("id")?).bind(new.size as i64).bind(micros(tx.now));
-            tx.run(query).await?;
-            done.again += 1;
-        } else {
-            done.known += 1;
-        }
+    if known(tx, collection, new, done).await? {
         return Ok(());
     }
     // The last part of the path is its name; where another file has that, as many parts as it takes.
@@ -281,8 +273,31 @@ async fn enrol(
             done.new += 1;
             return Ok(());
         }
+        // The name is another file's, or somebody registered this one just now.
+        if known(tx, collection, new, done).await? {
+            return Ok(());
+        }
     }
     Err(refused(format_args!("{} cannot be told apart from a file of the same name", new.path)))
+}
+
+/// Whether the file is known by its path; one that failed or was taken out is tried again.
+async fn known(
+    tx: &mut Tx<'_>,
+    collection: &str,
+    new: &NewCollected,
+    done: &mut Enrolled,
+) -> Result<bool, Fail> {
+    let query = tx.sql(&BY_PATH).bind(collection.to_owned()).bind(new.path.clone());
+    let Some(known) = tx.row(query).await? else { return Ok(false) };
+    if matches!(known.parsed("state")?, CollectedState::Failed | CollectedState::Out) {
+        let query = tx.sql(&TRY_AGAIN).bind(known.int("id")?).bind(new.size as i64).bind(micros(tx.now));
+        tx.run(query).await?;
+        done.again += 1;
+    } else {
+        done.known += 1;
+    }
+    Ok(true)
 }
 
 pub(super) fn file(row: &AnyRow) -> Result<CollectedFile, Fail> {

@@ -33,7 +33,7 @@ impl OaiJobs<'_> {
         self.0
             .write("plan the harvest", (new, actor.clone()), |tx, (new, actor)| {
                 Box::pin(async move {
-                    super::repositories::found(tx, new.repository.0).await?;
+                    super::repositories::held(tx, new.repository.0).await?;
                     let query = tx.sql(&SAME).bind(new.repository.0).bind(json(&new.spec));
                     if let Some(row) = tx.row(query).await? {
                         return job(&row);

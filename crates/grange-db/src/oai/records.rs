@@ -1,13 +1,14 @@
 //! Records: compared by the page, listed by people.
 
 use grange_model::oai::{KnownRecord, OaiRecord, RecordStatus, RepositoryId};
+use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
 use crate::bulk::{Bulk, of_ids};
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::harvest::{handle, json};
-use crate::row::Columns;
+use crate::row::{Columns, micros};
 
 handle! {
     /// The records that are held.
@@ -139,12 +140,14 @@ impl OaiRecords<'_> {
             .await
     }
 
-    /// A consumer has seen these records as they are.
-    pub async fn clear_updated(&self, ids: &[i64]) -> Result<u64, Error> {
+    /// A consumer has seen these records as they are, by number and time of the change. One that changed again since
+    /// keeps its mark; gives how many lost theirs.
+    pub async fn clear_updated(&self, seen: &[(i64, Timestamp)]) -> Result<u64, Error> {
+        let seen: Vec<_> = seen.iter().map(|(id, changed_at)| (id, micros(*changed_at))).collect();
         self.0
-            .write_one("clear the marks", crate::bulk::ids(ids), |tx, ids| {
+            .write_one("clear the marks", json(&seen), |tx, seen| {
                 Box::pin(async move {
-                    let query = CLEAR.on(tx).bind(ids.as_str());
+                    let query = CLEAR.on(tx).bind(seen.as_str());
                     tx.run(query).await
                 })
             })
@@ -203,7 +206,16 @@ static UNSEEN: Sql = Sql::new(concat!(
                               WHERE spec = $4 OR substr(spec, 1, length($4) + 1) = $4 || ':'))
      ORDER BY id LIMIT $5"
 ));
-static CLEAR: Bulk = of_ids!("UPDATE oai_records SET updated = 0 WHERE id IN (", "$1", ")");
+static CLEAR: Bulk = Bulk {
+    sqlite: Sql::new(
+        "UPDATE oai_records SET updated = 0 FROM json_each($1) AS p
+         WHERE oai_records.id = p.value ->> 0 AND changed_at = p.value ->> 1",
+    ),
+    postgres: Sql::new(
+        "UPDATE oai_records SET updated = 0 FROM jsonb_array_elements($1::jsonb) AS p
+         WHERE oai_records.id = (p.value ->> 0)::bigint AND changed_at = (p.value ->> 1)::bigint",
+    ),
+};
 static SETS: Bulk = of_ids!(
     "SELECT record_id, spec FROM oai_record_sets WHERE record_id IN (",
     "$1",

@@ -35,7 +35,7 @@ impl OaiRecurring<'_> {
         self.0
             .write("keep the recurring job", (new, actor.clone()), |tx, (new, actor)| {
                 Box::pin(async move {
-                    super::repositories::found(tx, new.repository.0).await?;
+                    super::repositories::held(tx, new.repository.0).await?;
                     let query = bound(tx.sql(&ADD).bind(new.repository.0), new)
                         .bind(micros(tx.now))
                         .bind(actor.who.clone());

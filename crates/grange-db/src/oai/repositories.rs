@@ -129,7 +129,11 @@ impl OaiRepositories<'_> {
         self.0
             .write("delete the repository", (id, actor.clone()), |tx, (id, actor)| {
                 Box::pin(async move {
+                    held(tx, id.0).await?;
                     let was = found(tx, id.0).await?;
+                    // Those that wait go first: after that none of them can begin.
+                    let query = tx.sql(&UNPLAN).bind(id.0);
+                    tx.run(query).await?;
                     let query = tx.sql(&RUNNING).bind(id.0);
                     if let Some(job) = tx.row(query).await? {
                         let by = format!("the harvest {} that is under way", job.int("id")?);
@@ -181,8 +185,8 @@ static LIST: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM oai_repositori
 static RUNNING: Sql = Sql::new("SELECT id FROM oai_jobs WHERE repository_id = $1 AND status <> 'scheduled'");
 static BEGIN_LIST: Sql =
     Sql::new("UPDATE oai_repositories SET lists = lists + 1 WHERE id = $1 RETURNING lists");
-static FORGET: [Sql; 10] = [
-    Sql::new("DELETE FROM oai_jobs WHERE repository_id = $1"),
+static UNPLAN: Sql = Sql::new("DELETE FROM oai_jobs WHERE repository_id = $1 AND status = 'scheduled'");
+static FORGET: [Sql; 9] = [
     Sql::new("DELETE FROM oai_recurring_jobs WHERE repository_id = $1"),
     Sql::new("DELETE FROM oai_progress WHERE repository_id = $1"),
     Sql::new("DELETE FROM oai_folders WHERE repository_id = $1"),
@@ -219,7 +223,7 @@ static ADD_FORMAT: Sql = Sql::new(
 static FORGET_FORMATS: Sql = Sql::new("DELETE FROM oai_repository_formats WHERE repository_id = $1");
 static ADD_MAPPING: Sql = Sql::new(
     "INSERT INTO oai_repository_formats (repository_id, format_id)
-     SELECT $1, id FROM oai_formats WHERE prefix = $2 AND namespace = $3 AND schema = $4 ON CONFLICT DO NOTHING",
+     SELECT $4, id FROM oai_formats WHERE prefix = $1 AND namespace = $2 AND schema = $3 ON CONFLICT DO NOTHING",
 );
 
 /// Without what has tables of its own.
@@ -237,15 +241,27 @@ async fn describe(tx: &mut Tx<'_>, id: i64, said: &Identified) -> Result<(), Fai
     let query = tx.sql(&FORGET_FORMATS).bind(id);
     tx.run(query).await?;
     for format in &said.formats {
-        let of = |sql: &'static Sql, tx: &Tx<'_>| tx.sql(sql);
-        let (prefix, namespace, schema) =
-            (format.prefix.clone(), format.namespace.clone(), format.schema.clone());
-        let query = of(&ADD_FORMAT, tx).bind(prefix.clone()).bind(namespace.clone()).bind(schema.clone());
-        tx.run(query).await?;
-        let query = of(&ADD_MAPPING, tx).bind(id).bind(prefix).bind(namespace).bind(schema);
-        tx.run(query).await?;
+        let of = |sql: &'static Sql, tx: &Tx<'_>| {
+            let Format { prefix, namespace, schema } = format;
+            tx.sql(sql).bind(prefix.clone()).bind(namespace.clone()).bind(schema.clone())
+        };
+        // Once more if the format went, between the two, with the last repository that had it.
+        for _ in 0..2 {
+            let query = of(&ADD_FORMAT, tx);
+            tx.run(query).await?;
+            let query = of(&ADD_MAPPING, tx).bind(id);
+            if tx.run(query).await? == 1 {
+                break;
+            }
+        }
     }
     Ok(())
+}
+
+/// Holds the repository until the transaction ends: for those who plan something of it, or delete it.
+pub(super) async fn held(tx: &mut Tx<'_>, id: i64) -> Result<(), Fail> {
+    let query = tx.sql(&LOCK).bind(id);
+    tx.row(query).await?.map(|_| ()).ok_or_else(|| missing("repository", id))
 }
 
 pub(super) async fn found(tx: &mut Tx<'_>, id: i64) -> Result<Repository, Fail> {

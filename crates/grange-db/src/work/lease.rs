@@ -67,13 +67,7 @@ impl Work<'_> {
                 "record the failure",
                 // The text may come from the web, and PostgreSQL keeps no NUL.
                 (claim.clone(), error.replace('\0', "\u{fffd}"), length(retry_after)),
-                |tx, (claim, error, retry_after)| {
-                    Box::pin(async move {
-                        let query = held(tx, &FAIL, claim).bind(error.as_str()).bind(*retry_after);
-                        let row = kept(tx, query, claim).await?;
-                        super::state(&row)
-                    })
-                },
+                |tx, (claim, error, retry_after)| Box::pin(fail_within(tx, claim, error, *retry_after)),
             )
             .await
     }
@@ -150,6 +144,22 @@ static EXPIRE: Sql = Sql::new(
          updated_at = {now}, edition = edition + 1
      WHERE outcome IS NULL AND lease_owner IS NOT NULL AND due_at <= {now}",
 );
+
+/// Failing inside another act's transaction.
+pub(crate) async fn fail(
+    tx: &mut Tx<'_>,
+    claim: &Claim,
+    error: &str,
+    retry_after: Duration,
+) -> Result<State, Fail> {
+    fail_within(tx, claim, error, length(retry_after)).await
+}
+
+async fn fail_within(tx: &mut Tx<'_>, claim: &Claim, error: &str, retry_after: i64) -> Result<State, Fail> {
+    let query = held(tx, &FAIL, claim).bind(error.to_owned()).bind(retry_after);
+    let row = kept(tx, query, claim).await?;
+    super::state(&row)
+}
 
 /// Finishing inside another act's transaction: the fact and the end of the work are one.
 pub(crate) async fn finish(tx: &mut Tx<'_>, claim: &Claim) -> Result<(), Fail> {

@@ -18,6 +18,7 @@
 mod lease;
 mod offer;
 
+pub(crate) use lease::fail;
 pub(crate) use offer::offer_one;
 
 use std::fmt;

@@ -131,21 +131,24 @@ pub(crate) async fn offer_one(tx: &mut Tx<'_>, new: &Offer) -> Result<Offered, F
         return Err(Error::BadText { what: "key of the work" }.into());
     }
     let id = WorkId::new();
-    let query = tx
-        .timed(&OFFER)
-        .bind(id.to_string())
-        .bind(new.kind.as_str())
-        .bind(new.key.as_str())
-        .bind(new.payload.to_string())
-        .bind(new.priority)
-        .bind(micros_or_none(new.not_before))
-        .bind(i64::from(new.attempts_max));
-    if tx.run(query).await? == 1 {
-        return Ok(Offered { id, new: true, state: State::Ready });
+    loop {
+        let query = tx
+            .timed(&OFFER)
+            .bind(id.to_string())
+            .bind(new.kind.as_str())
+            .bind(new.key.as_str())
+            .bind(new.payload.to_string())
+            .bind(new.priority)
+            .bind(micros_or_none(new.not_before))
+            .bind(i64::from(new.attempts_max));
+        if tx.run(query).await? == 1 {
+            return Ok(Offered { id, new: true, state: State::Ready });
+        }
+        // Between the two statements it may have been pruned; then there is room for it.
+        if let Some(known) = find(tx, &new.kind, &new.key).await? {
+            return Ok(Offered { id: known.id, new: false, state: known.state });
+        }
     }
-    let gone = || Error::NotFound { what: format!("{} {}, which was just pruned", new.kind, new.key) };
-    let known = find(tx, &new.kind, &new.key).await?.ok_or_else(gone)?;
-    Ok(Offered { id: known.id, new: false, state: known.state })
 }
 
 async fn find(tx: &mut Tx<'_>, kind: &str, key: &str) -> Result<Option<Item>, Fail> {

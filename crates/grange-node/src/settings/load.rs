@@ -118,7 +118,7 @@ fn merge(below: &mut Map<String, Value>, above: Map<String, Value>) {
 }
 
 /// The place of a key, or of the nearest thing above it that some layer set.
-fn origin_of(origins: &BTreeMap<String, Origin>, key: &str) -> Origin {
+pub(super) fn origin_of(origins: &BTreeMap<String, Origin>, key: &str) -> Origin {
     let mut path = key;
     loop {
         if let Some(origin) = origins.get(path) {

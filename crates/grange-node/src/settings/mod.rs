@@ -123,7 +123,13 @@ pub fn load(files: &[PathBuf], flags: &[String]) -> Result<Loaded<Settings>, Pro
     }
     layers.push(Layer::environment(variables(), &known));
     layers.push(Layer::flags(flags, &known).map_err(one)?);
-    load::load(layers, &known)
+    let loaded: Loaded<Settings> = load::load(layers, &known)?;
+    let unusable = loaded.settings.archive.unusable().into_iter().map(|one| {
+        let key = format!("archive.{}", one.key);
+        Problem::Value { origin: load::origin_of(&loaded.origins, &key), key, reason: one.reason }
+    });
+    let unusable: Vec<_> = unusable.collect();
+    if unusable.is_empty() { Ok(loaded) } else { Err(Problems(unusable)) }
 }
 
 /// Environment variables whose name and value are text; others cannot be settings.

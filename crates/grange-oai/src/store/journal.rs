@@ -114,7 +114,12 @@ impl Journal {
             open.file.write_all(bytes)?;
             open.file.sync_data()
         });
-        written.map_err(|source| FileError::new("write", &open.path, source))?;
+        if let Err(source) = written {
+            let error = FileError::new("write", &open.path, source);
+            // Nothing is written behind a frame that is torn or was not synced: the next one begins a segment.
+            self.open = None;
+            return Err(error);
+        }
         open.bytes += FRAME_HEAD_BYTES + bytes.len() as u64;
         Ok(())
     }

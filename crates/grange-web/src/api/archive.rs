@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::TryStreamExt;
 use grange_api::client::CHECKSUM;
-use grange_api::wire::archive::{NewAudit, RepairAll, StoreFile};
+use grange_api::wire::archive::{NewAudit, RepairAll, RepairDecision, StoreFile};
 use grange_model::Checksums;
 use serde::Deserialize;
 use tokio_util::io::{ReaderStream, StreamReader};
@@ -112,8 +112,26 @@ pub(super) async fn replicas(State(web): State<Web>, Caller(who): Caller) -> Sho
     Ok(Json(web.app.replicas(&who).await?).into_response())
 }
 
+pub(super) async fn adopt_replica(
+    State(web): State<Web>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+) -> Shown {
+    Ok(Json(web.app.adopt_replica(&who, &name).await?).into_response())
+}
+
 pub(super) async fn audits(State(web): State<Web>, Caller(who): Caller, Query(page): Query<Page>) -> Shown {
     Ok(Json(web.app.audits(&who, page.limit.unwrap_or(100).clamp(1, PAGE_MAX)).await?).into_response())
+}
+
+pub(super) async fn strays(State(web): State<Web>, Caller(who): Caller, Query(page): Query<Page>) -> Shown {
+    let (count, files) = web.app.strays(&who, page.limit.unwrap_or(100).clamp(1, PAGE_MAX)).await?;
+    Ok(Json(serde_json::json!({ "count": count, "files": files })).into_response())
+}
+
+pub(super) async fn deposits(State(web): State<Web>, Caller(who): Caller, Query(page): Query<Page>) -> Shown {
+    let (counts, folders) = web.app.deposits(&who, page.limit.unwrap_or(100).clamp(1, PAGE_MAX)).await?;
+    Ok(Json(serde_json::json!({ "counts": counts, "folders": folders })).into_response())
 }
 
 pub(super) async fn start_audits(
@@ -135,6 +153,15 @@ pub(super) async fn repair_all(
     Json(asked): Json<RepairAll>,
 ) -> Shown {
     Ok(Json(web.app.repair_all(&who, asked.dry_run, asked.credentials).await?).into_response())
+}
+
+pub(super) async fn decide(
+    State(web): State<Web>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+    Json(decision): Json<RepairDecision>,
+) -> Shown {
+    Ok(Json(web.app.decide_repair(&who, &name, decision.keep).await?).into_response())
 }
 
 pub(super) async fn confirm(State(web): State<Web>, Caller(who): Caller, Path(id): Path<String>) -> Shown {

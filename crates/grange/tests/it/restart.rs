@@ -77,3 +77,44 @@ fn a_copy_made_while_running_opens_as_it_is() {
     let names: Vec<_> = users.as_array().unwrap().iter().map(|user| user["name"].clone()).collect();
     assert_eq!(names, ["admin", "anna"]);
 }
+
+/// Other programs look at the database of a running node: a backup script, a person with `sqlite3`, a virus scanner.
+#[test]
+fn programs_that_open_and_close_the_database_lose_no_later_row() {
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        return grange_testkit::skipped("python3");
+    }
+    let grange = Grange::new();
+    let node = grange.up();
+    let file = grange.data().join("grange.db");
+    let sqlite = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('select count(*) from users').fetchall(); c.close()";
+    let scanner = "import sys; open(sys.argv[1], 'rb').read()";
+    let mut expected = vec!["admin".to_owned()];
+    let readers: [&dyn Fn(); 4] = [
+        &|| {
+            grange.run(&["db", "backup", grange.path("copy.db").to_str().unwrap()]).ok();
+        },
+        &|| {
+            grange.run(&["settings", "check"]).ok();
+        },
+        &|| {
+            grange.run(&["db", "status"]).ok();
+        },
+        &|| {
+            std::process::Command::new("python3").args(["-c", scanner]).arg(&file).status().unwrap();
+        },
+    ];
+    for (number, read) in readers.iter().enumerate() {
+        read();
+        let status = std::process::Command::new("python3").args(["-c", sqlite]).arg(&file).status().unwrap();
+        assert!(status.success());
+        let name = format!("user-{number}");
+        grange.run(&["users", "add", &name, "--role", "viewer"]).ok();
+        expected.push(name);
+    }
+    node.kill();
+    let _node = grange.up();
+    let users = grange.run(&["users", "list", "--json"]).ok().json();
+    let names: Vec<_> = users.as_array().unwrap().iter().map(|user| user["name"].clone()).collect();
+    assert_eq!(names, expected);
+}

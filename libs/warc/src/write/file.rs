@@ -64,6 +64,8 @@ pub struct WarcFile {
     path: PathBuf,
     pub(super) size: u64,
     unsynced: u64,
+    /// A sync failed: what was written before it may be lost.
+    sync_failed: bool,
     records: u64,
     warcinfo: Option<RecordId>,
     packer: Packer,
@@ -90,6 +92,7 @@ impl WarcFile {
             path: path.to_owned(),
             size: 0,
             unsynced: 0,
+            sync_failed: false,
             records: 0,
             warcinfo: None,
             packer: Packer::new(options.compression)?,
@@ -127,6 +130,7 @@ impl WarcFile {
             path: path.to_owned(),
             size,
             unsynced: 0,
+            sync_failed: false,
             records,
             warcinfo,
             packer: Packer::new(options.compression)?,
@@ -208,9 +212,24 @@ impl WarcFile {
     }
 
     /// Forces what has been written to the disk.
+    ///
+    /// After a failure every later call and [`close`](Self::close) fail too: the system may have dropped bytes that it
+    /// could not write, and a second sync would succeed without them.
     pub fn sync(&mut self) -> io::Result<()> {
+        self.whole()?;
+        let synced = self.file.sync_data();
+        self.sync_failed = synced.is_err();
         self.unsynced = 0;
-        self.file.sync_data()
+        synced
+    }
+
+    fn whole(&self) -> io::Result<()> {
+        if self.sync_failed {
+            return Err(io::Error::other(
+                "an earlier sync of this file failed: its bytes may not be on the disk",
+            ));
+        }
+        Ok(())
     }
 
     /// The size of the file so far.
@@ -247,6 +266,7 @@ impl WarcFile {
 
     /// Closes the file: forces it to the disk and takes the `.open` off its name. Answers its path.
     pub fn close(self) -> io::Result<PathBuf> {
+        self.whole()?;
         if self.sync != SyncPolicy::Never {
             self.file.sync_all()?;
         }

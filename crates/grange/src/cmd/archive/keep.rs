@@ -27,6 +27,26 @@ pub(super) async fn replicas(common: &Common) -> anyhow::Result<Exit> {
     };
     let rows: Vec<_> = replicas.iter().map(row).collect();
     output::table(["NAME", "KIND", "FILES", "SIZE", "PROVEN", "FAILED", "MISSING", "CORRUPT"], &rows)?;
+    for replica in replicas.iter().filter(|replica| !replica["away"].is_null()) {
+        println!("{} is away: {}", text(&replica["name"]), text(&replica["away"]));
+    }
+    Ok(Exit::Ok)
+}
+
+/// Takes a replica as it is now.
+pub(super) async fn adopt_replica(common: &Common, name: &str) -> anyhow::Result<Exit> {
+    let path = format!("/replicas/{}/adopt", segment(name));
+    let places: Vec<String> = context::client(common).await?.post(&path, &()).await?;
+    if common.json {
+        output::json(&places)?;
+        return Ok(Exit::Ok);
+    }
+    for place in places {
+        println!("{place} is marked as replica {name}");
+    }
+    println!(
+        "Find missing copies with `grange audit run --replica {name} --wait`, create them with `grange repair --all --yes`."
+    );
     Ok(Exit::Ok)
 }
 
@@ -52,7 +72,11 @@ pub(super) async fn repair(common: &Common, yes: bool) -> anyhow::Result<Exit> {
         for copy in &copies {
             let [name, replica, kind, state] =
                 ["name", "replica", "kind", "state"].map(|field| text(&copy[field]));
-            let state = if yes { state } else { "would be repaired".to_owned() };
+            let state = match (state.as_str(), yes) {
+                ("failed", false) => "cannot be repaired".to_owned(),
+                (_, false) => "would be repaired".to_owned(),
+                (_, true) => state,
+            };
             let error = copy["error"].as_str().map(|error| format!(": {error}")).unwrap_or_default();
             println!("{name} on {replica} ({kind}): {state}{error}");
         }

@@ -9,7 +9,9 @@ mod repairs;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use grange_model::AuditKind;
+use grange_model::{AuditKind, RepairChoice};
+
+pub(crate) use audit::{audit_all, print as print_audit};
 
 use crate::cli::Common;
 use crate::exit::Exit;
@@ -49,6 +51,8 @@ pub(crate) enum ReplicasCommand {
     /// All replicas, with their counts
     #[command(alias = "list")]
     Ls,
+    /// Take a replica that was emptied or replaced as it is now, so that repairs fill it again
+    Adopt { name: String },
 }
 
 #[derive(Debug, Subcommand)]
@@ -89,7 +93,7 @@ pub(crate) enum AuditCommand {
 pub(crate) struct RepairArgs {
     #[command(subcommand)]
     command: Option<RepairCommand>,
-    /// Every copy that is missing or corrupt, and every record that all copies contradict
+    /// Repair every copy that is missing or corrupt; ask to correct records that every copy contradicts
     #[arg(long, required = true)]
     all: bool,
     /// Really do it, with the replicas' credentials on this machine; otherwise only say what would be done
@@ -102,7 +106,15 @@ pub(crate) enum RepairCommand {
     /// The newest repairs: which wait for a second person, which are done
     #[command(alias = "list")]
     Ls,
-    /// Say yes to a repair that somebody else asked for; it is done at once
+    /// Ask for the repair of a file whose copies contradict its record; a second person confirms it
+    Decide {
+        name: String,
+        /// Which side is right: `record` replaces the copies that contradict it (store the original file first if no copy
+        /// is good), `copies` records the checksum that all copies answer
+        #[arg(long, value_name = "record|copies")]
+        keep: RepairChoice,
+    },
+    /// Confirm a repair that somebody else asked for; it is done at once
     Confirm {
         /// Its id, as listed by `repair ls`
         id: String,
@@ -134,8 +146,11 @@ pub(super) async fn files(common: &Common, command: FilesCommand) -> anyhow::Res
     }
 }
 
-pub(super) async fn replicas(common: &Common, ReplicasCommand::Ls: ReplicasCommand) -> anyhow::Result<Exit> {
-    keep::replicas(common).await
+pub(super) async fn replicas(common: &Common, command: ReplicasCommand) -> anyhow::Result<Exit> {
+    match command {
+        ReplicasCommand::Ls => keep::replicas(common).await,
+        ReplicasCommand::Adopt { name } => keep::adopt_replica(common, &name).await,
+    }
 }
 
 pub(super) async fn audit(common: &Common, command: AuditCommand) -> anyhow::Result<Exit> {
@@ -153,6 +168,7 @@ pub(super) async fn audit(common: &Common, command: AuditCommand) -> anyhow::Res
 pub(super) async fn repair(common: &Common, args: RepairArgs) -> anyhow::Result<Exit> {
     match args.command {
         Some(RepairCommand::Ls) => repairs::list(common).await,
+        Some(RepairCommand::Decide { name, keep }) => repairs::decide(common, &name, keep).await,
         Some(RepairCommand::Confirm { id }) => repairs::confirm(common, &id).await,
         None => keep::repair(common, args.yes).await,
     }
@@ -166,7 +182,7 @@ pub(super) async fn archive(
 }
 
 /// A field of an answer as text, `-` where it is absent.
-fn text(value: &serde_json::Value) -> String {
+pub(crate) fn text(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(text) => text.clone(),
         serde_json::Value::Null => "-".to_owned(),

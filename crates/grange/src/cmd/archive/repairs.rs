@@ -1,6 +1,8 @@
-//! `grange repair ls` and `confirm`: the second pair of eyes.
+//! `grange repair ls`, `decide` and `confirm`: repairs that need two people.
 
 use grange_api::client::segment;
+use grange_api::wire::archive::RepairDecision;
+use grange_model::RepairChoice;
 use serde_json::Value;
 
 use super::text;
@@ -21,6 +23,22 @@ pub(super) async fn list(common: &Common) -> anyhow::Result<Exit> {
     let rows: Vec<_> = repairs.iter().map(row).collect();
     output::table(["ID", "NAME", "REPLICA", "KIND", "STATE", "ASKED BY", "CONFIRMED BY"], &rows)?;
     Ok(Exit::Ok)
+}
+
+/// Exit code 5: the repairs wait for a second person.
+pub(super) async fn decide(common: &Common, name: &str, keep: RepairChoice) -> anyhow::Result<Exit> {
+    let path = format!("/files/{}/decide", segment(name));
+    let repairs: Vec<Value> = context::client(common).await?.post(&path, &RepairDecision { keep }).await?;
+    if common.json {
+        output::json(&repairs)?;
+    } else {
+        for repair in &repairs {
+            let [id, name, replica, kind] =
+                ["id", "name", "replica", "kind"].map(|field| text(&repair[field]));
+            println!("{name} on {replica} ({kind}): waits for a second person: grange repair confirm {id}");
+        }
+    }
+    Ok(Exit::Partial)
 }
 
 /// Exit code 5 when the repair did not succeed.

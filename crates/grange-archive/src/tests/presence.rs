@@ -1,0 +1,223 @@
+//! Disks that are not mounted, were emptied, or are others: the replica is away, and nothing is judged or written there.
+
+use std::path::PathBuf;
+
+use grange_base::Shutdown;
+use grange_model::{AuditKind, AuditState};
+use tempfile::TempDir;
+
+use super::bed::{Bed, anna, content, file, named, settings};
+use crate::{Marker, Second, Settings};
+
+const FILES: usize = 6;
+
+fn folder(dir: &TempDir, replica: &str) -> PathBuf {
+    dir.path().join("replicas").join(replica)
+}
+
+fn marker(dir: &TempDir, replica: &str) -> Marker {
+    let text = std::fs::read(folder(dir, replica).join("grange-replica.json")).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+/// The node stops, `change` happens to its disks, and it starts again.
+async fn restarted(bed: Bed, settings: Settings, change: impl FnOnce(&TempDir)) -> Bed {
+    bed.archive.db().close().await;
+    let dir = bed.dir;
+    drop(bed.archive);
+    change(&dir);
+    Bed::on(dir, settings).await
+}
+
+fn empty(dir: &TempDir, replica: &str) {
+    std::fs::rename(folder(dir, replica), dir.path().join("unmounted")).unwrap();
+    std::fs::create_dir(folder(dir, replica)).unwrap();
+}
+
+fn mount(dir: &TempDir, replica: &str) {
+    std::fs::remove_dir_all(folder(dir, replica)).unwrap();
+    std::fs::rename(dir.path().join("unmounted"), folder(dir, replica)).unwrap();
+}
+
+async fn away(bed: &Bed) -> Vec<(String, String)> {
+    let overview = bed.archive.overview().await.unwrap();
+    let away = overview.into_iter().filter_map(|one| Some((one.replica.name.to_string(), one.replica.away?)));
+    away.collect()
+}
+
+async fn missing(bed: &Bed) -> u64 {
+    bed.archive.overview().await.unwrap().iter().map(|one| one.missing).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_replica_bears_the_marker_of_its_archive_from_its_first_day() {
+    let bed = Bed::new().await;
+    let id = bed.archive.db().places().archive_id().await.unwrap().unwrap();
+    for replica in ["one", "two", "three"] {
+        assert_eq!(marker(&bed.dir, replica), Marker::new(&id, &replica.parse().unwrap()));
+    }
+    let other = Bed::new().await;
+    assert_ne!(marker(&other.dir, "one").archive, id);
+    let path = bed.source("x", b"x");
+    let store = crate::Store::new(named("grange-replica.json"), "anna");
+    assert_eq!(bed.archive.store(&path, &store).await.unwrap_err().code(), "archive-reserved-name");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_empty_or_unmounted_folder_is_a_replica_that_is_away_and_is_never_filled() {
+    for replica in ["one", "three"] {
+        let bed = Bed::new().await;
+        bed.fill(FILES).await;
+        let bed = restarted(bed, settings(), |dir| empty(dir, replica)).await;
+        let found = away(&bed).await;
+        assert_eq!((found.len(), found[0].0.as_str()), (1, replica), "{found:?}");
+        assert!(found[0].1.contains("mount the disk") && found[0].1.contains("replicas adopt"), "{found:?}");
+        for kind in [AuditKind::List, AuditKind::Checksum] {
+            let started = bed.archive.start_audit(replica, kind, &anna()).await.unwrap();
+            bed.archive.audit_step(&Shutdown::never()).await.unwrap();
+            let row = bed.archive.audit(started.id).await.unwrap();
+            assert_eq!((row.state, row.found.missing), (AuditState::Running, 0), "{row:?}");
+            assert!(row.last_error.unwrap().contains("is away"));
+            bed.archive.cancel_audit(started.id, &anna()).await.unwrap();
+        }
+        let report = bed.archive.repair_all(&anna(), |_| Second::None, false).await.unwrap();
+        assert!(report.copies.is_empty(), "{report:?}");
+        assert_eq!(bed.archive.rebuild("anna").await.unwrap().away, [replica]);
+        // What is stored meanwhile waits, and one copy that is looked at again is not called missing.
+        let outcome = bed.store("late", b"late").await;
+        assert_eq!((outcome.stored, outcome.unproven[0].replica.as_str()), (false, replica));
+        assert!(outcome.unproven[0].reason.contains("is away"), "{outcome:?}");
+        bed.archive.recheck(&named(&file(0)), "anna").await.unwrap();
+        assert_eq!(missing(&bed).await, 0);
+        let written = if replica == "one" { "filedir" } else { "." };
+        let written = std::fs::read_dir(folder(&bed.dir, replica).join(written)).unwrap();
+        let written: Vec<_> = written.map(|entry| entry.unwrap().file_name()).collect();
+        assert!(written.iter().all(|name| name == "checksums.journal"), "{written:?}");
+        // Mounted again: all is as it was, and what waited comes.
+        let bed = restarted(bed, settings(), |dir| mount(dir, replica)).await;
+        assert_eq!(away(&bed).await, []);
+        bed.work().await;
+        let rows = bed.archive.audit_all(AuditKind::Checksum, &anna()).await.unwrap();
+        let ok: u64 = rows.iter().map(|row| row.found.ok).sum();
+        assert_eq!(ok, 3 * (FILES as u64 + 1), "{rows:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_goes_while_the_node_runs_is_noticed() {
+    let bed = Bed::new().await;
+    bed.fill(FILES).await;
+    empty(&bed.dir, "two");
+    let started = bed.archive.start_audit("two", AuditKind::List, &anna()).await.unwrap();
+    bed.archive.audit_step(&Shutdown::never()).await.unwrap();
+    let row = bed.archive.audit(started.id).await.unwrap();
+    assert_eq!((row.state, row.found.missing), (AuditState::Running, 0), "{row:?}");
+    assert!(!bed.store("late", b"late").await.stored);
+    assert_eq!((away(&bed).await.len(), missing(&bed).await), (1, 0));
+    mount(&bed.dir, "two");
+    bed.work().await;
+    let row = bed.archive.wait_audit(started.id).await.unwrap();
+    assert_eq!((row.state, row.found.ok, away(&bed).await), (AuditState::Done, FILES as u64 + 1, vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_emptied_replica_is_filled_again_once_a_person_adopts_it() {
+    for replica in ["two", "three"] {
+        let bed = Bed::new().await;
+        bed.fill(FILES).await;
+        let bed = restarted(bed, settings(), |dir| empty(dir, replica)).await;
+        assert_eq!(away(&bed).await.len(), 1);
+        let places = bed.archive.adopt_replica(replica, &anna()).await.unwrap();
+        assert_eq!(places, [folder(&bed.dir, replica).display().to_string()]);
+        assert_eq!(away(&bed).await, []);
+        let rows = bed.archive.audit_all(AuditKind::List, &anna()).await.unwrap();
+        assert_eq!(rows.iter().map(|row| row.found.missing).sum::<u64>(), FILES as u64);
+        assert_eq!(bed.repair().await.done, FILES as u64);
+        let rows = bed.archive.audit_all(AuditKind::Checksum, &anna()).await.unwrap();
+        assert_eq!(rows.iter().map(|row| row.found.ok).sum::<u64>(), 3 * FILES as u64);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_disks_that_were_exchanged_are_both_away() {
+    let bed = Bed::new().await;
+    bed.fill(FILES).await;
+    let bed = restarted(bed, settings(), |dir| {
+        let aside = dir.path().join("aside");
+        std::fs::rename(folder(dir, "one"), &aside).unwrap();
+        std::fs::rename(folder(dir, "two"), folder(dir, "one")).unwrap();
+        std::fs::rename(aside, folder(dir, "two")).unwrap();
+    })
+    .await;
+    let found = away(&bed).await;
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].1.contains("is that of replica two"), "{found:?}");
+}
+
+/// No marker and no row says so: the files themselves prove a replica, an empty folder proves nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_archive_older_than_markers_gets_them_where_its_files_are() {
+    let bed = Bed::new().await;
+    bed.fill(FILES).await;
+    for replica in bed.archive.replicas() {
+        bed.archive.db().places().adopt(replica.row.id, Vec::new(), &anna()).await.unwrap();
+    }
+    let bed = restarted(bed, settings(), |dir| {
+        for replica in ["one", "two", "three"] {
+            std::fs::remove_file(folder(dir, replica).join("grange-replica.json")).unwrap();
+        }
+        empty(dir, "two");
+    })
+    .await;
+    let found = away(&bed).await;
+    assert_eq!((found.len(), found[0].0.as_str()), (1, "two"), "{found:?}");
+    assert_eq!(marker(&bed.dir, "one").replica.as_str(), "one");
+    assert_eq!(marker(&bed.dir, "three").replica.as_str(), "three");
+    let bed = restarted(bed, settings(), |dir| mount(dir, "two")).await;
+    assert_eq!((away(&bed).await, marker(&bed.dir, "two").replica.as_str()), (vec![], "two"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_more_is_taken_and_one_in_the_place_of_another_is_not() {
+    let at = |url: String| grange_blob::Settings {
+        url,
+        min_space_left: grange_base::Size(0),
+        ..Default::default()
+    };
+    let with = |url: String| {
+        let mut settings = settings();
+        settings.replicas.get_mut(&"one".parse().unwrap()).unwrap().at = vec![at(url)];
+        settings
+    };
+    let bed = Bed::new().await;
+    bed.fill(FILES).await;
+    let bed = restarted(bed, with("file:replicas/one,more".to_owned()), |_| {}).await;
+    assert_eq!(away(&bed).await, []);
+    assert!(bed.dir.path().join("more/grange-replica.json").exists());
+    let bed = restarted(bed, with("file:elsewhere".to_owned()), |_| {}).await;
+    let found = away(&bed).await;
+    assert!(found.len() == 1 && found[0].1.contains("elsewhere"), "{found:?}");
+    // Moved with its files and its marker it is the same replica.
+    let bed = restarted(bed, with("file:elsewhere".to_owned()), |dir| {
+        std::fs::remove_dir_all(dir.path().join("elsewhere")).unwrap();
+        std::fs::rename(folder(dir, "one"), dir.path().join("elsewhere")).unwrap();
+    })
+    .await;
+    assert_eq!(away(&bed).await, []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_database_finds_its_replicas_again_by_their_markers() {
+    let bed = Bed::new().await;
+    bed.fill(FILES).await;
+    let id = marker(&bed.dir, "one").archive;
+    let bed = restarted(bed, settings(), |dir| {
+        for name in ["grange.db", "grange.db-wal", "grange.db-shm"] {
+            let _ = std::fs::remove_file(dir.path().join(name));
+        }
+    })
+    .await;
+    assert_eq!((away(&bed).await, bed.archive.db().places().archive_id().await.unwrap()), (vec![], Some(id)));
+    assert_eq!(bed.archive.rebuild("anna").await.unwrap().entered, FILES as u64);
+    assert_eq!(bed.got(&file(1)).await, content(1));
+}

@@ -1,0 +1,213 @@
+//! What a copy may be called, judged by the record and by nothing else: the rows after every act are those of the pure
+//! vote, and no confirmation counts for anything but what was asked.
+
+use grange_model::{
+    Actor, Ballot, Checksums, LogEvent, Presence, RepairKind, RepairState, Sha512, UNREADABLE, UploadState,
+    Verdict, vote,
+};
+
+use super::archive::{adopted, change, claimed, name, new, record, sums, three};
+use super::{Bed, LONG, anna, on_both_engines};
+use crate::{Adopted, Amendment, Begun, Confirmed, IfStored, NewRepair, deciding};
+
+on_both_engines! {
+    every_combination_of_answers_leaves_the_rows_of_the_pure_vote,
+    a_copy_is_complete_only_with_the_checksum_that_is_recorded_now,
+    a_copy_that_answers_otherwise_during_a_store_is_judged_at_once,
+    a_deposit_of_a_stored_file_is_claimed_to_be_verified,
+    a_confirmation_never_crosses_kinds,
+    a_confirmation_never_crosses_checksums,
+    a_file_without_a_row_for_a_replica_gets_one,
+}
+
+/// What a replica can answer: the recorded checksum, two others, nothing readable, nothing at all.
+const ANSWERS: [Option<&str>; 5] = [Some("0"), Some("1"), Some("2"), Some(UNREADABLE), None];
+
+fn answer(index: usize) -> Option<String> {
+    ANSWERS[index].map(|text| match text.parse() {
+        Ok(byte) => deciding(&Checksums { sha512: Some(Sha512([byte; 64])), ..Checksums::default() }),
+        Err(_) => text.to_owned(),
+    })
+}
+
+async fn every_combination_of_answers_leaves_the_rows_of_the_pure_vote(bed: &Bed) {
+    let rows = three(bed).await;
+    let recorded = answer(0).unwrap();
+    let combinations: Vec<[usize; 3]> = (0..125).map(|n| [n % 5, n / 5 % 5, n / 25]).collect();
+    let file = |(n, combination): (usize, &[usize; 3])| Adopted {
+        name: name(&format!("f{n:03}")),
+        size: 10,
+        checksums: recorded.parse().unwrap(),
+        held: rows.iter().zip(combination).filter_map(|(row, one)| Some((row.id, answer(*one)?))).collect(),
+    };
+    let all: Vec<_> = combinations.iter().enumerate().map(file).collect();
+    bed.db.files().adopt(all, vec![]).await.unwrap();
+    bed.db.audits().vote_all().await.unwrap();
+    for (n, combination) in combinations.iter().enumerate() {
+        let status = bed.db.files().get(&name(&format!("f{n:03}"))).await.unwrap().unwrap();
+        let ballots: Vec<_> = rows
+            .iter()
+            .zip(combination)
+            .map(|(row, one)| Ballot {
+                replica: row.id,
+                presence: if answer(*one).is_some() { Presence::Ok } else { Presence::Missing },
+                checksum: answer(*one),
+            })
+            .collect();
+        let outcome = vote(&recorded, &ballots);
+        let check = |status: &crate::FileStatus, how: &str| {
+            for holding in &status.holdings {
+                let voted = outcome.verdicts.iter().find(|(replica, _)| *replica == holding.replica_id);
+                let verdict = voted.map_or(Verdict::Unknown, |(_, verdict)| *verdict);
+                let found = (holding.verdict, holding.state);
+                assert_eq!(found, (verdict, verdict.upload_state()), "{how} {combination:?} {holding:?}");
+            }
+        };
+        check(&status, "vote over all");
+        // The same answers one file at a time.
+        let answers = rows.iter().zip(combination).map(|(row, one)| (row.id, answer(*one))).collect();
+        bed.db.audits().observe(status.file.id, answers, "anna").await.unwrap();
+        check(&bed.db.files().get(&status.file.name).await.unwrap().unwrap(), "observe");
+    }
+}
+
+async fn a_copy_is_complete_only_with_the_checksum_that_is_recorded_now(bed: &Bed) {
+    let rows = three(bed).await;
+    let (status, claim) = claimed(bed, "a", 1).await;
+    let files = bed.db.files();
+    for row in &rows[..2] {
+        files
+            .advance(&claim, status.file.id, vec![change(row.id, UploadState::UploadCompleted, 1)])
+            .await
+            .unwrap();
+    }
+    // Two people correct the record while the upload to the third replica goes on.
+    let amendment = Amendment {
+        file_id: status.file.id,
+        was: deciding(&sums(1)),
+        size: 10,
+        checksums: sums(2),
+        record: record(LogEvent::Amended, "a"),
+    };
+    assert!(files.amend(amendment).await.unwrap());
+    files
+        .advance(&claim, status.file.id, vec![change(rows[2].id, UploadState::UploadCompleted, 1)])
+        .await
+        .unwrap();
+    let after = files.get(&name("a")).await.unwrap().unwrap();
+    for holding in &after.holdings {
+        assert_ne!(holding.state, UploadState::UploadCompleted, "{holding:?}");
+        assert_ne!(holding.verdict, Verdict::Ok, "{holding:?}");
+    }
+    assert!(!files.settle(&claim, status.file.id, record(LogEvent::Stored, "a")).await.unwrap());
+    assert_eq!(files.get(&name("a")).await.unwrap().unwrap().file.stored_at, None);
+}
+
+async fn a_copy_that_answers_otherwise_during_a_store_is_judged_at_once(bed: &Bed) {
+    let rows = three(bed).await;
+    let (status, claim) = claimed(bed, "a", 1).await;
+    let files = bed.db.files();
+    let other = |replica| crate::HoldingChange {
+        verdict: Verdict::Unknown,
+        last_error: None,
+        ..change(replica, UploadState::UploadFailed, 9)
+    };
+    files.advance(&claim, status.file.id, vec![other(rows[0].id)]).await.unwrap();
+    let verdict = async |n: usize| files.get(&name("a")).await.unwrap().unwrap().holdings[n].verdict;
+    assert_eq!(verdict(0).await, Verdict::Unknown, "one copy against the record");
+    let size = bed.db.logbook().size().await.unwrap();
+    files.advance(&claim, status.file.id, vec![other(rows[0].id)]).await.unwrap();
+    assert_eq!(bed.db.logbook().size().await.unwrap(), size, "the same answer again is not logged again");
+    files
+        .advance(&claim, status.file.id, vec![change(rows[1].id, UploadState::UploadCompleted, 1)])
+        .await
+        .unwrap();
+    files.advance(&claim, status.file.id, vec![other(rows[0].id)]).await.unwrap();
+    assert_eq!(verdict(0).await, Verdict::Corrupt, "the record has one voice more");
+    assert_eq!(verdict(1).await, Verdict::Ok);
+}
+
+async fn a_deposit_of_a_stored_file_is_claimed_to_be_verified(bed: &Bed) {
+    let rows = three(bed).await;
+    adopted(bed, &rows, 2, &[]).await;
+    let begun = bed.db.files().begin(new("f1", 1), "me", LONG, IfStored::Skip).await.unwrap();
+    assert!(matches!(begun, Begun::Proven(_)), "{begun:?}");
+    let begun = bed.db.files().begin(new("f1", 1), "me", LONG, IfStored::Verify).await.unwrap();
+    assert!(matches!(begun, Begun::Claimed(..)), "{begun:?}");
+}
+
+fn repair(bed_file: i64, replica_id: i64, kind: RepairKind, confirmed_by: Option<&str>) -> NewRepair {
+    NewRepair {
+        file_id: bed_file,
+        replica_id,
+        kind,
+        bad_checksum: None,
+        new_checksum: None,
+        confirmed_by: confirmed_by.map(str::to_owned),
+    }
+}
+
+async fn a_confirmation_never_crosses_kinds(bed: &Bed) {
+    let rows = three(bed).await;
+    adopted(bed, &rows, 1, &[]).await;
+    let file = bed.db.files().get(&name("f0")).await.unwrap().unwrap().file.id;
+    let repairs = bed.db.repairs();
+    let kinds = [RepairKind::Missing, RepairKind::Corrupt, RepairKind::Record];
+    for first in kinds {
+        for second in kinds.into_iter().filter(|second| *second != first) {
+            let waiting = repairs.ask(repair(file, rows[0].id, first, None), &anna()).await.unwrap();
+            let new = repair(file, rows[0].id, second, Some("not needed"));
+            let confirmed = repairs.ask(new, &anna()).await.unwrap();
+            assert_ne!(confirmed.id, waiting.id);
+            assert_eq!((confirmed.kind, confirmed.state), (second, RepairState::Confirmed));
+            let before = repairs.get(waiting.id).await.unwrap();
+            assert_eq!((before.kind, before.state), (first, RepairState::Failed));
+            assert_eq!(before.confirmed_by, None);
+            assert!(before.last_error.unwrap().starts_with("superseded"));
+            let Confirmed::Yes(late) = repairs.confirm(waiting.id, &Actor::new("bert", "web")).await.unwrap()
+            else {
+                panic!()
+            };
+            assert_eq!(late.state, RepairState::Failed, "what is over cannot be confirmed");
+            repairs.end(confirmed.id, None, vec![]).await.unwrap();
+        }
+    }
+}
+
+async fn a_confirmation_never_crosses_checksums(bed: &Bed) {
+    let rows = three(bed).await;
+    adopted(bed, &rows, 1, &[]).await;
+    let file = bed.db.files().get(&name("f0")).await.unwrap().unwrap().file.id;
+    let ask = |checksum: u8| NewRepair {
+        new_checksum: Some(deciding(&sums(checksum))),
+        ..repair(file, rows[0].id, RepairKind::Record, None)
+    };
+    let first = bed.db.repairs().ask(ask(1), &anna()).await.unwrap();
+    assert_eq!(bed.db.repairs().ask(ask(1), &anna()).await.unwrap().id, first.id);
+    let second = bed.db.repairs().ask(ask(2), &anna()).await.unwrap();
+    assert_ne!(second.id, first.id);
+    assert_eq!(second.new_checksum, Some(deciding(&sums(2))));
+    assert_eq!(bed.db.repairs().get(first.id).await.unwrap().state, RepairState::Failed);
+}
+
+async fn a_file_without_a_row_for_a_replica_gets_one(bed: &Bed) {
+    let rows = three(bed).await;
+    adopted(bed, &rows, 2, &[]).await;
+    assert_eq!(bed.db.replicas().fill_gaps().await.unwrap(), 0);
+    // As a version before the lock could leave it: the file is there, its rows are not.
+    bed.db
+        .write("enter a file without its rows", (), |tx, ()| {
+            Box::pin(async move {
+                let sql = "INSERT INTO files (name, size, checksum, checksums, created_at, stored_at)
+                           VALUES ('lonely', 1, 'md5=00', '{}', 0, 0)";
+                tx.run(sqlx::query(sql)).await
+            })
+        })
+        .await
+        .unwrap();
+    assert_eq!(bed.db.replicas().fill_gaps().await.unwrap(), 3);
+    let status = bed.db.files().get(&name("lonely")).await.unwrap().unwrap();
+    assert_eq!(status.holdings.len(), 3);
+    assert!(status.holdings.iter().all(|one| one.state == UploadState::Unknown));
+    assert_eq!(bed.db.replicas().fill_gaps().await.unwrap(), 0);
+}

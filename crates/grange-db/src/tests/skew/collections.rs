@@ -1,0 +1,56 @@
+//! Collections: the same files registered twice, and collections that go while files come.
+
+use super::{Barrier, act};
+use crate::conformance::{Bed, LONG, anna};
+use crate::{NewCollected, Which};
+
+fn file(path: &str) -> Vec<NewCollected> {
+    vec![NewCollected { path: path.to_owned(), size: 7, stored: false }]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_registered_twice_at_once_is_known_the_second_time() {
+    let Some(bed) = Bed::postgres().await else { return };
+    bed.db.collections().ensure("news", &anna()).await.unwrap();
+    let mut barrier = Barrier::before_the_log(&bed).await;
+    let one =
+        barrier.hold(1, act!(bed, |db| db.collections().enrol("news", file("/a/x.warc"), &anna()))).await;
+    let two =
+        barrier.hold(2, act!(bed, |db| db.collections().enrol("news", file("/a/x.warc"), &anna()))).await;
+    barrier.open().await;
+    assert_eq!(one.await.unwrap().unwrap().new, 1);
+    let two = two.await.unwrap().unwrap();
+    assert_eq!((two.new, two.known), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_collection_is_forgotten_with_files_that_came_last() {
+    let Some(bed) = Bed::postgres().await else { return };
+    bed.db.collections().ensure("news", &anna()).await.unwrap();
+    let mut barrier = Barrier::at(&bed, "AFTER INSERT ON collection_files").await;
+    let came =
+        barrier.hold(1, act!(bed, |db| db.collections().enrol("news", file("/a/x.warc"), &anna()))).await;
+    bed.db.collections().remove("news", &anna()).await.unwrap();
+    let gone = barrier.hold(2, act!(bed, |db| db.collections().forget("news"))).await;
+    barrier.open().await;
+    came.await.unwrap().unwrap();
+    gone.await.unwrap().unwrap();
+    assert_eq!(bed.db.collections().get("news").await.unwrap_err().code(), "not-found");
+    assert_eq!(bed.db.collections().files("news", None, 0, 10).await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_being_taken_out_is_not_marked_indexed() {
+    let Some(bed) = Bed::postgres().await else { return };
+    let collections = bed.db.collections();
+    collections.ensure("news", &anna()).await.unwrap();
+    collections.enrol("news", file("/a/x.warc"), &anna()).await.unwrap();
+    let claim = collections.claim(None, "one", LONG).await.unwrap().unwrap();
+    let mut barrier = Barrier::before_the_log(&bed).await;
+    let out = barrier.hold(1, act!(bed, |db| db.collections().roll_back("news", &Which::All, &anna()))).await;
+    let came =
+        barrier.hold(2, act!(bed, |db| db.collections().indexed(&claim, crate::Indexed::default()))).await;
+    barrier.open().await;
+    assert_eq!(out.await.unwrap().unwrap(), 1);
+    assert_eq!(came.await.unwrap().unwrap_err().code(), "lease-lost");
+}
