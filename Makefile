@@ -17,7 +17,7 @@ demo: ## start Grange on embedded defaults and show what it does (DEMO_ONCE=1: r
 test: ## everything: format, lints, tidy, all tests with real PostgreSQL, NATS and S3
 	@scripts/setup test
 	$(MAKE) lint
-	GRANGE_TEST_PYTHON=$(JUDGES) scripts/with-services $(CARGO) test --workspace --locked
+	GRANGE_TEST_PYTHON=$(JUDGES) scripts/with-services $(CARGO) test --workspace --locked --no-fail-fast
 
 lint: ## formatting and clippy, warnings denied
 	$(CARGO) fmt --all --check

@@ -176,6 +176,7 @@ def ours(grange, url, folder, rules, strict):
         wall, cpu, memory, out = timed([grange, url, data, *extra])
         counts = json.loads(out)["counts"]
     else:
+        timed([grange, "--data", data, "init"])
         added = json.loads(timed([grange, "--data", data, "oai", "add", url, "--delay", "0s", "--json"])[3])
         extra = ["--filter", names[0], "--normalize", names[1]] if rules else []
         extra += ["--validation", "very-strict"] if strict else []

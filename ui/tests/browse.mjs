@@ -4,11 +4,13 @@
 //   node browse.mjs replay http://HOST/COLL FOLDER   the same pages from the archive, compared with FOLDER
 //   node browse.mjs proxy HOST:PORT FOLDER        the same with the archive as the browser's proxy
 //
-// Ends with 1 and a list when something differs or a request left loopback.
+// Prints the share of pixels of each page that differ visibly. Ends with 1 and a list when something differs or a
+// request left loopback; both pictures of every page stay in FOLDER.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
+import { SHARE_MAX, VISIBLE, differing, percent } from './pictures.mjs';
 import { pages } from './site.mjs';
 
 const [mode, where, folder] = process.argv.slice(2);
@@ -51,12 +53,13 @@ for (const { url, same, partial } of pages) {
       writeFileSync(join(folder, `${name}.json`), JSON.stringify(found.contents));
       writeFileSync(join(folder, `${name}.png`), found.picture);
     } else {
-      if (same) compare(name, found);
+      // First of all, so that it is there whatever the comparison finds.
+      writeFileSync(join(folder, `${name}.${mode}.png`), found.picture);
+      if (same) await compare(page, name, found);
       // Chromium could not have found another host, but even asking is a leak. The proxy is asked for all of them.
       const outside = (one) => framed && /^(https?|wss?):/.test(one) && !one.startsWith(`${new URL(where).origin}/`);
       for (const leak of asked.filter(outside)) faults.push(`${name}: asked for ${leak}`);
       if (partial && !parts.some((one) => one.endsWith(partial))) faults.push(`${name}: ${partial} was not asked for in parts`);
-      writeFileSync(join(folder, `${name}.replayed.png`), found.picture);
     }
   } catch (error) {
     faults.push(`${name}: ${error}`);
@@ -116,7 +119,7 @@ function contentsOf() {
   return { out: document.getElementById('out').textContent, title: document.title, tree: tree(document.documentElement) };
 }
 
-function compare(name, found) {
+async function compare(page, name, found) {
   const live = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
   for (const part of ['title', 'out', 'tree']) {
     const [one, other] = [live[part], found.contents[part]].map((value) => JSON.stringify(value));
@@ -126,7 +129,23 @@ function compare(name, found) {
     const around = (text) => text.slice(Math.max(0, at - 60), at + 160);
     faults.push(`${name}: ${part} differs:\n  live     …${around(one)}\n  replayed …${around(other)}`);
   }
-  if (!readFileSync(join(folder, `${name}.png`)).equals(found.picture)) {
-    faults.push(`${name}: the pictures differ (${name}.png, ${name}.replayed.png in ${folder})`);
+  const pictures = [readFileSync(join(folder, `${name}.png`)), found.picture];
+  const blank = await page.context().newPage();
+  const [one, other] = pictures.map((picture) => picture.toString('base64'));
+  const share = await blank.evaluate(shareOf, { one, other, judge: differing.toString(), visible: VISIBLE });
+  console.log(`${name}: ${percent(share)} of the pixels differ by more than ${VISIBLE} of 255`);
+  if (share > SHARE_MAX) {
+    faults.push(`${name}: ${percent(share)} of the pictures differ, at most ${percent(SHARE_MAX)} may: see ${name}.png and ${name}.${mode}.png in ${folder}`);
   }
+}
+
+/** Runs in a blank page, which decodes the PNGs: moving all pixels out of it would take minutes. */
+async function shareOf({ one, other, judge, visible }) {
+  const pixels = async (base64) => {
+    const picture = await createImageBitmap(await (await fetch(`data:image/png;base64,${base64}`)).blob());
+    const canvas = new OffscreenCanvas(picture.width, picture.height).getContext('2d');
+    canvas.drawImage(picture, 0, 0);
+    return canvas.getImageData(0, 0, picture.width, picture.height);
+  };
+  return new Function(`return ${judge}`)()(await pixels(one), await pixels(other), visible);
 }

@@ -1,12 +1,13 @@
 //! Time is handed in, never taken: whoever decides by the clock holds a [`Clock`].
 //!
 //! The system clock is for production; the test clock stands still until the test moves it, so that a
-//! simulated year takes milliseconds and no test sleeps.
+//! simulated year takes milliseconds and no test sleeps. Nodes that share a database read its time instead of the
+//! machine's (see [`Clock::following`]): several machines, one clock.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 
 /// A source of "now" and of waiting. Cheap to clone; clones of a test clock move together.
@@ -16,7 +17,40 @@ pub struct Clock(Source);
 #[derive(Clone, Debug)]
 enum Source {
     System,
+    Shifted(SignedDuration),
+    Following(Arc<RwLock<Anchor>>),
     Test(Arc<watch::Sender<Timestamp>>),
+}
+
+/// A moment on this machine's monotonic clock, which nobody sets, and the leading clock's time at that moment.
+#[derive(Clone, Copy, Debug)]
+struct Anchor {
+    at: Instant,
+    time: Timestamp,
+}
+
+impl Anchor {
+    fn now(self, at: Instant) -> Timestamp {
+        match at.checked_duration_since(self.at) {
+            Some(passed) => add(self.time, passed),
+            None => self.time,
+        }
+    }
+}
+
+/// The hand that keeps a following clock at the time of its leader.
+#[derive(Clone, Debug)]
+pub struct LeadingTime(Arc<RwLock<Anchor>>);
+
+impl LeadingTime {
+    /// The leader showed `time` at the moment `at`, give or take `uncertainty`. Differences that the measurement
+    /// itself may have made are left alone, so that time does not jitter.
+    pub fn measured(&self, at: Instant, time: Timestamp, uncertainty: Duration) {
+        let mut anchor = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if anchor.now(at).duration_since(time).unsigned_abs() > uncertainty {
+            *anchor = Anchor { at, time };
+        }
+    }
 }
 
 /// The hand that moves a test clock.
@@ -35,9 +69,28 @@ impl Clock {
         (Self(Source::Test(Arc::clone(&sender))), TestClock(sender))
     }
 
+    /// The machine's clock, wrong by `by`: for tests of machines whose clocks differ.
+    pub fn shifted(by: SignedDuration) -> Self {
+        Self(Source::Shifted(by))
+    }
+
+    /// A clock that shows the time of another one from `time` on, which it shows now. `None` for a test clock, which
+    /// nobody but its test moves.
+    pub fn following(&self, time: Timestamp) -> Option<(Self, LeadingTime)> {
+        if let Source::Test(_) = self.0 {
+            return None;
+        }
+        let anchor = Arc::new(RwLock::new(Anchor { at: Instant::now(), time }));
+        Some((Self(Source::Following(Arc::clone(&anchor))), LeadingTime(anchor)))
+    }
+
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System => Timestamp::now(),
+            Source::Shifted(by) => Timestamp::now().checked_add(*by).unwrap_or(Timestamp::MAX),
+            Source::Following(anchor) => {
+                anchor.read().unwrap_or_else(PoisonError::into_inner).now(Instant::now())
+            }
             Source::Test(sender) => *sender.borrow(),
         }
     }
@@ -45,7 +98,7 @@ impl Clock {
     /// Waits until `period` has passed on this clock.
     pub async fn sleep(&self, period: Duration) {
         match &self.0 {
-            Source::System => tokio::time::sleep(period).await,
+            Source::System | Source::Shifted(_) | Source::Following(_) => tokio::time::sleep(period).await,
             Source::Test(sender) => {
                 let mut receiver = sender.subscribe();
                 let until = add(*receiver.borrow(), period);
@@ -97,6 +150,25 @@ mod tests {
         hand.advance(Duration::from_secs(1));
         sleeper.await.unwrap();
         assert_eq!(clock.now().as_second(), 60);
+    }
+
+    #[test]
+    fn a_following_clock_shows_its_leaders_time_and_ignores_what_a_measurement_may_be_wrong_by() {
+        let hour = SignedDuration::from_hours(1);
+        let ahead = Clock::shifted(hour);
+        let machine = Timestamp::now();
+        assert!(ahead.now().duration_since(machine) >= hour);
+        let leader = Timestamp::from_second(1_000_000).unwrap();
+        let (clock, hand) = ahead.following(leader).unwrap();
+        let shown = clock.now();
+        assert!(shown >= leader && shown.duration_since(leader) < hour, "{shown}");
+        let uncertainty = Duration::from_secs(60);
+        hand.measured(Instant::now(), leader - Duration::from_secs(30), uncertainty);
+        assert!(clock.now() >= shown, "half a minute is within the uncertainty");
+        hand.measured(Instant::now(), leader + Duration::from_hours(9), uncertainty);
+        assert!(clock.now() >= leader + Duration::from_hours(9));
+        let (test, _) = Clock::test(leader);
+        assert!(test.following(leader).is_none());
     }
 
     #[test]

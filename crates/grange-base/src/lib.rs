@@ -16,7 +16,7 @@ pub mod vault;
 pub mod worker;
 
 pub use chain::Chain;
-pub use clock::{Clock, TestClock};
+pub use clock::{Clock, LeadingTime, TestClock};
 pub use detached::to_its_end;
 pub use quantity::{Period, Size};
 pub use retry::{Retry, RetryPolicy};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use grange_base::{Retry, Size};
 use grange_model::{Checksums, FileName};
+use jiff::Timestamp;
 
 type Source = Box<dyn StdError + Send + Sync>;
 
@@ -104,6 +105,12 @@ pub enum Error {
         /// Somebody who knows the token answered there.
         reached: bool,
     },
+    #[error(
+        "cannot {doing} at {place}: it refuses requests because this machine's clock is wrong; this machine says {ours}, {}; set \
+         the clock of this machine, or run NTP",
+        theirs.as_ref().map_or_else(|| "the store does not say its own time".to_owned(), |time| format!("the store says {time}"))
+    )]
+    Clock { doing: String, place: String, ours: Timestamp, theirs: Option<String> },
     #[error("cannot {doing} at {place}")]
     Remote {
         doing: String,
@@ -142,6 +149,7 @@ impl Error {
             Self::Foreign { .. } => "blob-foreign",
             Self::Origin { reached: true, .. } => "blob-origin",
             Self::Origin { reached: false, .. } => "blob-origin-away",
+            Self::Clock { .. } => "blob-clock",
             Self::Remote { .. } => "blob-remote",
         }
     }
@@ -156,6 +164,8 @@ impl Error {
             | Self::Source { .. }
             | Self::Unreachable { .. }
             | Self::Origin { .. }
+            // NTP may set it at any moment.
+            | Self::Clock { .. }
             | Self::Remote { .. } => Retry::Soon,
             // 429 and 5xx are the statuses that speak of the moment and not of the request.
             Self::Refused { status, .. } if *status == 429 || *status >= 500 => Retry::Soon,

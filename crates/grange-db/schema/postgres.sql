@@ -318,6 +318,7 @@ started_at BIGINT NOT NULL
 seen_at BIGINT NOT NULL
 stopped_at BIGINT
 edition BIGINT NOT NULL DEFAULT 1
+clock_ahead_ms BIGINT
 
 -- table oai_folders
 repository_id BIGINT NOT NULL

@@ -427,7 +427,7 @@ CREATE TABLE nodes (
     seen_at    INTEGER NOT NULL,
     stopped_at INTEGER,
     edition    INTEGER NOT NULL DEFAULT 1
-) STRICT;
+, clock_ahead_ms INTEGER) STRICT;
 
 CREATE TABLE oai_folders (
     repository_id INTEGER NOT NULL REFERENCES oai_repositories (id),

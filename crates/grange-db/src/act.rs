@@ -95,7 +95,7 @@ impl Db {
             let inner = &*db.0;
             let told = |fail: Fail| fail.tell(doing, &inner.target);
             let mut conn = inner.pool.acquire().await.map_err(|error| told(error.into()))?;
-            let mut tx = Tx::new(&mut conn, inner.target.dialect(), inner.clock.now());
+            let mut tx = Tx::new(&mut conn, inner.target.dialect(), inner.clocks.acts.now());
             body(&mut tx, &input).await.map_err(told)
         })
         .await
@@ -199,7 +199,7 @@ impl Db {
     ) -> Result<Out, Fail> {
         let inner = &*self.0;
         let mut transaction = inner.pool.begin().await?;
-        let mut tx = Tx::new(&mut transaction, inner.target.dialect(), inner.clock.now());
+        let mut tx = Tx::new(&mut transaction, inner.target.dialect(), inner.clocks.acts.now());
         // Dropping the transaction rolls it back.
         let out = body(&mut tx, input).await?;
         transaction.commit().await.map_err(|error| self.broken(doing, error.into()))?;
@@ -214,7 +214,7 @@ impl Db {
     ) -> Result<Out, Fail> {
         let inner = &*self.0;
         let mut conn = inner.pool.acquire().await?;
-        let mut tx = Tx::new(&mut conn, inner.target.dialect(), inner.clock.now());
+        let mut tx = Tx::new(&mut conn, inner.target.dialect(), inner.clocks.acts.now());
         body(&mut tx, input).await.map_err(|fail| self.broken(doing, fail))
     }
 

@@ -29,7 +29,7 @@ impl Db {
 
     /// Copies the database into `folder` under a name that tells the time, and gives the path.
     pub async fn backup_into(&self, folder: &Path) -> Result<PathBuf, Error> {
-        let path = folder.join(name_at(self.0.clock.now()));
+        let path = folder.join(name_at(self.0.clocks.acts.now()));
         fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
         self.backup_to(&path).await?;
         Ok(path)

@@ -21,6 +21,7 @@ mod audits;
 mod backup;
 mod ballots;
 mod bulk;
+mod clocks;
 #[cfg(test)]
 mod conformance;
 mod dialect;
@@ -63,6 +64,7 @@ pub use audit_page::{Page, Seen, Turned};
 pub use audits::{AUDIT_WORK, AuditRow, Audits, Found};
 pub use backup::{backup_due, list_backups, prune_backups};
 pub use ballots::Votes;
+pub use clocks::ClockSkew;
 pub use error::Error;
 pub use files::{FileFilter, FileStatus, Files, Holding, StoredFile, Trouble, deciding};
 pub use findings::{Finding, Findings, Look, UnservableCopy};
@@ -79,7 +81,7 @@ pub use indexing::{
 };
 pub use log_keys::{KeyVouch, LogKey};
 pub use logbook::{Checkpoint, Leaf, Logbook};
-pub use nodes::{NewNode, Nodes};
+pub use nodes::{NewNode, NodeHeartbeat, Nodes};
 pub use oai::{
     Ending, NewOaiJob, NewRecurring, OaiClaim, OaiDeadJobs, OaiHeartbeat, OaiHistory, OaiHistoryFilter,
     OaiHoldings, OaiJobs, OaiPolicy, OaiRecords, OaiRecurring, OaiRepositories, ServeFilter, Served,

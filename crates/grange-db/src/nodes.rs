@@ -32,6 +32,14 @@ pub struct NewNode {
     pub free_bytes: Option<u64>,
 }
 
+/// What a node reports of itself at each heartbeat.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeHeartbeat {
+    pub free_bytes: Option<u64>,
+    /// Milliseconds by which the machine's clock is ahead of the database's.
+    pub clock_ahead_ms: Option<i64>,
+}
+
 impl Db {
     pub fn nodes(&self) -> Nodes<'_> {
         Nodes(self)
@@ -45,12 +53,15 @@ impl Nodes<'_> {
     }
 
     /// Says that the node lives. [`Error::NotFound`] if it was forgotten: it must register again.
-    pub async fn heartbeat(&self, id: NodeId, free_bytes: Option<u64>) -> Result<(), Error> {
+    pub async fn heartbeat(&self, id: NodeId, beat: NodeHeartbeat) -> Result<(), Error> {
         self.0
-            .write_one("send the heartbeat", (id, free_bytes), |tx, (id, free_bytes)| {
+            .write_one("send the heartbeat", (id, beat), |tx, (id, beat)| {
                 Box::pin(async move {
-                    let query =
-                        tx.timed(&HEARTBEAT).bind(id.to_string()).bind(free_bytes.map(|bytes| bytes as i64));
+                    let query = tx
+                        .timed(&HEARTBEAT)
+                        .bind(id.to_string())
+                        .bind(beat.free_bytes.map(|bytes| bytes as i64))
+                        .bind(beat.clock_ahead_ms);
                     touched(tx.run(query).await?, *id)
                 })
             })
@@ -132,7 +143,7 @@ impl Nodes<'_> {
 
 macro_rules! columns {
     () => {
-        "id, name, host, roles, version, addresses, free_bytes, started_at, seen_at, stopped_at"
+        "id, name, host, roles, version, addresses, free_bytes, clock_ahead_ms, started_at, seen_at, stopped_at"
     };
 }
 
@@ -141,13 +152,14 @@ static REGISTER: Sql = Sql::new(concat!(
      VALUES ($2, $3, $4, $5, $6, $7, $8, {now}, {now})
      ON CONFLICT (id) DO UPDATE SET
          name = excluded.name, host = excluded.host, roles = excluded.roles, version = excluded.version,
-         addresses = excluded.addresses, free_bytes = excluded.free_bytes, started_at = excluded.started_at,
+         addresses = excluded.addresses, free_bytes = excluded.free_bytes, clock_ahead_ms = NULL, started_at = excluded.started_at,
          seen_at = excluded.seen_at, stopped_at = NULL, edition = nodes.edition + 1
      RETURNING ",
     columns!()
 ));
 static HEARTBEAT: Sql = Sql::new(
-    "UPDATE nodes SET seen_at = {now}, free_bytes = COALESCE($3, free_bytes), stopped_at = NULL WHERE id = $2",
+    "UPDATE nodes SET seen_at = {now}, free_bytes = COALESCE($3, free_bytes), clock_ahead_ms = $4, stopped_at = NULL
+     WHERE id = $2",
 );
 static STOPPED: Sql =
     Sql::new("UPDATE nodes SET seen_at = {now}, stopped_at = {now}, edition = edition + 1 WHERE id = $2");
@@ -193,6 +205,7 @@ fn node(row: &AnyRow) -> Result<NodeRecord, Fail> {
         version: row.text("version")?,
         addresses: row.json("addresses")?,
         free_bytes: row.int_or_none("free_bytes")?.map(|bytes| bytes as u64),
+        clock_ahead_ms: row.int_or_none("clock_ahead_ms")?,
         started_at: row.time("started_at")?,
         seen_at: row.time("seen_at")?,
         stopped_at: row.time_or_none("stopped_at")?,

@@ -9,6 +9,7 @@ use serde::Serialize;
 use sqlx::{AnyPool, Connection};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::clocks::Clocks;
 use crate::error::Error;
 use crate::migrate::{self, Found, STEPS, Step};
 use crate::settings::Settings;
@@ -22,7 +23,7 @@ pub struct Db(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) target: Target,
-    pub(crate) clock: Clock,
+    pub(crate) clocks: Clocks,
     /// For everything on PostgreSQL, for reading on SQLite.
     pub(crate) pool: AnyPool,
     pub(crate) engine: Engine,
@@ -63,7 +64,7 @@ impl Db {
     ) -> Result<Self, Error> {
         sqlx::any::install_default_drivers();
         let target = Target::read(settings, base_dir)?;
-        let (pool, engine) = match &target {
+        let (pool, engine, clocks) = match &target {
             Target::Sqlite { path } => {
                 let (conn, _) = sqlite::open(&target, path, settings, &clock, steps).await?;
                 let pool = sqlite::readers(&target, settings)?;
@@ -72,11 +73,15 @@ impl Db {
                 let writer =
                     Writer { target: target.clone(), busy_timeout, clock: clock.clone(), conn: Some(conn) };
                 tokio::spawn(writer.run(jobs));
-                (pool, Engine::Sqlite { queue, path: path.to_path_buf(), busy_timeout })
+                let engine = Engine::Sqlite { queue, path: path.to_path_buf(), busy_timeout };
+                (pool, engine, Clocks::of_machine(clock))
             }
-            Target::Postgres { .. } => (postgres::open(&target, settings, steps).await?, Engine::Postgres),
+            Target::Postgres { .. } => {
+                let (pool, measured) = postgres::open(&target, settings, &clock, steps).await?;
+                (pool, Engine::Postgres, Clocks::of_server(clock, measured))
+            }
         };
-        Ok(Self(Arc::new(Inner { target, clock, pool, engine })))
+        Ok(Self(Arc::new(Inner { target, clocks, pool, engine })))
     }
 
     /// Takes the missing steps and gives their names, none if the database is up to date.

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use grange_base::Clock;
 use jiff::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection};
 
+use crate::clocks::{self, Measurement};
 use crate::error::Error;
 use crate::migrate::{self, Found, Step};
 use crate::settings::Settings;
@@ -34,8 +36,13 @@ pub(crate) async fn connect(target: &Target, timeout: Duration) -> Result<AnyCon
     }
 }
 
-/// Connects and refuses a database that is not at the newest step.
-pub(crate) async fn open(target: &Target, settings: &Settings, steps: &[Step]) -> Result<AnyPool, Error> {
+/// Connects, refuses a database that is not at the newest step, and asks it for the time.
+pub(crate) async fn open(
+    target: &Target,
+    settings: &Settings,
+    machine: &Clock,
+    steps: &[Step],
+) -> Result<(AnyPool, Measurement), Error> {
     let mut conn = connect(target, settings.connect_timeout.0).await?;
     let found = match migrate::look(&mut conn, target, steps).await? {
         Found::Empty => 0,
@@ -45,6 +52,7 @@ pub(crate) async fn open(target: &Target, settings: &Settings, steps: &[Step]) -
     if found < known {
         return Err(Error::Unmigrated { target: target.clone(), found, known });
     }
+    let measured = clocks::measure(&mut conn, target, machine).await?;
     let _ = conn.close().await;
     let pool = AnyPoolOptions::new()
         .max_connections(settings.connections_max.max(1))
@@ -58,7 +66,7 @@ pub(crate) async fn open(target: &Target, settings: &Settings, steps: &[Step]) -
             Box::pin(async move { Ok(meta.idle_for < PING_AFTER || conn.ping().await.is_ok()) })
         })
         .connect_lazy_with(options(target)?);
-    Ok(pool)
+    Ok((pool, measured))
 }
 
 /// Takes the missing steps.

@@ -49,7 +49,7 @@ impl Sessions<'_> {
 
     /// Whose cookie this is: `None` for one that is unknown or expired, or whose user is disabled.
     pub async fn authenticate(&self, hash: &str) -> Result<Option<(User, Session)>, Error> {
-        let now = self.0.0.clock.now();
+        let now = self.0.0.clocks.acts.now();
         let found = self
             .0
             .read("look up the session", hash.to_owned(), |tx, hash| {

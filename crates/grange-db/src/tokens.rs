@@ -47,7 +47,7 @@ impl Tokens<'_> {
 
     /// Whose key this is: `None` for one that is unknown, revoked or expired, or whose owner is disabled.
     pub async fn authenticate(&self, hash: &str) -> Result<Option<(User, Token)>, Error> {
-        let now = self.0.0.clock.now();
+        let now = self.0.0.clocks.acts.now();
         let found = self
             .0
             .read("look up the token", hash.to_owned(), |tx, hash| {

@@ -49,6 +49,10 @@ pub struct NodeRecord {
     pub addresses: BTreeMap<String, String>,
     /// Free space on the disk of its data folder; absent when it could not be asked.
     pub free_bytes: Option<u64>,
+    /// Milliseconds by which its machine's clock was ahead of the database's at the last heartbeat; negative when behind,
+    /// absent where the database has no clock of its own.
+    #[serde(default)]
+    pub clock_ahead_ms: Option<i64>,
     #[schemars(with = "String")]
     pub started_at: Timestamp,
     /// The last heartbeat, by the database's clock.
@@ -113,6 +117,7 @@ mod tests {
             version: "1".to_owned(),
             addresses: BTreeMap::new(),
             free_bytes: None,
+            clock_ahead_ms: None,
             started_at: at(0),
             seen_at: at(100),
             stopped_at: None,

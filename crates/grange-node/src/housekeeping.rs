@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use grange_base::worker::{Hint, Step};
 use grange_base::{Clock, Shutdown, Worker, WorkerError};
-use grange_db::{Db, Error};
+use grange_db::{ClockSkew, Db, Error, NodeHeartbeat};
 use grange_model::ids::NodeId;
+
+use crate::health::Health;
 
 /// How often expired leases and sessions are looked for. Claims take expired leases by themselves, so this is
 /// only for those that watch the counts.
@@ -26,28 +28,73 @@ pub fn clear_scratch(spool: &Path) {
     }
 }
 
-/// Says that the node lives.
+/// What a heartbeat reports.
+pub struct Heart {
+    pub db: Db,
+    pub node: NodeId,
+    pub health: Health,
+    /// Beyond this the clock of the machine is reported as wrong; zero never does.
+    pub clock_skew_max: Duration,
+    pub free_bytes: Box<dyn Fn() -> Option<u64> + Send + Sync>,
+}
+
+impl std::fmt::Debug for Heart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Heart").field("node", &self.node).finish_non_exhaustive()
+    }
+}
+
+/// Says that the node lives, and how far its clock is from the database's.
 pub async fn heartbeat(
-    db: Db,
-    node: NodeId,
+    heart: Heart,
     every: Duration,
     clock: Clock,
     shutdown: Shutdown,
-    free_bytes: impl Fn() -> Option<u64> + Send,
 ) -> Result<(), WorkerError> {
     let worker = Worker { name: "heartbeat".to_owned(), interval: every, clock, shutdown, hint: Hint::new() };
-    let free_bytes = &free_bytes;
-    let db = &db;
+    let heart = &heart;
+    let wrong = &std::sync::atomic::AtomicBool::new(false);
     worker
         .run(|| async move {
-            let free = free_bytes();
-            if let Some(bytes) = free {
+            let free_bytes = (heart.free_bytes)();
+            if let Some(bytes) = free_bytes {
                 metrics::gauge!("grange_data_free_bytes").set(bytes as f64);
             }
-            db.nodes().heartbeat(node, free).await?;
+            let skew = heart.db.compare_clocks().await?;
+            if let Some(skew) = skew {
+                metrics::gauge!("grange_clock_ahead_seconds").set(skew.ahead.as_secs_f64());
+                let reason = clock_fault(&skew, heart.clock_skew_max);
+                // Once for each change: the check and the gauge go on showing it.
+                if wrong.swap(reason.is_some(), std::sync::atomic::Ordering::Relaxed) != reason.is_some() {
+                    if let Some(reason) = &reason {
+                        tracing::warn!(reason, "the clock of this machine is wrong");
+                    } else {
+                        tracing::info!("the clock of this machine is right again");
+                    }
+                }
+                heart.health.clock_is_wrong(reason);
+            }
+            let clock_ahead_ms = skew.map(|skew| skew.ahead.as_millis() as i64);
+            heart.db.nodes().heartbeat(heart.node, NodeHeartbeat { free_bytes, clock_ahead_ms }).await?;
             Ok::<_, Error>(Step::Idle)
         })
         .await
+}
+
+/// What is wrong with the machine's clock, if it is.
+fn clock_fault(skew: &ClockSkew, most: Duration) -> Option<String> {
+    if most.is_zero() || skew.ahead.unsigned_abs() <= most {
+        return None;
+    }
+    let (seconds, side) = (
+        skew.ahead.unsigned_abs().as_secs_f64(),
+        if skew.ahead.is_negative() { "behind" } else { "ahead of" },
+    );
+    Some(format!(
+        "this machine's clock ({}) is {seconds:.1} s {side} the database's ({}); plans go by the database's, but S3 stores \
+         and certificates by this machine's: set it, or run NTP",
+        skew.machine, skew.database
+    ))
 }
 
 /// Gives back the work of dead claimers and drops sessions whose time has passed.
@@ -99,6 +146,8 @@ pub async fn back_up(
 
 #[cfg(test)]
 mod tests {
+    use jiff::{SignedDuration, Timestamp};
+
     use super::*;
 
     #[test]
@@ -112,5 +161,25 @@ mod tests {
             std::fs::read_dir(spool.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["0190"]);
         clear_scratch(&spool.path().join("absent"));
+    }
+
+    #[test]
+    fn a_clock_that_differs_by_more_than_is_allowed_is_told_with_both_times() {
+        let database = Timestamp::from_second(1_000_000).unwrap();
+        let skew = |seconds| {
+            let ahead = SignedDuration::from_secs(seconds);
+            ClockSkew { ahead, machine: database + ahead, database }
+        };
+        let most = Duration::from_secs(5);
+        for (seconds, expected) in
+            [(0, None), (5, None), (-5, None), (6, Some("6.0 s ahead of")), (-3600, Some("3600.0 s behind"))]
+        {
+            let said = clock_fault(&skew(seconds), most);
+            assert_eq!(said.is_some(), expected.is_some(), "{seconds}: {said:?}");
+            for (said, expected) in said.iter().zip(expected) {
+                assert!(said.contains(expected) && said.contains("1970-01-12T13:46:40Z"), "{said}");
+            }
+        }
+        assert_eq!(clock_fault(&skew(3600), Duration::ZERO), None);
     }
 }

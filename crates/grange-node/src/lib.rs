@@ -7,8 +7,11 @@
 pub mod access;
 pub mod data;
 pub mod findings;
+pub mod front;
 pub mod health;
+pub mod holders;
 pub mod housekeeping;
+pub mod late_archive;
 pub mod node;
 pub mod oai;
 pub mod open;
@@ -20,6 +23,7 @@ pub mod secret;
 pub mod serve;
 pub mod settings;
 pub mod supervise;
+mod waiting;
 
 pub use data::DataFolder;
 /// Checking a proof needs no node, no data folder and no database.

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use grange_app::OpenArchive;
 use grange_archive::ArchiveClient;
 use grange_base::worker::Hint;
-use grange_base::{Clock, Shutdown, Trigger, telemetry};
+use grange_base::{Clock, Retry, Shutdown, Trigger, telemetry};
 use grange_blob::{Offers, Reach};
 use grange_bus::{Announcer, Waker};
 use grange_db::{Db, NewNode};
@@ -17,8 +16,10 @@ use grange_model::node::{NodeRecord, NodeRole};
 use grange_web::LocalToken;
 
 use crate::data::{DataError, DataFolder, RunningNode, free_bytes};
-use crate::findings::{self, OpenFindings};
+use crate::findings;
+use crate::front::Front;
 use crate::health::{self, Health};
+use crate::late_archive::LateArchive;
 use crate::peer::auth::NodeAuth;
 use crate::peer::elsewhere::Elsewhere;
 use crate::peer::files::Held;
@@ -28,6 +29,7 @@ use crate::peer::routes::{Hello, PeerState};
 use crate::serve::{ListenError, listen, serve};
 use crate::settings::{Settings, below};
 use crate::supervise::{Failure, Parts};
+use crate::waiting::{keep_opening, try_archive, until_there};
 use crate::{VERSION, housekeeping, oai, open, peer, role, roles, secret};
 
 /// Why a node did not start. Nothing was left half-made.
@@ -65,6 +67,28 @@ pub enum StartError {
     UserHeader(String),
     #[error("cannot speak HTTP to other nodes")]
     Http(#[source] reqwest::Error),
+    #[error("the node was stopped before it had started")]
+    Stopped,
+    #[error(
+        "the node on {} (process {pid}) does not take commands after {} s: {reason}; ask its /readyz, or see its log",
+        data.display(), crate::data::WAIT_MAX.as_secs()
+    )]
+    NotYet { data: std::path::PathBuf, pid: u32, reason: String },
+}
+
+impl StartError {
+    /// Whether the start may succeed later without anybody changing anything.
+    pub(crate) fn retry(&self) -> Retry {
+        match self {
+            Self::Db(error) => error.retry(),
+            Self::Bus(error) => error.retry(),
+            Self::Archive(error) => error.retry(),
+            Self::Bucket(error) => error.retry(),
+            Self::App(grange_app::Error::Db(error)) => error.retry(),
+            Self::App(grange_app::Error::Archive(error)) => error.retry(),
+            _ => Retry::No,
+        }
+    }
 }
 
 /// A running node.
@@ -85,9 +109,15 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts a node: data folder, ports, store, bus, roles. Every step that can fail comes before the first one
-    /// that other nodes or people could see.
-    pub async fn start(settings: Settings, data: DataFolder, clock: Clock) -> Result<Self, StartError> {
+    /// Starts a node: data folder, ports, store, bus, roles. Every step that can fail for good comes before the first one
+    /// that other nodes or people could see. Backends that are away are waited for until `stop`; meanwhile the ports
+    /// answer `/healthz`, and `/readyz` with the reason.
+    pub async fn start(
+        settings: Settings,
+        data: DataFolder,
+        machine: Clock,
+        stop: &Shutdown,
+    ) -> Result<Self, StartError> {
         telemetry::start_metrics();
         let chosen = roles::chosen(&settings.node.roles, !settings.swap.partitions.is_empty())?;
         let id = data.node_id()?;
@@ -108,14 +138,36 @@ impl Node {
         };
 
         let swap = if chosen.contains(&NodeRole::Swap) {
-            Some(role::swap::Swap::open(&settings, data.path(), &clock).await?)
+            Some(role::swap::Swap::open(&settings, data.path(), &machine).await?)
         } else {
             None
         };
 
-        let db = open::db(&settings, data.path(), clock.clone()).await?;
+        // From here on the node answers, whatever is away.
+        let health = Health::default();
+        let mut parts = Parts::default();
+        let gate = Arc::new(Gate::new(token.clone()));
+        let node_front = Front::new(starting(&health, Some((Arc::clone(&gate), machine.clone()))));
+        parts.start("node", |shutdown| serve(node_listener, node_front.routes(), shutdown));
+        let admin = web_listener.map(|listener| {
+            let (address, front) =
+                (address_of(&listener, settings.web.listen), Front::new(starting(&health, None)));
+            parts.start("admin", |shutdown| serve(listener, front.routes(), shutdown));
+            (address, front)
+        });
+        let local = secret::random();
+        let url = format!("http://{node_address}");
+        data.announce(&RunningNode { pid: std::process::id(), url, token: local.clone() })?;
+
+        let open_db = || async { Ok(open::db(&settings, data.path(), machine.clone()).await?) };
+        let db = until_there("database", &health, stop, open_db).await?;
+        // One clock for all nodes of a shared database.
+        let clock = db.clock();
         let end = Trigger::new();
-        let bus = open::bus(&settings, data.path(), &clock, &end.listener()).await?;
+        let listener = end.listener();
+        let open_bus = || async { Ok(Box::pin(open::bus(&settings, data.path(), &clock, &listener)).await?) };
+        let bus = until_there("bus", &health, stop, open_bus).await?;
+        health.opened(db.clone(), Arc::clone(&bus));
         let auth = NodeAuth { node: id.to_string(), token: token.clone(), clock: clock.clone() };
         let channels = settings.bus.channels()?;
         let announcer = Announcer::new(Arc::clone(&bus), channels, clock.clone(), &format!("{id}/node"));
@@ -125,19 +177,29 @@ impl Node {
             Held::default()
         };
         let offers = Offers::new(id.to_string());
-        let speaking = open::Speaking { auth: Arc::new(auth.clone()), offers: offers.clone() };
+        let speaking = open::Speaking { auth: Arc::new(auth.clone()), offers: Some(offers.clone()) };
         let reach = Reach::new(Arc::new(Register(db.clone())), Arc::clone(&speaking.auth), clock.clone())
             .map_err(grange_archive::Error::from)?;
         let archive = open_archive(&settings, &data, id, &db, &clock, speaking, &announcer);
-        let app =
-            open::app(&settings, &data, db.clone(), clock.clone(), archive.clone(), Some(announcer.clone()))
-                .await?;
-        // A replica that cannot be opened is known before anybody relies on it.
-        archive.get().await?;
+        let open_app = || async {
+            let (db, clock, archive) = (db.clone(), clock.clone(), archive.clone());
+            Ok(open::app(&settings, &data, db, clock, archive, Some(announcer.clone())).await?)
+        };
+        let app = until_there("database", &health, stop, open_app).await?;
+        // A replica that cannot be used is known before anybody relies on it; one that is away is waited for.
+        let archiver = chosen.contains(&NodeRole::Archiver);
+        let archive_there = try_archive(&archive, &health).await?;
+        if !archive_there {
+            let (archive, health) = (archive.clone(), health.clone());
+            parts.start("archive opening", move |shutdown| keep_opening(archive, health, shutdown, archiver));
+        }
+        let open_copies = || async { Ok(role::indexer::copies(&settings, data.path(), &chosen).await?) };
+        let copies = until_there("index copies", &health, stop, open_copies).await?;
         let oai_hint = Hint::new();
         let app =
             app.with_oai(Arc::new(oai::Port::of_node(&settings, data.path(), &db, &clock, oai_hint.clone())));
-        let first_password = app.first_admin().await?;
+        let first_password =
+            until_there("database", &health, stop, || async { Ok(app.first_admin().await?) }).await?;
 
         let mut addresses = BTreeMap::new();
         let told = if settings.node.advertise.is_empty() {
@@ -146,9 +208,8 @@ impl Node {
             settings.node.advertise.clone()
         };
         addresses.insert("node".to_owned(), told);
-        if let Some(listener) = &web_listener {
-            addresses
-                .insert("admin".to_owned(), format!("http://{}", address_of(listener, settings.web.listen)));
+        if let Some((address, _)) = &admin {
+            addresses.insert("admin".to_owned(), format!("http://{address}"));
         }
         if let Some(ports) = &replay_ports {
             let (wayback, proxy) = ports.addresses(&settings);
@@ -168,32 +229,25 @@ impl Node {
             addresses,
             free_bytes: data.free_bytes(),
         };
-        let record = db.nodes().register(new).await?;
+        let register = || async { Ok(db.nodes().register(new.clone()).await?) };
+        let record = until_there("database", &health, stop, register).await?;
 
         // Hints from other nodes wake this one's workers; without any of them they wake by themselves.
         let wake = Hint::new();
         let waker = grange_bus::wake(&*bus, &announcer.channels().all_nodes(), &wake).await?;
         announcer.hint(&announcer.channels().all_nodes(), "node-started", &id.to_string()).await;
 
-        let open_findings = OpenFindings::default();
-        let health = Health {
-            db: db.clone(),
-            bus,
-            started: Arc::new(AtomicBool::new(false)),
-            findings: open_findings.clone(),
-        };
-        let mut parts = Parts::default();
-        keep_house(&mut parts, &settings, &data, id, &db, &clock, &wake);
+        keep_house(&mut parts, &settings, &data, id, &db, &clock, &wake, &health);
         let lost_after = settings.node.heartbeat.0 * 3;
         parts.start("findings", |shutdown| {
-            let (db, announcer, clock) = (db.clone(), announcer.clone(), clock.clone());
-            findings::watch(db, announcer, id, lost_after, open_findings, clock, shutdown)
+            let (db, announcer, clock, open) =
+                (db.clone(), announcer.clone(), clock.clone(), health.findings().clone());
+            findings::watch(db, announcer, id, lost_after, open, clock, shutdown)
         });
 
-        let local = secret::random();
-        let key = Arc::new(LocalToken::new(local.clone()));
+        let key = Arc::new(LocalToken::new(local));
         let peers = PeerState {
-            gate: Arc::new(Gate::new(token)),
+            gate,
             clock: clock.clone(),
             hello: Hello {
                 node: id.to_string(),
@@ -211,25 +265,26 @@ impl Node {
         let routes = peer::routes::routes(peers, brought)
             .merge(health::private(health.clone()))
             .merge(grange_web::api(acts));
-        parts.start("node", |shutdown| serve(node_listener, routes, shutdown));
+        node_front.show(routes);
         let mut wakers = vec![waker];
-        if chosen.contains(&NodeRole::Archiver) {
+        // With a replica away it comes later: harvests do not wait for days.
+        if archiver && archive_there {
             roles::look_for_strays(archive.get().await?).await;
         }
         if chosen.contains(&NodeRole::Scheduler) {
-            wakers.push(
-                roles::scheduler(&mut parts, &settings, &db, &clock, id, &*health.bus, &announcer).await?,
-            );
+            wakers.push(roles::scheduler(&mut parts, &settings, &db, &clock, id, &*bus, &announcer).await?);
         }
         if chosen.contains(&NodeRole::Archiver) {
-            roles::archiver(&mut parts, archive.get().await?, &clock);
+            roles::archiver(&mut parts, &archive, &clock);
         }
         // Where files are brought: to this node's archive, or the way to one that can prove every replica.
         let deposit_place: Arc<dyn ArchiveClient> = if chosen.contains(&NodeRole::Archiver) {
-            Arc::new(archive.get().await?.clone())
+            Arc::new(LateArchive(archive.clone()))
         } else {
-            let (here, lost_after) = (archive.get().await?.clone(), settings.node.heartbeat.0 * 3);
-            Arc::new(Elsewhere::new(here, db.clone(), auth, offers, lost_after).map_err(StartError::Http)?)
+            let (here, lost_after) = (LateArchive(archive.clone()), settings.node.heartbeat.0 * 3);
+            let algorithms = settings.archive.checksums.clone();
+            let elsewhere = Elsewhere::new(here, algorithms, db.clone(), auth, offers, lost_after);
+            Arc::new(elsewhere.map_err(StartError::Http)?)
         };
         if chosen.contains(&NodeRole::Oai) {
             db.raise_numbers(oai::numbers_of_folders(&settings, data.path())).await?;
@@ -244,7 +299,7 @@ impl Node {
                 db: &db,
                 archive: deposit_place,
                 clock: &clock,
-                bus: &*health.bus,
+                bus: &*bus,
                 announcer: &announcer,
                 name: format!("{}/{id}", record.name),
                 host: record.host.clone(),
@@ -261,26 +316,34 @@ impl Node {
                 &db,
                 shelf.clone(),
                 archive.clone(),
+                copies.clone(),
                 &clock,
                 id.to_string(),
             )
             .await?;
         }
         if let Some(ports) = replay_ports {
-            role::replay::start(&mut parts, &settings, data.path(), &db, &shelf, &archive, &clock, ports)
-                .await?;
+            let client: Arc<dyn ArchiveClient> = Arc::new(LateArchive(archive));
+            role::replay::start(
+                &mut parts,
+                &settings,
+                data.path(),
+                &db,
+                &shelf,
+                client,
+                copies,
+                &clock,
+                ports,
+            )
+            .await?;
         }
         if let Some(swap) = swap {
             swap.start(&mut parts);
         }
-        if let Some(listener) = web_listener {
-            roles::admin(&mut parts, listener, app, key, health.clone());
+        if let Some((_, front)) = admin {
+            front.show(roles::admin(app, key, health.clone()));
         }
-
-        let here =
-            RunningNode { pid: std::process::id(), url: format!("http://{node_address}"), token: local };
-        data.announce(&here)?;
-        health.started.store(true, Ordering::Release);
+        health.started();
         tracing::info!(node.id = %id, version = VERSION, roles = ?chosen, data = %data.path().display(), "node started");
         Ok(Self { id, db, data, parts, _wakers: wakers, end, settings, record, first_password })
     }
@@ -338,6 +401,21 @@ fn open_archive(
     })
 }
 
+/// What a port answers while the node starts. Peers get their proof with it, so that they do not take this node for a
+/// stranger.
+fn starting(health: &Health, peers: Option<(Arc<Gate>, Clock)>) -> axum::Router {
+    let others = health::not_started(health.clone());
+    match peers {
+        Some((gate, clock)) => {
+            let refused = axum::Router::new().route("/peer/{*rest}", others.clone());
+            let proven = peer::routes::gated(gate, clock, refused);
+            health::private(health.clone()).merge(proven).fallback(others)
+        }
+        None => health::public(health.clone()).fallback(others),
+    }
+}
+
+#[allow(clippy::too_many_arguments)] // Each is a handle that is opened elsewhere.
 fn keep_house(
     parts: &mut Parts,
     settings: &Settings,
@@ -346,13 +424,18 @@ fn keep_house(
     db: &Db,
     clock: &Clock,
     wake: &Hint,
+    health: &Health,
 ) {
     let path = data.path().to_owned();
-    let free = move || free_bytes(&path);
+    let beat = housekeeping::Heart {
+        db: db.clone(),
+        node: id,
+        health: health.clone(),
+        clock_skew_max: settings.node.clock_skew_max.0,
+        free_bytes: Box::new(move || free_bytes(&path)),
+    };
     let every = settings.node.heartbeat.0;
-    parts.start("heartbeat", |shutdown| {
-        housekeeping::heartbeat(db.clone(), id, every, clock.clone(), shutdown, free)
-    });
+    parts.start("heartbeat", |shutdown| housekeeping::heartbeat(beat, every, clock.clone(), shutdown));
     parts.start("sweep", |shutdown| housekeeping::sweep(db.clone(), clock.clone(), shutdown, wake.clone()));
     let (every, keep) = (settings.db.backup_every.0, settings.db.backup_keep as usize);
     if db.file().is_some() && !every.is_zero() {

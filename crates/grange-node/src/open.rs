@@ -1,6 +1,6 @@
 //! Settings become opened handles here; nothing else constructs a backend.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grange_app::{App, CrawlLogs, Harvesting, OpenArchive};
@@ -11,13 +11,24 @@ use grange_bus::{Announcer, Bus};
 use grange_db::Db;
 use grange_harvest::metadata::read::{Part, lines_of_file};
 use grange_model::ReplicaName;
+use grange_model::ids::NodeId;
 
-use crate::data::DataFolder;
+use crate::data::{DataError, DataFolder};
+use crate::node::StartError;
 use crate::peer::files::Held;
+use crate::peer::proof::NodeToken;
 use crate::settings::{Settings, below};
 
 pub async fn db(settings: &Settings, data: &Path, clock: Clock) -> Result<Db, grange_db::Error> {
     Db::open(&settings.db, data, clock).await
+}
+
+/// The file that must be there for an archive to be there; `None` where the database is a server.
+pub fn database_file(settings: &Settings, data: &Path) -> Option<PathBuf> {
+    match grange_db::Target::read(&settings.db, data) {
+        Ok(grange_db::Target::Sqlite { path }) => Some(path.to_path_buf()),
+        _ => None,
+    }
 }
 
 pub async fn bus(
@@ -33,6 +44,38 @@ pub async fn bus(
     grange_bus::open(&settings.bus, database.as_deref(), clock, shutdown).await
 }
 
+/// An archive that was created.
+#[derive(Clone, Debug)]
+pub struct Created {
+    pub node: NodeId,
+    pub database: grange_db::Status,
+}
+
+/// Creates an empty archive: the folder, this node's id and token, and the tables. A PostgreSQL database that has tables
+/// is joined: its tables are left as they are.
+pub async fn create(settings: &Settings, data: &Path) -> Result<Created, StartError> {
+    let file = database_file(settings, data);
+    let exists = || StartError::from(DataError::Exists { path: data.to_owned() });
+    if DataFolder::exists(data, file.as_deref()) {
+        return Err(exists());
+    }
+    // A server that is away is known before anything is made.
+    if file.is_none() {
+        Db::status(&settings.db, data).await?;
+    }
+    let folder = DataFolder::take(data).await?;
+    if file.as_deref().is_some_and(Path::exists) {
+        return Err(exists());
+    }
+    let node = folder.node_id()?;
+    NodeToken::read_or_make(&below(data, &settings.node.token_file))?;
+    let clock = Clock::system();
+    if file.is_some() || Db::status(&settings.db, data).await?.step == 0 {
+        migrate(settings, data, &clock).await?;
+    }
+    Ok(Created { node, database: Db::status(&settings.db, data).await? })
+}
+
 /// Takes the missing migrations and gives their names.
 pub async fn migrate(
     settings: &Settings,
@@ -46,13 +89,18 @@ pub async fn migrate(
 #[derive(Clone, Debug)]
 pub struct Speaking {
     pub auth: Arc<dyn PeerAuth>,
-    pub offers: Offers,
+    /// Absent for commands, which answer nobody: their files are sent.
+    pub offers: Option<Offers>,
 }
 
 /// What stores are opened with.
 fn blobs(data: &Path, clock: &Clock, speaking: Option<Speaking>) -> grange_blob::Context {
     let (auth, offers) = speaking.map(|Speaking { auth, offers }| (auth, offers)).unzip();
-    grange_blob::Context { auth, offers, ..grange_blob::Context::local(data, clock.clone()) }
+    grange_blob::Context {
+        auth,
+        offers: offers.flatten(),
+        ..grange_blob::Context::local(data, clock.clone())
+    }
 }
 
 /// The replicas on this machine's disks, for other nodes to ask for.
@@ -76,7 +124,7 @@ pub async fn held(settings: &Settings, data: &Path, clock: &Clock) -> Result<Hel
 /// The archive: folders of this machine, buckets, and folders of other nodes.
 pub async fn archive(
     settings: Settings,
-    data: std::path::PathBuf,
+    data: PathBuf,
     db: Db,
     clock: Clock,
     node: String,

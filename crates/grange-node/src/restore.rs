@@ -82,7 +82,7 @@ pub async fn restore_database(
     if fs::canonicalize(&path).ok().is_some_and(|path| fs::canonicalize(backup).ok() == Some(path)) {
         return Err(RestoreError::Itself { backup: backup.to_owned() });
     }
-    let _folder = DataFolder::take(data)?;
+    let _folder = DataFolder::take(data).await?;
     let clock = Clock::system();
 
     // The copy is opened and brought up to date first: what cannot be used never takes the database's place.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use grange_app::App;
+use grange_app::{App, OpenArchive};
 use grange_archive::Archive;
 use grange_base::worker::Hint;
 use grange_base::{Chain, Clock, Worker};
@@ -14,12 +14,11 @@ use grange_model::harvest::HarvestKind;
 use grange_model::ids::NodeId;
 use grange_model::node::NodeRole;
 use grange_schedule::Scheduler;
-use tokio::net::TcpListener;
 
 use crate::health::{self, Health};
-use crate::serve;
 use crate::settings::Settings;
 use crate::supervise::Parts;
+use crate::waiting::opened;
 
 /// The roles this version has. Others of the design are refused by name until their code is there.
 pub const AVAILABLE: &[NodeRole] = &[
@@ -68,21 +67,29 @@ const ARCHIVE_EVERY: Duration = Duration::from_secs(5);
 const CALENDAR_EVERY: Duration = Duration::from_secs(60);
 
 /// Archiver: stores that are not proven yet, checks, and the calendar of both.
-pub fn archiver(parts: &mut Parts, archive: &Archive, clock: &Clock) {
-    let worker = |name: &str, interval, hint| {
+pub fn archiver(parts: &mut Parts, archive: &OpenArchive, clock: &Clock) {
+    let worker = |name: &str, interval| {
         let (name, clock) = (name.to_owned(), clock.clone());
-        move |shutdown| Worker { name, interval, clock, shutdown, hint }
+        move |shutdown, hint| Worker { name, interval, clock, shutdown, hint }
     };
-    let (files, work) = (worker("archive", ARCHIVE_EVERY, archive.hint().clone()), archive.clone());
-    parts.start("archiver", |shutdown| async move { files(shutdown).run(|| work.store_step()).await });
-    // A worker of their own: a check reads for hours, and no copy that is due waits for it.
-    let (checks, work) = (worker("audits", ARCHIVE_EVERY, archive.audit_hint().clone()), archive.clone());
-    parts.start("audits", |shutdown| async move {
-        let stop = shutdown.clone();
-        checks(shutdown).run(|| work.audit_step(&stop)).await
+    // All begin when the archive is open: a replica may be away while the node starts.
+    let (files, late) = (worker("archive", ARCHIVE_EVERY), archive.clone());
+    parts.start("archiver", |shutdown| async move {
+        let Some(archive) = opened(&late, &shutdown).await else { return Ok(()) };
+        files(shutdown, archive.hint().clone()).run(|| archive.store_step()).await
     });
-    let (calendar, archive) = (worker("calendar", CALENDAR_EVERY, Hint::new()), archive.clone());
-    parts.start("calendar", |shutdown| async move { calendar(shutdown).run(|| archive.tick()).await });
+    // A worker of their own: a check reads for hours, and no copy that is due waits for it.
+    let (checks, late) = (worker("audits", ARCHIVE_EVERY), archive.clone());
+    parts.start("audits", |shutdown| async move {
+        let Some(archive) = opened(&late, &shutdown).await else { return Ok(()) };
+        let stop = shutdown.clone();
+        checks(shutdown, archive.audit_hint().clone()).run(|| archive.audit_step(&stop)).await
+    });
+    let (calendar, late) = (worker("calendar", CALENDAR_EVERY), archive.clone());
+    parts.start("calendar", |shutdown| async move {
+        let Some(archive) = opened(&late, &shutdown).await else { return Ok(()) };
+        calendar(shutdown, Hint::new()).run(|| archive.tick()).await
+    });
 }
 
 /// How long a start waits for the comparison of names: an archive of millions of files takes longer, and plans jobs
@@ -134,13 +141,8 @@ pub async fn scheduler(
     if let Err(error) = db.raise_numbers(first).await {
         tracing::error!(error = %Chain(&error), "cannot apply schedule.first_job_number");
     }
-    let scheduler = Scheduler::new(
-        db.clone(),
-        clock.clone(),
-        settings.schedule.clone(),
-        &id.to_string(),
-        Some(announcer.clone()),
-    );
+    let scheduler =
+        Scheduler::new(db.clone(), settings.schedule.clone(), &id.to_string(), Some(announcer.clone()));
     // The channel is a queue, so one listener hears each hint and passes it on to both planners.
     let (heard, selective, snapshots) = (Hint::new(), Hint::new(), Hint::new());
     let waker = grange_bus::wake(bus, &announcer.channels().the_sched(), &heard).await?;
@@ -174,16 +176,9 @@ pub async fn scheduler(
 }
 
 /// Admin: the pages and the JSON API.
-pub fn admin(
-    parts: &mut Parts,
-    listener: TcpListener,
-    app: App,
-    local: Arc<grange_web::LocalToken>,
-    health: Health,
-) {
+pub fn admin(app: App, local: Arc<grange_web::LocalToken>, health: Health) -> axum::Router {
     let web = grange_web::Web { app, local: Some(local), version: crate::VERSION };
-    let routes = grange_web::site(web).merge(health::public(health));
-    parts.start("admin", |shutdown| serve::serve(listener, routes, shutdown));
+    grange_web::site(web).merge(health::public(health))
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ async fn snapshot(db: &Db, name: &str) -> anyhow::Result<Watch> {
     let system = Actor::system();
     db.harvests().create(harvest(name, HarvestKind::Snapshot)?, &system).await?;
     db.harvests().set_active(&name.parse::<Name>()?, true, None, &system).await?;
-    let scheduler = Scheduler::new(db.clone(), Clock::system(), Settings::default(), "bench", None);
+    let scheduler = Scheduler::new(db.clone(), Settings::default(), "bench", None);
     let watch = Watch::start();
     ensure!(scheduler.plan_step(HarvestKind::Snapshot).await? == Step::More, "nothing was due");
     Ok(watch)
@@ -156,7 +156,7 @@ async fn main() -> anyhow::Result<()> {
     let first = db.planner().claim(HarvestKind::Selective, "bench", Duration::ZERO, None).await?;
     println!("the first of them taken in {:.1} ms", start.elapsed().as_secs_f64() * 1000.0);
     ensure!(first.is_some(), "no harvest is due");
-    let scheduler = Scheduler::new(db.clone(), Clock::system(), Settings::default(), "bench", None);
+    let scheduler = Scheduler::new(db.clone(), Settings::default(), "bench", None);
     let start = Instant::now();
     for _ in 0..plan.harvesters.min(plan.harvests) {
         scheduler.plan_step(HarvestKind::Selective).await?;

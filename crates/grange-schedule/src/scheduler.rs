@@ -3,8 +3,8 @@
 
 use std::time::Instant;
 
+use grange_base::Retry;
 use grange_base::worker::Step;
-use grange_base::{Clock, Retry};
 use grange_bus::Announcer;
 use grange_db::{Db, Due, Planner, Policy, RunPlan};
 use grange_model::harvest::{ChannelName, HarvestKind};
@@ -15,8 +15,8 @@ use crate::settings::{DeadHarvester, Settings};
 /// A scheduler. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
+    /// Its clock decides what is due: a machine whose clock is wrong plans nothing early or late.
     db: Db,
-    clock: Clock,
     settings: std::sync::Arc<Settings>,
     /// Who plans, for the record.
     name: String,
@@ -33,8 +33,8 @@ pub enum Error {
 }
 
 impl Scheduler {
-    pub fn new(db: Db, clock: Clock, settings: Settings, name: &str, announcer: Option<Announcer>) -> Self {
-        Self { db, clock, settings: settings.into(), name: name.to_owned(), announcer }
+    pub fn new(db: Db, settings: Settings, name: &str, announcer: Option<Announcer>) -> Self {
+        Self { db, settings: settings.into(), name: name.to_owned(), announcer }
     }
 
     /// Plans the harvest of this kind that has been due for longest.
@@ -74,7 +74,7 @@ impl Scheduler {
             planner.fill(due, some.iter().filter_map(|member| member.of(&ids)).collect()).await?;
         }
         let next = match &due.schedule {
-            Some(schedule) => schedule.next(due.due_at, harvest.runs + 1, self.clock.now())?,
+            Some(schedule) => schedule.next(due.due_at, harvest.runs + 1, self.db.clock().now())?,
             None => grange_model::harvest::Next::default(),
         };
         let plan = RunPlan {

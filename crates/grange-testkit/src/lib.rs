@@ -3,12 +3,13 @@
 //!
 //! It sits below everything: a testkit that knew the node would be compiled twice, and its types would not match.
 //! Services come from `scripts/with-services`, which `make test` runs. Without them a test that needs one says so
-//! loudly and passes on a laptop, and fails in CI.
+//! loudly and passes on a laptop, and fails in CI; the run ends with the list of skipped tests.
 
 pub mod daemon;
 pub mod nats;
 pub mod postgres;
 pub mod s3;
+mod skip;
 pub mod sqlite;
 pub mod tcp_fault;
 pub mod wait;
@@ -18,12 +19,6 @@ pub use daemon::Daemon;
 pub use nats::NatsServer;
 pub use postgres::TestDatabase;
 pub use s3::TestBucket;
+pub use skip::{note_skipped, skipped};
 pub use tcp_fault::TcpFault;
 pub use wait::{until, wait_for};
-
-/// Says loudly that a test was skipped because `what` is missing; in CI that is a failure.
-pub fn skipped(what: &str) {
-    let text = format!("SKIPPED: {what} is not there (run through `scripts/with-services`, or `make test`)");
-    assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{text}");
-    eprintln!("\n*** {text} ***\n");
-}

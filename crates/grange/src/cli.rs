@@ -23,6 +23,7 @@ const TEMPLATE: &str = "\
 {usage-heading} {usage}
 
 Run it:
+  init         Create an empty archive in the data folder
   up           Start a node: everything in one process, or some roles of a cluster
   demo         Show what Grange does, on a folder and ports of its own
   nodes        The nodes of this Grange and whether they live
@@ -118,10 +119,16 @@ pub(crate) enum NodesCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Create an empty archive in the data folder
+    ///
+    /// Makes the folder, this node's id and token, and the tables of the database. A PostgreSQL database that already has
+    /// tables is joined as it is. `up` and `demo` do the same when there is no archive; every other command needs one.
+    Init,
     /// Start a node: everything in one process, or some roles of a cluster
     ///
     /// Runs until Ctrl-C or SIGTERM and stops in good order. The first start makes the user admin and prints its
-    /// password once.
+    /// password once. A database, bus or replica that is away is waited for: the node answers /healthz meanwhile, and
+    /// /readyz with the reason.
     Up {
         /// The roles to play, separated by commas [default: all]
         #[arg(long, value_delimiter = ',', value_name = "ROLES")]

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use grange_api::ApiError;
 use grange_base::Chain;
+use grange_node::StartError;
+use grange_node::data::DataError;
 use grange_node::settings::Problems;
 
 /// How a command ended.
@@ -49,6 +51,16 @@ fn code_of(error: &anyhow::Error) -> Exit {
         if cause.is::<Problems>() || cause.is::<UsageError>() {
             return Exit::Usage;
         }
+        let started = cause.downcast_ref::<StartError>();
+        let data = match started {
+            Some(StartError::Data(error)) => Some(error),
+            _ => cause.downcast_ref::<DataError>(),
+        };
+        match data {
+            Some(DataError::NoArchive { .. } | DataError::NoDatabase { .. }) => return Exit::NotFound,
+            Some(DataError::Exists { .. }) => return Exit::Refused,
+            _ => {}
+        }
         let swap = cause.downcast_ref::<grange_swap::Error>().map(|error| Some(error.status()));
         let api =
             || cause.downcast_ref::<ApiError>().map(|error| error.status().map(|status| status.as_u16()));
@@ -85,5 +97,9 @@ mod tests {
         assert_eq!(code_of(&anyhow::anyhow!("x")), Exit::Failed);
         assert_eq!(code_of(&anyhow::Error::from(UsageError("x".into())).context("y")), Exit::Usage);
         assert_eq!(code_of(&Problems(Vec::new()).into()), Exit::Usage);
+        let missing = || DataError::NoArchive { path: "x".into(), missing: "y".to_owned() };
+        assert_eq!(code_of(&missing().into()), Exit::NotFound);
+        assert_eq!(code_of(&StartError::from(missing()).into()), Exit::NotFound);
+        assert_eq!(code_of(&DataError::Exists { path: "x".into() }.into()), Exit::Refused);
     }
 }

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 use warc::{Kind, Level, Problem, Reader};
 
+#[path = "../../skipped.rs"]
+mod skipped;
+
 const EXPECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/expect/samples.tsv");
 
 fn samples() -> Option<PathBuf> {
@@ -80,8 +83,7 @@ fn read(path: &Path) -> io::Result<Outcome> {
 #[test]
 fn every_sample_reads_as_expected() {
     let Some(folder) = samples() else {
-        eprintln!("SKIPPED: the corpus ../shared/warc-samples is absent, NO sample was read");
-        return;
+        return skipped::note_skipped("the corpus ../shared/warc-samples");
     };
     let table = fs::read_to_string(EXPECT).unwrap_or_default();
     let expected: BTreeMap<&str, (&str, &str, &str)> = table
@@ -137,8 +139,7 @@ fn every_sample_reads_as_expected() {
 #[test]
 fn sound_samples_show_no_damage() {
     let Some(folder) = samples() else {
-        eprintln!("SKIPPED: the corpus ../shared/warc-samples is absent");
-        return;
+        return skipped::note_skipped("the corpus ../shared/warc-samples");
     };
     for name in [
         "pywb/iana.warc.gz",

@@ -34,7 +34,12 @@ impl OpenArchive {
 
     /// The archive, opened by now.
     pub async fn get(&self) -> Result<&Archive, Error> {
-        Ok(self.cell.get_or_try_init(|| (self.open)()).await?)
+        Ok(self.archive().await?)
+    }
+
+    /// The same with the archive's own error. One that could not be opened is tried again by the next call.
+    pub async fn archive(&self) -> Result<&Archive, grange_archive::Error> {
+        self.cell.get_or_try_init(|| (self.open)()).await
     }
 }
 

@@ -13,6 +13,7 @@
 //! one part in S3), and so do files here.
 
 mod abandoned;
+mod clock;
 mod foreign;
 mod write;
 
@@ -185,6 +186,16 @@ impl S3 {
 
     fn error(&self, doing: impl Into<String>, error: S3Error) -> Error {
         let (place, doing) = (self.place.clone(), doing.into());
+        let answer = Chain(&error).to_string();
+        if clock::refuses_time(&answer) {
+            // Requests are signed with the machine's own time, whatever clock the node goes by.
+            return Error::Clock {
+                doing,
+                place,
+                ours: Timestamp::now(),
+                theirs: clock::server_time(&answer),
+            };
+        }
         match error {
             S3Error::PermissionDenied { source, .. } => {
                 Error::Refused { place, doing, status: 403, reason: source.to_string() }

@@ -60,9 +60,7 @@ fn count(path: &Path) -> BTreeMap<String, u64> {
 #[tokio::test(flavor = "multi_thread")]
 async fn warcio_accepts_the_files_of_a_crawl() {
     let Some(python) = std::env::var_os("GRANGE_TEST_PYTHON") else {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "GRANGE_TEST_PYTHON must be set in CI");
-        eprintln!("SKIPPED: GRANGE_TEST_PYTHON is not set, NO foreign tool has judged the files of a crawl");
-        return;
+        return grange_testkit::skipped("the Python of the judges (GRANGE_TEST_PYTHON)");
     };
     let web =
         Web::new(Options { hosts: 3, pages: 20, seed: 8, profile: Profile::Plain, ..Options::default() });

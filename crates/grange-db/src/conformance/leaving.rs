@@ -7,7 +7,7 @@ use std::task::Poll;
 use grange_model::{NodeId, Role};
 
 use super::{Bed, anna, named, on_both_engines};
-use crate::{Db, NewNode, NewUser, Settings};
+use crate::{Db, NewNode, NewUser, NodeHeartbeat, Settings};
 
 on_both_engines! {
     an_act_is_whole_and_in_nobodys_way_when_its_caller_leaves,
@@ -50,7 +50,8 @@ async fn an_act_is_whole_and_in_nobodys_way_when_its_caller_leaves(bed: &Bed) {
         let over = leave_after(number % 12, db.users().create(user, &anna())).await;
         left += usize::from(!over);
         // Another act on the same connection, and what somebody else sees of it.
-        db.nodes().heartbeat(node, Some(number as u64)).await.unwrap();
+        let beat = NodeHeartbeat { free_bytes: Some(number as u64), clock_ahead_ms: None };
+        db.nodes().heartbeat(node, beat).await.unwrap();
         let seen = bed.db.nodes().get(node).await.unwrap().unwrap();
         assert_eq!(seen.free_bytes, Some(number as u64), "after {left} were left");
         leave_after(number % 5, db.users().list()).await;

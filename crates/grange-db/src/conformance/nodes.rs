@@ -6,7 +6,7 @@ use std::time::Duration;
 use grange_model::{Liveness, NodeId, NodeRole};
 
 use super::{Bed, LONG, SHORT, anna, on_both_engines};
-use crate::NewNode;
+use crate::{NewNode, NodeHeartbeat};
 
 on_both_engines! {
     a_node_registers_anew_in_its_own_place,
@@ -61,12 +61,13 @@ async fn a_silent_node_is_lost_and_a_heartbeat_brings_it_back(bed: &Bed) {
     };
     assert_eq!(seen(SHORT).await, ["a lost", "b stopped"]);
     assert_eq!(seen(LONG).await, ["a alive", "b stopped"]);
-    nodes.heartbeat(a.id, Some(7)).await.unwrap();
+    let beat = NodeHeartbeat { free_bytes: Some(7), clock_ahead_ms: Some(-4200) };
+    nodes.heartbeat(a.id, beat).await.unwrap();
     let after = nodes.get(a.id).await.unwrap().unwrap();
     assert!(after.seen_at > a.seen_at);
-    assert_eq!(after.free_bytes, Some(7));
+    assert_eq!((after.free_bytes, after.clock_ahead_ms), (Some(7), Some(-4200)));
     // A heartbeat that could not measure keeps the last figure.
-    nodes.heartbeat(a.id, None).await.unwrap();
+    nodes.heartbeat(a.id, NodeHeartbeat::default()).await.unwrap();
     assert_eq!(nodes.get(a.id).await.unwrap().unwrap().free_bytes, Some(7));
 }
 
@@ -77,10 +78,10 @@ async fn long_dead_nodes_are_forgotten_and_must_register_again(bed: &Bed) {
     let gap = 25 * SHORT;
     bed.pass(b.seen_at + gap).await;
     assert_eq!(nodes.forget(LONG).await.unwrap(), []);
-    nodes.heartbeat(b.id, None).await.unwrap();
+    nodes.heartbeat(b.id, NodeHeartbeat::default()).await.unwrap();
     assert_eq!(nodes.forget(gap).await.unwrap(), [a.id]);
     assert_eq!(nodes.forget(Duration::MAX).await.unwrap(), []);
-    assert_eq!(nodes.heartbeat(a.id, None).await.unwrap_err().code(), "not-found");
+    assert_eq!(nodes.heartbeat(a.id, NodeHeartbeat::default()).await.unwrap_err().code(), "not-found");
     assert_eq!(nodes.mark_stopped(a.id).await.unwrap_err().code(), "not-found");
     assert_eq!(nodes.get(a.id).await.unwrap(), None);
 }

@@ -1,6 +1,7 @@
 //! What belongs to one engine: files, servers, crashes; and the texts that people read.
 
 mod backup;
+mod clocks;
 mod crash;
 mod declare;
 mod files;

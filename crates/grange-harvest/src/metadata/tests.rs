@@ -173,9 +173,7 @@ print(count)
 /// `GRANGE_TEST_PYTHON` names a Python that has warcio installed.
 fn judged(path: &Path, records: usize) {
     let Some(python) = std::env::var_os("GRANGE_TEST_PYTHON") else {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "GRANGE_TEST_PYTHON must be set in CI");
-        eprintln!("SKIPPED: GRANGE_TEST_PYTHON is not set, NO foreign tool has judged the metadata file");
-        return;
+        return grange_testkit::skipped("the Python of the judges (GRANGE_TEST_PYTHON)");
     };
     let output = Command::new(&python).args(["-c", COUNT]).arg(path).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

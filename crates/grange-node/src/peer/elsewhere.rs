@@ -6,22 +6,25 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use grange_archive::{Archive, ArchiveClient, Error, Got, Second, Store, StoreOutcome};
-use grange_blob::{Offers, PeerAuth as _};
+use grange_archive::{ArchiveClient, Error, Got, Second, Store, StoreOutcome};
+use grange_blob::{Error as BlobError, Offers, PeerAuth as _};
 use grange_db::{Db, FileFilter, FileStatus};
 use grange_model::node::NodeRole;
-use grange_model::{Actor, Checksums, FileName, Liveness};
+use grange_model::{Actor, Algorithm, Checksums, FileName, Liveness};
 use http::{Method, StatusCode};
 use tokio_util::io::ReaderStream;
 
 use super::auth::NodeAuth;
 use super::deposit::Offered;
 use super::routes::PROOF;
+use crate::late_archive::LateArchive;
 
 /// Stores at an archiver elsewhere; reads by itself.
 #[derive(Clone, Debug)]
 pub struct Elsewhere {
-    archive: Archive,
+    archive: LateArchive,
+    /// The checksums that the archive keeps of a file.
+    algorithms: Vec<Algorithm>,
     db: Db,
     auth: NodeAuth,
     offers: Offers,
@@ -38,14 +41,15 @@ const BYTES_PER_SECOND_MIN: u64 = 100_000;
 
 impl Elsewhere {
     pub fn new(
-        archive: Archive,
+        archive: LateArchive,
+        algorithms: Vec<Algorithm>,
         db: Db,
         auth: NodeAuth,
         offers: Offers,
         lost_after: Duration,
     ) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder().no_proxy().connect_timeout(CONNECT_WITHIN).build()?;
-        Ok(Self { archive, db, auth, offers, lost_after, http })
+        Ok(Self { archive, algorithms, db, auth, offers, lost_after, http })
     }
 
     async fn archivers(&self) -> Result<Vec<String>, Error> {
@@ -64,8 +68,8 @@ impl Elsewhere {
         size: u64,
         store: &Store,
         checksums: Checksums,
-    ) -> io::Result<Option<StoreOutcome>> {
-        let path = tokio::fs::canonicalize(path).await?;
+    ) -> Result<Option<StoreOutcome>, Error> {
+        let path = tokio::fs::canonicalize(path).await.map_err(unreadable(path))?;
         let offer = self.offers.offer(&store.name, &path);
         let offered = Offered { by: store.by.clone(), origin: offer.origin(), size, checksums };
         let target = format!("/peer/v1/archive/{}", grange_api::client::segment(store.name.as_str()));
@@ -77,7 +81,7 @@ impl Elsewhere {
                 tracing::info!(address, name = %store.name, reason, "a file is sent, not fetched");
                 Ok(None)
             }
-            Err((_, reason)) => Err(io::Error::other(reason)),
+            Err((status, reason)) => Err(refused(address, store, status, reason)),
         }
     }
 
@@ -88,17 +92,17 @@ impl Elsewhere {
         size: u64,
         store: &Store,
         checksums: Checksums,
-    ) -> io::Result<StoreOutcome> {
+    ) -> Result<StoreOutcome, Error> {
         let query = url_query(&[("by", &store.by), ("checksums", &checksums.to_string())]);
         let target = format!("/peer/v1/archive/{}?{query}", grange_api::client::segment(store.name.as_str()));
-        let file = tokio::fs::File::open(path).await?;
+        let file = tokio::fs::File::open(path).await.map_err(unreadable(path))?;
         let add = |request: reqwest::RequestBuilder| {
             request
                 .header(http::header::CONTENT_LENGTH, size)
                 .body(reqwest::Body::wrap_stream(ReaderStream::new(file)))
         };
         let answer = self.call(address, Method::PUT, &target, size, add).await?;
-        answer.map_err(|(_, reason)| io::Error::other(reason))
+        answer.map_err(|(status, reason)| refused(address, store, status, reason))
     }
 
     /// One request; believed only with its proof. The inner error is what was refused, and why.
@@ -109,23 +113,45 @@ impl Elsewhere {
         target: &str,
         size: u64,
         add: impl FnOnce(reqwest::RequestBuilder) -> reqwest::RequestBuilder,
-    ) -> io::Result<Result<StoreOutcome, (StatusCode, String)>> {
+    ) -> Result<Result<StoreOutcome, (StatusCode, String)>, Error> {
         let signed = self.auth.sign(method.as_str(), target);
         let within = ANSWER_WITHIN + Duration::from_secs(size / BYTES_PER_SECOND_MIN);
         let request = self.http.request(method, format!("http://{address}{target}"));
         let request = request.header(http::header::AUTHORIZATION, signed.authorization).timeout(within);
-        let answer = add(request).send().await.map_err(io::Error::other)?;
+        let unreachable = |source: reqwest::Error| BlobError::Unreachable {
+            place: archiver_at(address),
+            source: source.into(),
+        };
+        let answer = add(request).send().await.map_err(unreachable)?;
         let status = answer.status();
         let proof = answer.headers().get(PROOF).and_then(|proof| proof.to_str().ok()).unwrap_or_default();
         if !self.auth.proven(&signed.nonce, status.as_u16(), proof) {
-            return Err(io::Error::other(format!("{address} does not prove that it knows the node token")));
+            return Err(BlobError::Unproven { place: archiver_at(address) }.into());
         }
-        let body = answer.bytes().await.map_err(io::Error::other)?;
+        let body = answer.bytes().await.map_err(unreachable)?;
         if !status.is_success() {
             return Ok(Err((status, String::from_utf8_lossy(&body).trim().to_owned())));
         }
-        Ok(Ok(serde_json::from_slice(&body)?))
+        let foreign = |error: serde_json::Error| BlobError::Foreign {
+            place: archiver_at(address),
+            reason: error.to_string(),
+        };
+        Ok(Ok(serde_json::from_slice(&body).map_err(foreign)?))
     }
+}
+
+fn archiver_at(address: &str) -> String {
+    format!("the archiver at {address}")
+}
+
+fn refused(address: &str, store: &Store, status: StatusCode, reason: String) -> Error {
+    let (place, doing) = (archiver_at(address), format!("store {}", store.name));
+    BlobError::Refused { place, doing, status: status.as_u16(), reason }.into()
+}
+
+fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Io { doing: "read", path, source }
 }
 
 /// The part of a URL after `?`.
@@ -137,14 +163,10 @@ fn url_query(pairs: &[(&str, &str)]) -> String {
 #[async_trait]
 impl ArchiveClient for Elsewhere {
     async fn store(&self, path: &Path, store: &Store) -> Result<StoreOutcome, Error> {
-        let failed = |doing: &'static str| {
-            let path = path.to_owned();
-            move |source| Error::Io { doing, path, source }
-        };
         let announced = store.expected.filter(|sums| !sums.is_empty());
-        let mut algorithms = self.archive.settings().checksums.clone();
+        let mut algorithms = self.algorithms.clone();
         algorithms.extend(announced.iter().flat_map(Checksums::algorithms));
-        let (size, found) = grange_blob::sum_path(path, &algorithms).await.map_err(failed("read"))?;
+        let (size, found) = grange_blob::sum_path(path, &algorithms).await.map_err(unreadable(path))?;
         if let Some(announced) = announced.filter(|sums| !sums.same_as(&found)) {
             return Err(Error::WrongChecksum { name: store.name.clone(), announced, found });
         }
@@ -167,7 +189,8 @@ impl ArchiveClient for Elsewhere {
                 return Err(Error::OtherBytes { name, known, given: found });
             }
         }
-        let mut last = io::Error::other("no node with an archiver lives; start one");
+        let none = "no living node has the role archiver; start one";
+        let mut last = BlobError::Unreachable { place: "an archiver".to_owned(), source: none.into() }.into();
         for address in self.archivers().await? {
             let stored = match self.offer(&address, path, size, store, found).await {
                 Ok(Some(outcome)) => Ok(outcome),
@@ -179,7 +202,7 @@ impl ArchiveClient for Elsewhere {
                 Err(error) => last = error,
             }
         }
-        Err(failed("send to an archiver")(last))
+        Err(last)
     }
 
     async fn get(&self, name: &FileName, dest: &Path) -> Result<Got, Error> {

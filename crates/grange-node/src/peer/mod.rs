@@ -8,6 +8,8 @@ pub mod files;
 pub mod known;
 pub mod proof;
 pub mod routes;
+#[cfg(test)]
+mod skew_tests;
 
 pub use client::{PeerClient, PeerError};
 pub use proof::{NodeToken, Refusal};

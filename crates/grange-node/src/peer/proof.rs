@@ -66,14 +66,32 @@ pub enum Refusal {
     Absent,
     #[error("the Grange-Peer authorization is ill-formed")]
     IllFormed,
-    #[error("the clocks of the two nodes differ by more than five minutes")]
-    Skewed,
+    #[error(
+        "the clocks of the two nodes differ by more than {} s: the sender's says {theirs}, this node's {ours}; set the clock \
+         of the machine that is wrong",
+        SKEW_MAX.as_secs()
+    )]
+    Skewed { theirs: Timestamp, ours: Timestamp },
     #[error("the request was seen before")]
     Replayed,
     #[error("the two nodes do not share the same node token")]
     Wrong,
     #[error("more requests than can be remembered; try again later")]
     Busy,
+}
+
+/// A refused request. With the nonce of one that was signed with our token: the sender then gets a proof that the answer
+/// comes from a node that shares the token, and does not suspect the token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    pub refusal: Refusal,
+    pub nonce: Option<String>,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, nonce: None }
+    }
 }
 
 impl NodeToken {
@@ -167,7 +185,7 @@ impl Gate {
         method: &str,
         target: &str,
         now: Timestamp,
-    ) -> Result<Peer, Refusal> {
+    ) -> Result<Peer, Refused> {
         let fields =
             authorization.ok_or(Refusal::Absent)?.strip_prefix("Grange-Peer ").ok_or(Refusal::Absent)?;
         let field = |name: &str| {
@@ -181,10 +199,11 @@ impl Gate {
         let signed = self.token.mac(&["grange-peer-1 request", method, target, node, at, nonce]);
         signed.verify_slice(&mac).map_err(|_| Refusal::Wrong)?;
         let at = at.parse().ok().and_then(|at| Timestamp::from_second(at).ok()).ok_or(Refusal::IllFormed)?;
+        let known = |refusal| Refused { refusal, nonce: Some(nonce.to_owned()) };
         if now.duration_since(at).unsigned_abs() > SKEW_MAX {
-            return Err(Refusal::Skewed);
+            return Err(known(Refusal::Skewed { theirs: at, ours: now }));
         }
-        self.remember(nonce, now)?;
+        self.remember(nonce, now).map_err(known)?;
         Ok(Peer { node: node.to_owned(), nonce: nonce.to_owned() })
     }
 
@@ -219,20 +238,26 @@ mod tests {
     fn a_request_is_believed_once_for_what_it_asked() {
         let gate = Gate::new(token("a"));
         let signed = token("a").sign("n1", "GET", "/peer/v1/hello?x=1", NOW, "00ff");
+        let skewed = |at| Refusal::Skewed { theirs: NOW, ours: Timestamp::from_second(at).unwrap() };
         let cases = [
             (None, "GET", "/peer/v1/hello?x=1", 0, Err(Refusal::Absent)),
             (Some("Bearer x"), "GET", "/peer/v1/hello?x=1", 0, Err(Refusal::Absent)),
             (Some("Grange-Peer node=n1"), "GET", "/peer/v1/hello?x=1", 0, Err(Refusal::IllFormed)),
             (Some(signed.as_str()), "PUT", "/peer/v1/hello?x=1", 0, Err(Refusal::Wrong)),
             (Some(signed.as_str()), "GET", "/peer/v1/hello?x=2", 0, Err(Refusal::Wrong)),
-            (Some(signed.as_str()), "GET", "/peer/v1/hello?x=1", 301, Err(Refusal::Skewed)),
-            (Some(signed.as_str()), "GET", "/peer/v1/hello?x=1", -301, Err(Refusal::Skewed)),
+            (Some(signed.as_str()), "GET", "/peer/v1/hello?x=1", 301, Err(skewed(301))),
+            (Some(signed.as_str()), "GET", "/peer/v1/hello?x=1", -301, Err(skewed(-301))),
             (Some(signed.as_str()), "GET", "/peer/v1/hello?x=1", 300, Ok(())),
             (Some(signed.as_str()), "GET", "/peer/v1/hello?x=1", 0, Err(Refusal::Replayed)),
         ];
         for (authorization, method, target, at, expected) in cases {
             let now = Timestamp::from_second(at).unwrap();
-            let answer = gate.admit(authorization, method, target, now).map(|_| ());
+            let answer = gate.admit(authorization, method, target, now);
+            // Only to a sender that knows the token is anything proven.
+            let proven = answer.as_ref().is_err_and(|refused| refused.nonce.is_some());
+            let knows = matches!(expected, Err(Refusal::Skewed { .. } | Refusal::Replayed));
+            assert_eq!(proven, knows, "{authorization:?} {method} {target} {at}");
+            let answer = answer.map(|_| ()).map_err(|refused| refused.refusal);
             assert_eq!(answer, expected, "{authorization:?} {method} {target} {at}");
         }
     }
@@ -240,7 +265,8 @@ mod tests {
     #[test]
     fn another_token_is_refused_and_cannot_answer() {
         let signed = token("b").sign("n1", "GET", "/", NOW, "00");
-        assert_eq!(Gate::new(token("a")).admit(Some(&signed), "GET", "/", NOW), Err(Refusal::Wrong));
+        let refused = Gate::new(token("a")).admit(Some(&signed), "GET", "/", NOW).unwrap_err();
+        assert_eq!(refused, Refusal::Wrong.into());
         let proof = token("a").prove("00", 200);
         assert!(token("a").proven("00", 200, &proof));
         assert!(!token("b").proven("00", 200, &proof));

@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use grange_base::Clock;
 use serde::{Deserialize, Serialize};
 
-use super::proof::Gate;
+use super::proof::{Gate, Refused};
 
 /// The header that carries the server's side of the proof.
 pub const PROOF: &str = "grange-peer-proof";
@@ -41,31 +41,37 @@ pub fn routes(state: PeerState, more: Router) -> Router {
         .route("/peer/v1/hello", get(hello))
         .route("/peer/v1/wake", post(wake))
         .with_state(state.clone());
-    own.merge(more).layer(from_fn_with_state(state, gate))
+    let PeerState { gate, clock, .. } = state;
+    gated(gate, clock, own.merge(more))
 }
 
-async fn gate(State(state): State<PeerState>, mut request: Request, next: Next) -> Response {
+/// Lets only peers through, and proves every answer to them.
+pub fn gated(gate: Arc<Gate>, clock: Clock, routes: Router) -> Router {
+    routes.layer(from_fn_with_state((gate, clock), pass))
+}
+
+async fn pass(State((gate, clock)): State<(Arc<Gate>, Clock)>, mut request: Request, next: Next) -> Response {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str()).to_owned();
     let authorization =
         request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let admitted =
-        state.gate.admit(authorization.as_deref(), request.method().as_str(), &target, state.clock.now());
-    match admitted {
-        Err(refusal) => {
+    let admitted = gate.admit(authorization.as_deref(), request.method().as_str(), &target, clock.now());
+    let (nonce, mut response) = match admitted {
+        Err(Refused { refusal, nonce }) => {
             tracing::warn!(%refusal, target, "a peer was refused");
-            (StatusCode::UNAUTHORIZED, format!("{refusal}\n")).into_response()
+            (nonce, (StatusCode::UNAUTHORIZED, format!("{refusal}\n")).into_response())
         }
         Ok(peer) => {
             let nonce = peer.nonce.clone();
             request.extensions_mut().insert(peer);
-            let mut response = next.run(request).await;
-            let proof = state.gate.token().prove(&nonce, response.status().as_u16());
-            if let Ok(proof) = HeaderValue::from_str(&proof) {
-                response.headers_mut().insert(PROOF, proof);
-            }
-            response
+            (Some(nonce), next.run(request).await)
         }
+    };
+    let status = response.status().as_u16();
+    let proof = nonce.and_then(|nonce| HeaderValue::from_str(&gate.token().prove(&nonce, status)).ok());
+    if let Some(proof) = proof {
+        response.headers_mut().insert(PROOF, proof);
     }
+    response
 }
 
 async fn hello(State(state): State<PeerState>) -> Json<Hello> {

@@ -12,6 +12,7 @@ use grange_base::{Chain, Clock, Worker};
 use grange_blob::Buckets;
 use grange_db::Db;
 pub use grange_index::{JobIndexKind, JobIndexReport};
+use grange_model::node::NodeRole;
 use grange_replay::collect::{FeedError, Feeder, Follower, Publisher, Shelf, mirror};
 use tokio::sync::Mutex;
 
@@ -54,11 +55,12 @@ pub async fn start(
     db: &Db,
     shelf: Shelf,
     archive: OpenArchive,
+    copies: Option<Arc<dyn grange_blob::Blob>>,
     clock: &Clock,
     owner: String,
 ) -> Result<(), StartError> {
     db.collections().reclaim(&owner).await?;
-    if let Some(blob) = copies(settings, data).await? {
+    if let Some(blob) = copies {
         let publisher = Publisher::new(db.clone(), shelf.clone(), blob, clock.clone());
         let publisher = Arc::new(Mutex::new(publisher));
         let (clock, interval) = (clock.clone(), settings.index.copies.every.0);
@@ -123,29 +125,31 @@ async fn store(
     grange_blob::open(&settings, &context).await
 }
 
-/// The store for copies of indexes, if the settings name one.
-async fn copies(
+/// The store for copies of indexes, if the settings name one and a role of this node uses it.
+pub async fn copies(
     settings: &Settings,
     data: &Path,
+    roles: &[NodeRole],
 ) -> Result<Option<Arc<dyn grange_blob::Blob>>, grange_blob::Error> {
     let copies = &settings.index.copies;
-    if copies.url.is_empty() {
+    let used = roles.contains(&NodeRole::Indexer) || roles.contains(&NodeRole::Replay);
+    if copies.url.is_empty() || !used {
         return Ok(None);
     }
     let keys = copies.access_key_file.clone().zip(copies.secret_key_file.clone());
     store(data, &copies.url, keys).await.map(Some)
 }
 
-/// Follows the copies of indexes, if the settings name a store for them.
-pub(super) async fn follower(
+/// Follows the copies of indexes in a store.
+pub(super) fn follower(
     settings: &Settings,
     data: &Path,
+    blob: Arc<dyn grange_blob::Blob>,
     clock: &Clock,
-) -> Result<Option<Follower>, grange_blob::Error> {
-    let Some(blob) = copies(settings, data).await? else { return Ok(None) };
+) -> Follower {
     let every = settings.index.copies.every.0;
     let folder = data.join("index-copies");
-    Ok(Some(Follower::new(blob, folder, settings.index.engine(), every, clock.clone())))
+    Follower::new(blob, folder, settings.index.engine(), every, clock.clone())
 }
 
 /// Copies the index of a collection into a store. Needs the index for itself: no node may feed it meanwhile.
@@ -156,6 +160,7 @@ pub async fn publish_index(
     url: &str,
     keys: Option<(PathBuf, PathBuf)>,
 ) -> anyhow::Result<u64> {
+    DataFolder::require(data, open::database_file(settings, data).as_deref())?;
     let blob = store(data, url, keys).await?;
     let index = shelf(settings, data, true).index(collection)?;
     let index =
@@ -186,6 +191,7 @@ pub fn job_index(
     kind: JobIndexKind,
     out: &mut dyn Write,
 ) -> anyhow::Result<JobIndexReport> {
+    DataFolder::require(data, open::database_file(settings, data).as_deref())?;
     let index = shelf(settings, data, false).index(collection)?;
     let index =
         index.ok_or_else(|| anyhow::anyhow!("nothing of the collection {collection} is indexed here"))?;
@@ -194,12 +200,16 @@ pub fn job_index(
 
 /// Finds out who feeds, and gets ready to if it is this process.
 pub async fn feeding(settings: &Settings, data: &Path) -> Result<Feeding, StartError> {
-    let Access::Direct(folder) = DataFolder::access(data)? else { return Ok(Feeding::ByNode) };
-    let clock = Clock::system();
-    let db = open::db(settings, folder.path(), clock.clone()).await?;
+    let database = open::database_file(settings, data);
+    let Access::Direct(folder) = DataFolder::access(data, database.as_deref()).await? else {
+        return Ok(Feeding::ByNode);
+    };
+    let db = open::db(settings, folder.path(), Clock::system()).await?;
+    let clock = db.clock();
     let owner = folder.node_id()?.to_string();
     db.collections().reclaim(&owner).await?;
-    let archive = crate::access::working_archive(settings, folder.path(), &db);
+    let speaking = crate::access::speaking(settings, &folder, clock.clone()).await?;
+    let archive = crate::access::working_archive(settings, folder.path(), &db, speaking);
     let shelf = shelf(settings, folder.path(), true);
     let buckets = Buckets::open(&settings.index.buckets, folder.path())?;
     let feeder = feeder(&db, shelf, archive, buckets, &clock, owner);

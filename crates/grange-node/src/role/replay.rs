@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use grange_app::OpenArchive;
 use grange_archive::ArchiveClient;
 use grange_base::worker::Hint;
 use grange_base::{Clock, Worker};
@@ -55,15 +54,15 @@ pub async fn start(
     data: &Path,
     db: &Db,
     shelf: &Shelf,
-    archive: &OpenArchive,
+    archive: Arc<dyn ArchiveClient>,
+    copies: Option<Arc<dyn grange_blob::Blob>>,
     clock: &Clock,
     ports: Ports,
 ) -> Result<(), StartError> {
-    let client: Arc<dyn ArchiveClient> = Arc::new(archive.get().await?.clone());
-    let holdings: Arc<dyn Holdings> = Arc::new(ArchiveFiles::new(client));
+    let holdings: Arc<dyn Holdings> = Arc::new(ArchiveFiles::new(archive));
     let buckets = Buckets::open(&settings.index.buckets, data)?;
     let follower =
-        if shelf.writes() { None } else { super::indexer::follower(settings, data, clock).await? };
+        copies.filter(|_| !shelf.writes()).map(|blob| super::indexer::follower(settings, data, blob, clock));
     let (collections, watcher) = open_all(db, shelf, holdings, buckets, follower).await?;
     let user_header = match settings.replay.user_header.as_str() {
         "" => None,

@@ -69,6 +69,9 @@ pub struct NodeSettings {
     pub token_file: PathBuf,
     /// How often the node says that it lives. Three times this without a word and it counts as lost.
     pub heartbeat: Period,
+    /// Difference between this machine's clock and the database's above which the node warns, in its log, on `/readyz` and
+    /// in `grange nodes`. `0s` never warns. PostgreSQL only: SQLite has no clock of its own.
+    pub clock_skew_max: Period,
     /// How long roles may take to stop before they are cut off.
     pub stop_deadline: Period,
 }
@@ -82,6 +85,8 @@ impl Default for NodeSettings {
             advertise: String::new(),
             token_file: PathBuf::from("secrets/node.token"),
             heartbeat: Period::from_secs(10),
+            // NTP keeps machines within tens of milliseconds; S3 stores refuse requests from 15 minutes on.
+            clock_skew_max: Period::from_secs(5),
             // Service managers and people begin to doubt after ten seconds.
             stop_deadline: Period::from_secs(8),
         }

@@ -14,7 +14,7 @@ use crate::local;
 pub(crate) fn samples(ends: &[&str]) -> Option<Vec<PathBuf>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/warc-samples");
     if !folder.join("README.tsv").exists() {
-        eprintln!("SKIPPED: the corpus ../shared/warc-samples is absent, NO sample was looked at");
+        grange_testkit::note_skipped("the corpus ../shared/warc-samples");
         return None;
     }
     let mut files = Vec::new();

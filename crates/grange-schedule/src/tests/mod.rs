@@ -1,5 +1,6 @@
 //! The scheduler on a real database: a year of it, and what it does when it is late, fails or is asked beforehand.
 
+mod skew;
 mod year;
 
 use std::collections::BTreeMap;
@@ -52,10 +53,6 @@ impl Bed {
         Db::open(&self.settings, self.dir.path(), self.clock.clone()).await.unwrap()
     }
 
-    fn scheduler(&self, db: &Db, called: &str) -> Scheduler {
-        Scheduler::new(db.clone(), self.clock.clone(), Settings::default(), called, None)
-    }
-
     async fn selective(&self, called: &str, schedule: &str, domains: &[&str]) {
         let new = NewHarvest {
             name: name(called),
@@ -77,11 +74,15 @@ impl Bed {
     }
 }
 
+fn scheduler(db: &Db, called: &str) -> Scheduler {
+    Scheduler::new(db.clone(), Settings::default(), called, None)
+}
+
 #[tokio::test]
 async fn a_stand_still_is_skipped_and_told() {
     let bed = Bed::new(None).await;
     bed.selective("h", "daily", &["a.dk"]).await;
-    let scheduler = bed.scheduler(&bed.db, "s");
+    let scheduler = scheduler(&bed.db, "s");
     assert_eq!(scheduler.plan_step(HarvestKind::Selective).await.unwrap(), Step::More);
     bed.hand.advance(Duration::from_hours(24 * 10 + 1));
     assert_eq!(scheduler.plan_step(HarvestKind::Selective).await.unwrap(), Step::More);
@@ -102,7 +103,7 @@ async fn a_plan_that_fails_takes_the_harvest_out_of_service() {
     let [mut broken, ..] = Schedule::shipped();
     (broken.name, broken.time_zone) = (name("daily"), "Mars/Phobos".to_owned());
     bed.db.schedules().save(broken, None, &Actor::system()).await.unwrap();
-    let scheduler = bed.scheduler(&bed.db, "s");
+    let scheduler = scheduler(&bed.db, "s");
     assert_eq!(scheduler.plan_step(HarvestKind::Selective).await.unwrap(), Step::More);
     assert_eq!(scheduler.plan_step(HarvestKind::Selective).await.unwrap(), Step::Idle);
     let after = bed.db.harvests().get(&name("h")).await.unwrap().unwrap();
@@ -141,7 +142,7 @@ async fn a_snapshot_is_split_and_previewed_alike() {
     let change = HarvestChange { comments: Some("x".to_owned()), ..HarvestChange::default() };
     bed.db.harvests().change(&name("s"), change, None, &Actor::system()).await.unwrap();
     bed.db.harvests().set_active(&name("s"), true, None, &Actor::system()).await.unwrap();
-    let scheduler = Scheduler::new(bed.db.clone(), bed.clock.clone(), settings, "s", None);
+    let scheduler = Scheduler::new(bed.db.clone(), settings, "s", None);
     assert_eq!(scheduler.plan_step(HarvestKind::Snapshot).await.unwrap(), Step::More);
     let jobs = bed.db.jobs().list(&JobFilter { limit: 9, ..JobFilter::default() }).await.unwrap();
     assert_eq!(jobs.iter().map(|job| job.configurations).sum::<u64>(), 24);

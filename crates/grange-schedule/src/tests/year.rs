@@ -125,7 +125,7 @@ async fn a_year(bed: Bed, harvests: usize, seed: u64) {
             restarts += 1;
         }
         let planning = dbs.iter().enumerate().map(|(n, db)| {
-            let scheduler = bed.scheduler(db, &format!("scheduler {n}"));
+            let scheduler = super::scheduler(db, &format!("scheduler {n}"));
             tokio::spawn(async move {
                 while scheduler.plan_step(HarvestKind::Selective).await.unwrap() == Step::More {}
             })

@@ -41,7 +41,8 @@ async fn status(common: &Common) -> anyhow::Result<Exit> {
 /// Works on the database itself: an outdated one cannot be opened for anything else.
 async fn migrate(common: &Common) -> anyhow::Result<Exit> {
     let settings = context::load(common)?.settings;
-    let folder = match DataFolder::access(&common.data)? {
+    let database = grange_node::open::database_file(&settings, &common.data);
+    let folder = match DataFolder::access(&common.data, database.as_deref()).await? {
         Access::Direct(folder) => folder,
         Access::Running(node) => {
             let text = format!("a node runs here (process {}); stop it before migrating", node.pid);

@@ -41,7 +41,8 @@ pub(super) async fn run(common: &Common, once: bool) -> anyhow::Result<Exit> {
     if !common.json {
         println!("Grange {} in {}", grange_node::VERSION, folder.display());
     }
-    let node = Node::start(settings, DataFolder::take(folder)?, Clock::system()).await?;
+    let data = DataFolder::take(folder).await?;
+    let node = Node::start(settings, data, Clock::system(), &stop.listener()).await?;
     let told = tell(&mut story, &node, folder).await;
     let admin = node.record().addresses.get("admin").cloned().unwrap_or_default();
     let harvest = match told {
@@ -77,7 +78,7 @@ async fn tell(story: &mut Story, node: &Node, folder: &Path) -> anyhow::Result<s
     let roles: Vec<String> = record.roles.iter().map(ToString::to_string).collect();
     story.told("node started", format!("roles {}", roles.join(", ")));
 
-    let grange_node::data::Access::Running(here) = DataFolder::access(folder)? else {
+    let grange_node::data::Access::Running(here) = DataFolder::access(folder, None).await? else {
         anyhow::bail!("the node started but left no way to reach it");
     };
     let local = Client::new(HttpTransport::new(&here.url, &here.token, Some("demo".to_owned()))?);

@@ -11,6 +11,7 @@ mod demo_archive;
 mod demo_files;
 mod demo_harvest;
 pub(crate) mod harvest;
+mod init;
 mod nodes;
 pub(crate) mod oai;
 mod papers;
@@ -30,6 +31,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
     let common = &cli.common;
     match cli.command {
         Command::Up { roles } => Box::pin(up::run(common, roles)).await,
+        Command::Init => init::run(common).await,
         Command::Demo { once } => Box::pin(demo::run(common, once)).await,
         Command::Nodes { command } => nodes::run(common, command).await,
         Command::Findings { all } => nodes::findings(common, all).await,

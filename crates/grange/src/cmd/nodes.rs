@@ -36,13 +36,14 @@ pub(super) async fn run(common: &Common, command: Option<NodesCommand>) -> anyho
                 state.to_string(),
                 roles.join(","),
                 node.version,
+                node.clock_ahead_ms.map_or_else(|| "-".to_owned(), clock_difference),
                 node.free_bytes.map_or_else(|| "-".to_owned(), |bytes| Size(bytes).to_string()),
                 format!("{:.0}", node.seen_at),
                 node.addresses.get("node").cloned().unwrap_or_default(),
             ]
         })
         .collect();
-    output::table(["NAME", "STATE", "ROLES", "VERSION", "FREE", "SEEN", "ADDRESS"], &rows)?;
+    output::table(["NAME", "STATE", "ROLES", "VERSION", "CLOCK", "FREE", "SEEN", "ADDRESS"], &rows)?;
     let findings: Vec<Value> = client.get("/findings").await?;
     if !findings.is_empty() {
         println!("{} open findings: see `grange findings`", findings.len());
@@ -79,4 +80,21 @@ pub(super) async fn findings(common: &Common, all: bool) -> anyhow::Result<Exit>
         }
     }
     Ok(if open > 0 { Exit::Partial } else { Exit::Ok })
+}
+
+/// How far a machine's clock is from the database's: differences that a network makes are none.
+fn clock_difference(ahead_ms: i64) -> String {
+    if ahead_ms.abs() < 100 { "ok".to_owned() } else { format!("{:+.1}s", ahead_ms as f64 / 1000.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_right_or_shown_with_its_difference() {
+        for (ahead_ms, shown) in [(0, "ok"), (-99, "ok"), (100, "+0.1s"), (-3_600_250, "-3600.2s")] {
+            assert_eq!(clock_difference(ahead_ms), shown);
+        }
+    }
 }

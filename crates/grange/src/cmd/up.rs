@@ -2,7 +2,7 @@
 
 use grange_base::{Chain, Clock, Trigger, telemetry};
 use grange_model::node::NodeRole;
-use grange_node::{DataFolder, Node};
+use grange_node::{DataFolder, Node, StartError};
 
 use crate::cli::Common;
 use crate::context;
@@ -17,10 +17,14 @@ pub(super) async fn run(common: &Common, roles: Vec<NodeRole>) -> anyhow::Result
         .map_err(|error| UsageError(Chain(&error).to_string()))?;
     // Listened for from the first moment: a stop during start-up is a stop too.
     let stop = stop_signal()?;
-    let data = DataFolder::take(&common.data)?;
-    let node = Node::start(settings, data, Clock::system()).await?;
+    let stop = stop.listener();
+    let Some(data) = stop.or(DataFolder::take(&common.data)).await else { return Ok(Exit::Ok) };
+    let node = match Node::start(settings, data?, Clock::system(), &stop).await {
+        Err(StartError::Stopped) => return Ok(Exit::Ok),
+        started => started?,
+    };
     greet(&node);
-    node.run(stop.listener()).await?;
+    node.run(stop).await?;
     Ok(Exit::Ok)
 }
 

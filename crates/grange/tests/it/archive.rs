@@ -147,6 +147,8 @@ fn a_lost_database_is_rebuilt_from_the_replicas() {
     for end in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(grange.data().join(format!("grange.db{end}")));
     }
+    grange.run(&["archive", "rebuild"]).fails(3, &["has lost its database", "init", "archive rebuild"]);
+    grange.run(&["init"]).ok();
     let rebuilt = grange.run(&["archive", "rebuild", "--json"]).ok().json();
     assert_eq!(rebuilt["entered"].as_u64(), Some(names.len() as u64), "{rebuilt}");
     assert_eq!(audit(&grange, 0), [12, 0, 0]);

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::archive_bed::single;
 use crate::harness::Grange;
 
 /// Jobs wait; nothing is crawled.
@@ -184,7 +185,7 @@ fn schedules_templates_traps_and_channels_are_kept() {
 
 #[test]
 fn traps_are_tried_on_the_crawl_logs_of_stored_jobs() {
-    let grange = Grange::new();
+    let grange = single();
     let path = grange.path("7-metadata-1.warc.gz");
     let date = warc::Date::parse(b"2026-01-02T03:04:05Z").unwrap();
     let mut file = warc::write::WarcFile::create(&path, &warc::write::FileOptions::default(), date).unwrap();

@@ -61,14 +61,32 @@ fn missing() -> bool {
     !here
 }
 
-/// Runs the browser over all pages; on failure shows what it found.
+/// Runs the browser over all pages and prints how far they differ; on failure shows what it found.
 #[track_caller]
 fn browse(args: &[&str], folder: &Path) {
     let mut command = Command::new("node");
     command.arg(ui().join("tests/browse.mjs")).args(args).arg(folder);
     let output = command.stdin(Stdio::null()).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    println!("{args:?}:\n{out}");
     assert!(output.status.success(), "{args:?}:\n{out}\n{err}");
+}
+
+/// A folder that stays when the test fails: its pictures show what differs.
+fn picture_folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn pictures_that_differ_by_what_nobody_sees_are_the_same_and_others_are_not() {
+    if !is_there("node") {
+        return grange_testkit::skipped("node");
+    }
+    let output = Command::new("node").arg(ui().join("tests/pictures.mjs")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
@@ -79,8 +97,7 @@ fn replayed_pages_look_and_work_as_they_did_live() {
     let folder = tempfile::tempdir().unwrap();
     let site = Staying::start(Command::new("node").arg(ui().join("tests/site.mjs")));
     let port = site.greeting["port"].to_string();
-    let live = folder.path().join("live");
-    std::fs::create_dir(&live).unwrap();
+    let live = picture_folder("replay_browser");
     browse(&["live", &port], &live);
 
     let hosts = format!("127.0.0.1:{port}");
@@ -102,4 +119,5 @@ fn replayed_pages_look_and_work_as_they_did_live() {
     browse(&["replay", &place], &live);
     // The same pages under their own addresses, with nothing rewritten.
     browse(&["proxy", replay.greeting["proxy"].as_str().unwrap()], &live);
+    std::fs::remove_dir_all(&live).unwrap();
 }

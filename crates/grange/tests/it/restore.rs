@@ -127,6 +127,7 @@ fn takedowns_survive_a_rebuild_without_any_database() {
     store(&grange, "known.warc.gz");
     grange.run(&["access", "add", "--block", "court", "--url", "http://secret.example.com/"]).ok();
     without_database(&grange);
+    grange.run(&["init"]).ok();
     let rebuilt = grange.run(&["archive", "rebuild", "--json"]).ok().json();
     assert_eq!(rebuilt["access_rules"]["reestablished"].as_array().unwrap().len(), 1, "{rebuilt}");
     let hidden = grange.run(&["access", "test", "http://secret.example.com/x"]).ok().stdout;
@@ -154,6 +155,7 @@ async fn a_job_is_never_numbered_like_one_that_the_archive_knows_and_the_databas
     assert_eq!(node.stop(), 0);
 
     without_database(&grange);
+    grange.run(&["init"]).ok();
     grange.run(&["archive", "rebuild"]).ok();
     let node = grange.up();
     site.harvest(&grange, "news", "0s");

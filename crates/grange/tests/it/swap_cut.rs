@@ -153,8 +153,7 @@ impl Drop for Site {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_cut_off_serves_its_own_and_rejoins() {
     let Some(mut site) = Site::build() else {
-        eprintln!("SKIPPED: network namespaces take root and the tool ip");
-        return;
+        return grange_testkit::note_skipped("network namespaces (root and the tool ip)");
     };
     if Command::new("curl").arg("--version").output().is_err() {
         grange_testkit::skipped("curl");

@@ -5,6 +5,9 @@ use cdx::{Format, IndexOptions, Legend, Line, LineProblem, SortedFile, Spelling,
 use std::path::{Path, PathBuf};
 use urlkey::{Dialect, MatchType, search_range};
 
+#[path = "../../../skipped.rs"]
+mod skipped;
+
 const GOLDEN: &str = include_str!("../golden/cdxj-indexer.txt");
 
 fn samples() -> Option<PathBuf> {
@@ -12,7 +15,7 @@ fn samples() -> Option<PathBuf> {
     if dir.is_dir() {
         return Some(dir);
     }
-    eprintln!("SKIPPED: no samples at {}", dir.display());
+    skipped::note_skipped("the corpus ../shared/warc-samples");
     None
 }
 

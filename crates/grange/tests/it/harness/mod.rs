@@ -112,13 +112,28 @@ impl Grange {
         command
     }
 
-    /// Runs a command on this data folder.
+    /// Runs a command on this data folder, with an archive in it.
     pub(crate) fn run(&self, args: &[&str]) -> Ended {
+        self.init(args);
+        self.run_as_is(args)
+    }
+
+    /// Runs a command on this data folder, whatever is in it.
+    pub(crate) fn run_as_is(&self, args: &[&str]) -> Ended {
         ended(self.command(args))
+    }
+
+    /// Creates the archive before the first command that needs one. Settings that cannot be used show in that command.
+    fn init(&self, args: &[&str]) {
+        let creates = args.first().is_some_and(|command| ["up", "init", "demo"].contains(command));
+        if !creates && !self.data().join("grange.lock").exists() {
+            let _ = self.run_as_is(&["init"]);
+        }
     }
 
     /// Starts a command on this data folder, for a test that ends it.
     pub(crate) fn spawn(&self, args: &[&str]) -> std::process::Child {
+        self.init(args);
         let mut command = self.command(args);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
     }
@@ -126,6 +141,19 @@ impl Grange {
     /// Starts a node on this data folder and waits until it is ready.
     pub(crate) fn up(&self) -> RunningNode {
         RunningNode::start(self.command(&["up"]), &self.data())
+    }
+
+    /// Starts a node and waits until it answers, ready or not.
+    pub(crate) fn up_waiting(&self) -> RunningNode {
+        let mut node = self.up_spawned();
+        let file = self.data().join("run/node.json");
+        node.wait_for("the node to answer", |_| file.exists());
+        node
+    }
+
+    /// Starts a node and waits for nothing.
+    pub(crate) fn up_spawned(&self) -> RunningNode {
+        RunningNode::spawn(self.command(&["up"]), &self.data())
     }
 }
 

@@ -43,6 +43,40 @@ impl RunningNode {
         Self { child, greeting, data: data.to_owned() }
     }
 
+    /// For nodes that cannot become ready: does not wait for anything.
+    pub(super) fn spawn(mut command: Command, data: &Path) -> Self {
+        let file =
+            std::fs::OpenOptions::new().create(true).append(true).open(data.with_extension("log")).unwrap();
+        let child = command.stdout(Stdio::null()).stderr(file).spawn().unwrap();
+        Self { child, greeting: String::new(), data: data.to_owned() }
+    }
+
+    /// Waits for something that the node does, and fails when it ends instead.
+    pub(crate) fn wait_for(&mut self, what: &str, mut done: impl FnMut(&Self) -> bool) {
+        grange_testkit::wait_for(what, || {
+            let ended = self.child.try_wait().unwrap();
+            assert!(ended.is_none(), "the node ended: {ended:?}\n{}", self.log());
+            done(self).then_some(())
+        });
+    }
+
+    /// What `/readyz` of the node port answers: its status and body.
+    pub(crate) async fn ready(&self) -> (u16, Value) {
+        let url = format!("{}/readyz", self.local()["url"].as_str().unwrap());
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let answer = http.get(url).send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap())
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What the node has logged so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.data.with_extension("log")).unwrap_or_default()
+    }
+
     /// The URL after `admin` or `node` in the greeting.
     pub(crate) fn url(&self, name: &str) -> String {
         let line = self.greeting.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
