@@ -73,7 +73,7 @@ impl Kept {
             Self::Removed(removed) => serde_json::to_vec(removed),
         };
         let digest = Sha256::digest(text.unwrap_or_default());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        data_encoding::HEXLOWER.encode(&digest)
     }
 
     fn to_text(&self) -> String {

@@ -1,10 +1,11 @@
 //! What is due: checks by the calendar, checkpoints, the witness of the day.
 
-use std::sync::atomic::Ordering;
+use std::sync::PoisonError;
 use std::time::Duration;
 
+use grange_base::Chain;
 use grange_base::worker::Step;
-use grange_model::{Actor, AuditKind};
+use grange_model::{Actor, AuditKind, FindingKind};
 use jiff::Timestamp;
 
 use crate::archive::Archive;
@@ -12,6 +13,8 @@ use crate::error::Error;
 
 /// How often the access rules are compared with those beside the bits. A change of rules does not wait for it.
 const ACCESS_RULES_EVERY: Duration = Duration::from_secs(60 * 60);
+/// How often left-overs of killed processes are looked for. They cost space only; the first look is at the start.
+const SWEEP_EVERY: Duration = Duration::from_hours(1);
 
 /// Whether something that should happen every so often is due. `every` of zero never is.
 fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
@@ -48,6 +51,9 @@ impl Archive {
         self.seal().await?;
         self.keep_access_rules_when_due().await?;
         self.count_waiting().await?;
+        self.vouch_for_others().await?;
+        self.probe_replicas().await?;
+        self.sweep_when_due(now).await;
         Ok(Step::Idle)
     }
 
@@ -63,19 +69,36 @@ impl Archive {
         Ok(())
     }
 
-    /// Shows to monitoring what waits for a replica and what no row knows; strays are reported when there are more.
+    /// Asks every replica whether it answers. One that does not is a finding until it does.
+    pub async fn probe_replicas(&self) -> Result<(), Error> {
+        for replica in &self.0.replicas {
+            let answered = match replica.verify().await {
+                Ok(()) => replica.list(None, 1).await.map(|_| ()),
+                away => away,
+            };
+            let away = answered.err().map(|error| Chain(&error).to_string());
+            let subject = format!("{} from node {}", replica.name(), self.0.node);
+            let findings = self.0.db.findings();
+            findings.observe(FindingKind::ReplicaAway, &subject, &self.0.node, away).await?;
+        }
+        Ok(())
+    }
+
+    /// Shows to monitoring how many files wait for a replica and how many are unknown to the database.
     async fn count_waiting(&self) -> Result<(), Error> {
         let (waiting, strays) = (self.0.db.deposits().counts().await?, self.0.db.strays().count().await?);
         metrics::gauge!("grange_archive_waiting_files").set(waiting.unproven_files as f64);
         metrics::gauge!("grange_archive_waiting_bytes").set(waiting.unproven_bytes as f64);
         metrics::gauge!("grange_archive_stray_files").set(strays as f64);
-        if strays > self.0.strays_reported.swap(strays, Ordering::Relaxed) {
-            let reason = format!(
-                "{strays} copies lie on replicas and are unknown to the database: see `grange audit status`, enter them with `grange archive rebuild`"
-            );
-            self.notify("stray files", &reason).await;
-        }
         Ok(())
+    }
+
+    async fn sweep_when_due(&self, now: Timestamp) {
+        let last = *self.0.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        if due(last, SWEEP_EVERY, now) {
+            *self.0.swept.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+            self.sweep_leftovers().await;
+        }
     }
 
     /// Signs the log when that is due and writes the witness of the day.

@@ -163,6 +163,22 @@ created_at BIGINT NOT NULL
 stored_at BIGINT
 edition BIGINT NOT NULL DEFAULT 1
 
+-- table findings
+id BIGINT NOT NULL IDENTITY
+kind TEXT COLLATE "C" NOT NULL
+grouped_by TEXT COLLATE "C" NOT NULL
+subject TEXT COLLATE "C" NOT NULL
+detail TEXT COLLATE "C" NOT NULL
+file_id BIGINT
+replica_id BIGINT
+node TEXT COLLATE "C"
+opened_at BIGINT NOT NULL
+due_at BIGINT NOT NULL
+announced_at BIGINT
+closed_at BIGINT
+lease_owner TEXT COLLATE "C"
+lease_until BIGINT
+
 -- table grange_migrations
 number BIGINT NOT NULL
 name TEXT NOT NULL
@@ -270,6 +286,20 @@ signature TEXT COLLATE "C" NOT NULL
 -- table log_head
 id BIGINT NOT NULL
 size BIGINT NOT NULL
+
+-- table log_key_vouches
+public_key TEXT COLLATE "C" NOT NULL
+by_key TEXT COLLATE "C" NOT NULL
+at BIGINT NOT NULL
+signature TEXT COLLATE "C" NOT NULL
+
+-- table log_keys
+public_key TEXT COLLATE "C" NOT NULL
+node TEXT COLLATE "C" NOT NULL
+since BIGINT NOT NULL
+retired_at BIGINT
+proof TEXT COLLATE "C"
+edition BIGINT NOT NULL DEFAULT 1
 
 -- table log_leaves
 number BIGINT NOT NULL
@@ -589,6 +619,7 @@ CREATE UNIQUE INDEX channels_pkey ON channels USING btree (id);
 CREATE UNIQUE INDEX collection_files_by_path ON collection_files USING btree (collection, path) WHERE (path IS NOT NULL);
 CREATE UNIQUE INDEX collection_files_collection_name_key ON collection_files USING btree (collection, name);
 CREATE INDEX collection_files_due ON collection_files USING btree (id) WHERE (state = ANY (ARRAY['waiting'::text, 'leaving'::text]));
+CREATE INDEX collection_files_failed ON collection_files USING btree (id) WHERE (state = 'failed'::text);
 CREATE INDEX collection_files_of_job ON collection_files USING btree (collection, job) WHERE (job IS NOT NULL);
 CREATE UNIQUE INDEX collection_files_pkey ON collection_files USING btree (id);
 CREATE UNIQUE INDEX collections_pkey ON collections USING btree (name);
@@ -612,6 +643,10 @@ CREATE UNIQUE INDEX domains_pkey ON domains USING btree (id);
 CREATE UNIQUE INDEX files_name_key ON files USING btree (name);
 CREATE UNIQUE INDEX files_pkey ON files USING btree (id);
 CREATE INDEX files_unstored ON files USING btree (id) WHERE (stored_at IS NULL);
+CREATE INDEX findings_closed ON findings USING btree (closed_at) WHERE (closed_at IS NOT NULL);
+CREATE UNIQUE INDEX findings_open ON findings USING btree (kind, subject) WHERE (closed_at IS NULL);
+CREATE UNIQUE INDEX findings_pkey ON findings USING btree (id);
+CREATE INDEX findings_unannounced ON findings USING btree (id) WHERE (announced_at IS NULL);
 CREATE UNIQUE INDEX grange_migrations_pkey ON grange_migrations USING btree (number);
 CREATE UNIQUE INDEX harvest_configurations_pkey ON harvest_configurations USING btree (harvest_id, configuration_id);
 CREATE INDEX harvest_configurations_used ON harvest_configurations USING btree (configuration_id);
@@ -630,12 +665,15 @@ CREATE INDEX jobs_running ON jobs USING btree (id) WHERE (status = ANY (ARRAY['s
 CREATE INDEX jobs_to_claim ON jobs USING btree (channel, id) WHERE (status = 'new'::text);
 CREATE UNIQUE INDEX log_checkpoints_pkey ON log_checkpoints USING btree (size);
 CREATE UNIQUE INDEX log_head_pkey ON log_head USING btree (id);
+CREATE UNIQUE INDEX log_key_vouches_pkey ON log_key_vouches USING btree (public_key, by_key);
+CREATE UNIQUE INDEX log_keys_pkey ON log_keys USING btree (public_key);
 CREATE INDEX log_leaves_of_file ON log_leaves USING btree (name, number) WHERE (name IS NOT NULL);
 CREATE UNIQUE INDEX log_leaves_pkey ON log_leaves USING btree (number);
 CREATE UNIQUE INDEX nodes_pkey ON nodes USING btree (id);
 CREATE UNIQUE INDEX oai_folders_pkey ON oai_folders USING btree (repository_id, path);
 CREATE UNIQUE INDEX oai_formats_pkey ON oai_formats USING btree (id);
 CREATE UNIQUE INDEX oai_formats_prefix_namespace_schema_key ON oai_formats USING btree (prefix, namespace, schema);
+CREATE INDEX oai_history_failed ON oai_history USING btree (id) WHERE (outcome = 'failed'::text);
 CREATE INDEX oai_history_job ON oai_history USING btree (job_id, id);
 CREATE UNIQUE INDEX oai_history_pkey ON oai_history USING btree (id);
 CREATE INDEX oai_history_repository ON oai_history USING btree (repository_id, id);

@@ -98,6 +98,8 @@ CREATE UNIQUE INDEX collection_files_by_path ON collection_files (collection, pa
 
 CREATE INDEX collection_files_due ON collection_files (id) WHERE state IN ('waiting', 'leaving');
 
+CREATE INDEX collection_files_failed ON collection_files (id) WHERE state = 'failed';
+
 CREATE INDEX collection_files_of_job ON collection_files (collection, job) WHERE job IS NOT NULL;
 
 CREATE TABLE collections (
@@ -229,6 +231,29 @@ CREATE TABLE files (
 ) STRICT;
 
 CREATE INDEX files_unstored ON files (id) WHERE stored_at IS NULL;
+
+CREATE TABLE findings (
+    id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    kind         TEXT    NOT NULL,
+    grouped_by   TEXT    NOT NULL,
+    subject      TEXT    NOT NULL,
+    detail       TEXT    NOT NULL,
+    file_id      INTEGER,
+    replica_id   INTEGER,
+    node         TEXT,
+    opened_at    INTEGER NOT NULL,
+    due_at       INTEGER NOT NULL,
+    announced_at INTEGER,
+    closed_at    INTEGER,
+    lease_owner  TEXT,
+    lease_until  INTEGER
+) STRICT;
+
+CREATE INDEX findings_closed ON findings (closed_at) WHERE closed_at IS NOT NULL;
+
+CREATE UNIQUE INDEX findings_open ON findings (kind, subject) WHERE closed_at IS NULL;
+
+CREATE INDEX findings_unannounced ON findings (id) WHERE announced_at IS NULL;
 
 CREATE TABLE grange_migrations (
     number     BIGINT NOT NULL PRIMARY KEY,
@@ -365,6 +390,23 @@ CREATE TABLE log_head (
     size         INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE log_key_vouches (
+    public_key   TEXT    NOT NULL,
+    by_key       TEXT    NOT NULL,
+    at           INTEGER NOT NULL,
+    signature    TEXT    NOT NULL,
+    PRIMARY KEY (public_key, by_key)
+) STRICT;
+
+CREATE TABLE log_keys (
+    public_key   TEXT    NOT NULL PRIMARY KEY,
+    node         TEXT    NOT NULL,
+    since        INTEGER NOT NULL,
+    retired_at   INTEGER,
+    proof        TEXT,
+    edition      INTEGER NOT NULL DEFAULT 1
+) STRICT;
+
 CREATE TABLE log_leaves (
     number       INTEGER NOT NULL PRIMARY KEY,
     name         TEXT,
@@ -416,6 +458,8 @@ CREATE TABLE oai_history (
     counts        TEXT NOT NULL,
     pages         INTEGER NOT NULL
 ) STRICT;
+
+CREATE INDEX oai_history_failed ON oai_history (id) WHERE outcome = 'failed';
 
 CREATE INDEX oai_history_job ON oai_history (job_id, id);
 

@@ -121,6 +121,18 @@ impl Files<'_> {
             .await
     }
 
+    /// Where the bytes lie of files that no replica with bytes is proven to have: all there is of them.
+    pub async fn needed_sources(&self) -> Result<Vec<String>, Error> {
+        self.0
+            .read("look for the bytes of files", (), |tx, ()| {
+                Box::pin(async move {
+                    let query = tx.sql(&NEEDED).bind(STORE_WORK);
+                    tx.rows(query).await?.iter().map(|row| row.text("source")).collect()
+                })
+            })
+            .await
+    }
+
     /// Puts the file into the queue, due now: some copy of it is to be made again.
     pub async fn requeue(&self, name: &FileName) -> Result<(), Error> {
         self.0
@@ -163,6 +175,12 @@ static REQUEUE: Sql = Sql::new(
      ON CONFLICT (kind, key) DO UPDATE SET outcome = NULL, ended_at = NULL, due_at = {now}, updated_at = {now},
          edition = work.edition + 1
      WHERE work.lease_owner IS NULL",
+);
+static NEEDED: Sql = Sql::new(
+    "SELECT f.source FROM work w JOIN files f ON f.name = w.key
+     WHERE w.kind = $1 AND w.outcome IS NULL AND f.source IS NOT NULL AND NOT EXISTS
+         (SELECT 1 FROM replica_files h JOIN replicas r ON r.id = h.replica_id
+          WHERE h.file_id = f.id AND h.state = 'upload_completed' AND h.verdict = 'ok' AND r.kind = 'bitarchive')",
 );
 static FENCE: Sql = Sql::new(
     "SELECT id FROM work WHERE id = $1 AND lease_token = $2 AND lease_owner IS NOT NULL {for_update}",

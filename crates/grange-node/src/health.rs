@@ -14,13 +14,17 @@ use grange_bus::{Bus, State as BusState};
 use grange_db::Db;
 use serde::Serialize;
 
-/// What readiness is judged by.
+use crate::findings::OpenFindings;
+
+/// What readiness is judged by, and what is shown beside it.
 #[derive(Clone, Debug)]
 pub struct Health {
     pub db: Db,
     pub bus: Arc<dyn Bus>,
     /// Set once every role has started.
     pub started: Arc<AtomicBool>,
+    /// Shown on the node port; a finding does not make a node unready.
+    pub findings: OpenFindings,
 }
 
 /// One thing readiness depends on.
@@ -41,10 +45,25 @@ pub fn public(health: Health) -> Router {
 
 /// For the operator's network only.
 pub fn private(health: Health) -> Router {
-    public(health).route("/metrics", get(metrics))
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready_with_findings))
+        .route("/metrics", get(metrics))
+        .with_state(health)
 }
 
 async fn ready(State(health): State<Health>) -> impl IntoResponse {
+    let (status, checks) = readiness(&health).await;
+    (status, Json(checks))
+}
+
+async fn ready_with_findings(State(health): State<Health>) -> impl IntoResponse {
+    let (status, mut checks) = readiness(&health).await;
+    checks["findings"] = serde_json::json!(health.findings.counts());
+    (status, Json(checks))
+}
+
+async fn readiness(health: &Health) -> (StatusCode, serde_json::Value) {
     let db = health.db.ping().await;
     let bus = match health.bus.state() {
         BusState::Connected => None,
@@ -63,7 +82,7 @@ async fn ready(State(health): State<Health>) -> impl IntoResponse {
     ];
     let ok = checks.iter().all(|check| check.ok || !check.required);
     let status = if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(serde_json::json!({ "ready": ok, "checks": checks })))
+    (status, serde_json::json!({ "ready": ok, "checks": checks }))
 }
 
 async fn metrics() -> impl IntoResponse {

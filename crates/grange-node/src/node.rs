@@ -17,6 +17,7 @@ use grange_model::node::{NodeRecord, NodeRole};
 use grange_web::LocalToken;
 
 use crate::data::{DataError, DataFolder, RunningNode, free_bytes};
+use crate::findings::{self, OpenFindings};
 use crate::health::{self, Health};
 use crate::peer::auth::NodeAuth;
 use crate::peer::elsewhere::Elsewhere;
@@ -90,6 +91,7 @@ impl Node {
         telemetry::start_metrics();
         let chosen = roles::chosen(&settings.node.roles, !settings.swap.partitions.is_empty())?;
         let id = data.node_id()?;
+        housekeeping::clear_scratch(&data.path().join("spool"));
         let token = NodeToken::read_or_make(&below(data.path(), &settings.node.token_file))?;
         let node_listener = listen(settings.node.listen, "node.listen").await?;
         let node_address = address_of(&node_listener, settings.node.listen);
@@ -173,9 +175,20 @@ impl Node {
         let waker = grange_bus::wake(&*bus, &announcer.channels().all_nodes(), &wake).await?;
         announcer.hint(&announcer.channels().all_nodes(), "node-started", &id.to_string()).await;
 
-        let health = Health { db: db.clone(), bus, started: Arc::new(AtomicBool::new(false)) };
+        let open_findings = OpenFindings::default();
+        let health = Health {
+            db: db.clone(),
+            bus,
+            started: Arc::new(AtomicBool::new(false)),
+            findings: open_findings.clone(),
+        };
         let mut parts = Parts::default();
         keep_house(&mut parts, &settings, &data, id, &db, &clock, &wake);
+        let lost_after = settings.node.heartbeat.0 * 3;
+        parts.start("findings", |shutdown| {
+            let (db, announcer, clock) = (db.clone(), announcer.clone(), clock.clone());
+            findings::watch(db, announcer, id, lost_after, open_findings, clock, shutdown)
+        });
 
         let local = secret::random();
         let key = Arc::new(LocalToken::new(local.clone()));

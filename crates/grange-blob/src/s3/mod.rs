@@ -8,10 +8,11 @@
 //! ```
 //!
 //! A name is given with the condition that it is free (`If-None-Match: *`), so that two writers cannot both be told
-//! that theirs is stored. The store must know that condition, on single and multipart uploads; a lifecycle rule
-//! for abandoned multipart uploads keeps the bucket clean. Copies on the server's side end at 5 GiB (the limit of
+//! that theirs is stored. The store must know that condition, on single and multipart uploads. Multipart uploads that
+//! killed archivers left are aborted at start and every hour, a week after they were begun. Copies on the server's side end at 5 GiB (the limit of
 //! one part in S3), and so do files here.
 
+mod abandoned;
 mod foreign;
 mod write;
 
@@ -80,6 +81,7 @@ pub struct S3 {
     read_only: bool,
     clock: Clock,
     locks: Vec<Mutex<()>>,
+    multipart: abandoned::MultipartAccess,
 }
 
 impl S3 {
@@ -107,10 +109,16 @@ impl S3 {
             place: place.clone(),
             source: source.into(),
         })?;
+        let multipart = abandoned::MultipartAccess::new(&settings, &place, store.clone())?;
         let S3Settings { prefix, checksums, read_only, .. } = settings;
         let locks = (0..LOCKS).map(|_| Mutex::default()).collect();
-        let s3 = Self { store: Arc::new(store), prefix, place, checksums, read_only, clock, locks };
+        let s3 =
+            Self { store: Arc::new(store), prefix, place, checksums, read_only, clock, locks, multipart };
         s3.clear_temp().await?;
+        if let Err(error) = s3.remove_abandoned_uploads().await {
+            // A key may lack the right to list them, and files can be kept without it.
+            tracing::warn!(place = s3.place, error = %Chain(&error), "abandoned multipart uploads were not looked for");
+        }
         Ok(s3)
     }
 
@@ -354,6 +362,10 @@ impl Blob for S3 {
         self.writable()?;
         let put = self.store.put(&self.key(&[MARKER]), Bytes::copy_from_slice(text.as_bytes()).into()).await;
         put.map(|_| ()).map_err(|error| self.error("write the marker", error))
+    }
+
+    async fn remove_abandoned_uploads(&self) -> Result<u64, Error> {
+        if self.read_only { Ok(0) } else { abandoned::abort_abandoned(self).await }
     }
 
     fn place(&self) -> &str {

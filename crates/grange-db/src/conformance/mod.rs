@@ -7,6 +7,7 @@ mod archive;
 mod audit;
 mod claims;
 mod domains;
+mod findings;
 pub(crate) mod harvest_bed;
 mod indexing;
 mod jobs;

@@ -73,7 +73,7 @@ async fn numbers_in_names_of_stored_files_are_never_given_again(bed: &Bed) {
     bed.stocked(&["a.dk"]).await;
     let new = |text: &str| NewFile { name: name(text), size: 1, checksums: sums(1), source: None };
     for text in ["3-metadata-1.warc.gz", "oai-9-20200101120000-00000.warc.gz"] {
-        let begun = bed.db.files().begin(new(text), "me", LONG).await.unwrap();
+        let begun = bed.db.files().begin(new(text), "me", LONG, crate::IfStored::Verify).await.unwrap();
         assert!(matches!(begun, Begun::Claimed(..)), "{begun:?}");
     }
     assert_eq!(next_job(bed, "h").await, JobId(4));
@@ -148,7 +148,9 @@ async fn an_audit_names_strays_until_they_have_rows(bed: &Bed) {
 async fn a_file_is_to_be_indexed_when_one_copy_with_bytes_is_verified(bed: &Bed) {
     let rows = replicas(bed).await;
     let new = NewFile { name: name("a.warc.gz"), size: 10, checksums: sums(1), source: None };
-    let Begun::Claimed(status, claim) = bed.db.files().begin(new, "me", LONG).await.unwrap() else {
+    let Begun::Claimed(status, claim) =
+        bed.db.files().begin(new, "me", LONG, crate::IfStored::Verify).await.unwrap()
+    else {
         panic!("not claimed")
     };
     let change = |row: &ReplicaRow, state| HoldingChange {

@@ -10,6 +10,7 @@ mod cluster;
 mod collections;
 mod crawl;
 mod demo;
+mod findings;
 mod formats;
 mod generated;
 mod harness;
