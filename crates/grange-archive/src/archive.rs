@@ -149,7 +149,7 @@ impl Archive {
                 }
                 ReplicaKind::Checksum => Keeps::Sums(places.sums.remove(&row.name).ok_or_else(missing)?),
             };
-            let watch = Watch::new(db.clone(), archive.clone(), announcer.clone(), row.away.clone());
+            let watch = Watch::new(db.clone(), archive.clone(), row.away.clone());
             replicas.push(Replica { row, keeps, clock: clock.clone(), watch });
         }
         let known: Vec<_> = db.logbook().keys().await?.into_iter().map(|key| key.public_key).collect();

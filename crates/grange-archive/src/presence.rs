@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use grange_base::Chain;
 use grange_blob::{Blob, MarkedPart};
-use grange_bus::Announcer;
 use grange_db::Db;
 use grange_model::{Actor, ReplicaName};
 use rand::RngExt as _;
@@ -129,14 +128,13 @@ pub(crate) struct Watch(Arc<Watched>);
 struct Watched {
     db: Db,
     archive: String,
-    announcer: Option<Announcer>,
     /// Why the replica is away, as it was last told.
     away: Mutex<Option<String>>,
 }
 
 impl Watch {
-    pub(crate) fn new(db: Db, archive: String, announcer: Option<Announcer>, away: Option<String>) -> Self {
-        Self(Arc::new(Watched { db, archive, announcer, away: Mutex::new(away) }))
+    pub(crate) fn new(db: Db, archive: String, away: Option<String>) -> Self {
+        Self(Arc::new(Watched { db, archive, away: Mutex::new(away) }))
     }
 }
 
@@ -267,7 +265,7 @@ impl Replica {
         Ok((sample.len(), there))
     }
 
-    /// Tells the world when the replica goes away, and when it is back.
+    /// Keeps in the row when the replica goes away, and when it is back.
     async fn heard(&self, error: Option<&Error>) {
         let now = error.map(|error| match error {
             Error::Away { reason, .. } => reason.clone(),
@@ -280,13 +278,10 @@ impl Replica {
             }
             away.clone_from(&now);
         }
-        if let Some(reason) = &now {
-            tracing::error!(replica = self.name(), reason, "the replica is away");
-            if let Some(announcer) = &self.watch.0.announcer {
-                announcer.report_error(&format!("replica {}", self.name()), reason).await;
-            }
-        } else {
-            tracing::info!(replica = self.name(), "the replica is back");
+        match &now {
+            // The row is a finding, which one node announces.
+            Some(reason) => tracing::warn!(replica = self.name(), reason, "the replica is away"),
+            None => tracing::info!(replica = self.name(), "the replica is back"),
         }
         if let Err(error) = self.watch.0.db.places().set_away(self.row.id, now.as_deref()).await {
             tracing::warn!(replica = self.name(), error = %Chain(&error), "cannot keep whether the replica is away");

@@ -194,7 +194,7 @@ impl Archive {
         let found = (!report.ok)
             .then(|| format!("{} problems; the first: {}", report.problem_count, report.problems.join("; ")));
         let kind = FindingKind::FailedLogVerification;
-        self.0.db.findings().observe(kind, "the log of events", &self.0.node, found).await?;
+        self.0.db.findings().observe(kind, "the log of events", found).await?;
         Ok(report)
     }
 

@@ -21,7 +21,7 @@ named! {
         WaitingCopies = "waiting-copies",
         /// Files on a replica that the database does not know.
         StrayFiles = "stray-files",
-        /// A replica does not answer an archiver.
+        /// A replica does not answer, or is not where it should be.
         ReplicaAway = "replica-away",
         /// A node that did not stop and sends no heartbeat.
         LostNode = "lost-node",

@@ -1,7 +1,7 @@
 -- States that need a person, each once. The rows of files, nodes, jobs and so on are the truth; this table says since
 -- when a state is known and whether it was announced (a log line, an event, a count).
--- grouped_by is what too many are counted by, such as a replica. node: who sees it, where rows do not show it. due_at: when
--- it is announced at the earliest. lease_*: who is announcing it.
+-- grouped_by is what too many are counted by, such as a replica. due_at: when it is announced at the earliest. lease_*:
+-- who is announcing it.
 CREATE TABLE findings (
     id           BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind         TEXT COLLATE "C" NOT NULL,
@@ -10,7 +10,6 @@ CREATE TABLE findings (
     detail       TEXT COLLATE "C" NOT NULL,
     file_id      BIGINT,
     replica_id   BIGINT,
-    node         TEXT COLLATE "C",
     opened_at    BIGINT NOT NULL,
     due_at       BIGINT NOT NULL,
     announced_at BIGINT,

@@ -1,7 +1,7 @@
 -- States that need a person, each once. The rows of files, nodes, jobs and so on are the truth; this table says since
 -- when a state is known and whether it was announced (a log line, an event, a count).
--- grouped_by is what too many are counted by, such as a replica. node: who sees it, where rows do not show it. due_at: when
--- it is announced at the earliest. lease_*: who is announcing it.
+-- grouped_by is what too many are counted by, such as a replica. due_at: when it is announced at the earliest. lease_*:
+-- who is announcing it.
 CREATE TABLE findings (
     id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     kind         TEXT    NOT NULL,
@@ -10,7 +10,6 @@ CREATE TABLE findings (
     detail       TEXT    NOT NULL,
     file_id      INTEGER,
     replica_id   INTEGER,
-    node         TEXT,
     opened_at    INTEGER NOT NULL,
     due_at       INTEGER NOT NULL,
     announced_at INTEGER,

@@ -16,7 +16,7 @@ on_both_engines! {
     thousands_of_missing_copies_are_one_finding,
     a_finding_that_ends_within_its_patience_is_not_announced,
     a_copy_that_cannot_be_served_is_logged_once_however_many_read,
-    a_node_without_heartbeat_is_found_and_ends_what_it_saw,
+    a_node_without_heartbeat_and_a_replica_that_is_away_are_findings_until_they_are_back,
     a_failed_job_is_a_finding_until_it_is_rejected,
     closed_findings_are_forgotten,
     keys_are_announced_vouched_for_and_rotated,
@@ -193,24 +193,20 @@ async fn a_copy_that_cannot_be_served_is_logged_once_however_many_read(bed: &Bed
     assert!(!open(bed).await.iter().any(|one| one.starts_with("unservable-copy")), "{:?}", open(bed).await);
 }
 
-async fn a_node_without_heartbeat_is_found_and_ends_what_it_saw(bed: &Bed) {
+async fn a_node_without_heartbeat_and_a_replica_that_is_away_are_findings_until_they_are_back(bed: &Bed) {
     let node = bed.db.nodes().register(super::nodes::new("a")).await.unwrap();
-    let id = node.id.to_string();
     let findings = bed.db.findings();
-    let away = FindingKind::ReplicaAway;
-    assert!(findings.observe(away, "two from a", &id, Some("no answer".to_owned())).await.unwrap());
-    assert!(!findings.observe(away, "two from a", &id, Some("no answer".to_owned())).await.unwrap());
-    findings.look(LONG).await.unwrap();
-    assert_eq!(open(bed).await, ["replica-away two from a"]);
+    let replicas = three(bed).await;
+    bed.db.places().set_away(replicas[1].id, Some("no answer")).await.unwrap();
     bed.pass(node.seen_at + SHORT).await;
     findings.look(SHORT).await.unwrap();
-    assert_eq!(open(bed).await, [format!("lost-node a ({id})")], "the node is lost, and what it saw with it");
+    assert_eq!(
+        open(bed).await,
+        [format!("lost-node a ({})", node.id), "replica-away replica two".to_owned()]
+    );
     bed.db.nodes().heartbeat(node.id, None).await.unwrap();
+    bed.db.places().set_away(replicas[1].id, None).await.unwrap();
     findings.look(LONG).await.unwrap();
-    assert_eq!(open(bed).await, Vec::<String>::new());
-    assert!(findings.observe(away, "two from a", &id, Some("no answer".to_owned())).await.unwrap());
-    assert!(findings.observe(away, "two from a", &id, None).await.unwrap());
-    assert!(!findings.observe(away, "two from a", &id, None).await.unwrap());
     assert_eq!(open(bed).await, Vec::<String>::new());
 }
 
@@ -233,10 +229,10 @@ async fn a_failed_job_is_a_finding_until_it_is_rejected(bed: &Bed) {
 async fn closed_findings_are_forgotten(bed: &Bed) {
     let findings = bed.db.findings();
     let kind = FindingKind::FailedLogVerification;
-    findings.observe(kind, "log", "a", Some("leaf 3 is missing".to_owned())).await.unwrap();
+    findings.observe(kind, "log", Some("leaf 3 is missing".to_owned())).await.unwrap();
     findings.look(NEVER).await.unwrap();
     assert_eq!(findings.forget(Duration::ZERO).await.unwrap(), 0, "open ones stay");
-    findings.observe(kind, "log", "a", None).await.unwrap();
+    findings.observe(kind, "log", None).await.unwrap();
     assert_eq!(findings.forget(LONG).await.unwrap(), 0);
     bed.pass(bed.lease_now() + SHORT).await;
     assert_eq!(findings.forget(Duration::ZERO).await.unwrap(), 1);

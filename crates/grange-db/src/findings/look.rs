@@ -105,10 +105,8 @@ static UNSERVABLE: Sql = Sql::new(
          OR (h.file_id IS NOT NULL AND h.verdict = 'ok' AND COALESCE(h.checked_at, 0) > g.opened_at)
          OR (g.file_id IS NULL AND COALESCE(r.checked_at, 0) > g.opened_at))",
 );
-// What a node saw ends with the node: it looks again when it starts.
 static AWAY: Sql = Sql::new(
-    "SELECT g.subject, '' AS detail FROM findings g JOIN nodes n ON n.id = g.node
-     WHERE g.kind = 'replica-away' AND g.closed_at IS NULL AND n.stopped_at IS NULL AND n.seen_at >= {now} - $2",
+    "SELECT 'replica ' || name AS subject, away AS detail FROM replicas WHERE away IS NOT NULL LIMIT $1",
 );
 static LOG: Sql = Sql::new(
     "SELECT subject, '' AS detail FROM findings WHERE kind = 'failed-log-verification' AND closed_at IS NULL",
@@ -125,6 +123,7 @@ pub(super) async fn look(tx: &mut Tx<'_>, lost_after: i64) -> Result<Look, Fail>
         (FindingKind::WaitingRepair, &REPAIRS),
         (FindingKind::FailedAudit, &AUDITS),
         (FindingKind::StrayFiles, &STRAYS),
+        (FindingKind::ReplicaAway, &AWAY),
     ] {
         let query = tx.sql(sql).bind(ROWS_MAX);
         let rows = tx.rows(query).await?;
@@ -134,17 +133,10 @@ pub(super) async fn look(tx: &mut Tx<'_>, lost_after: i64) -> Result<Look, Fail>
     let rows = tx.rows(query).await?;
     seen.push(observed(FindingKind::LostNode, &rows, true)?);
     // Opened elsewhere; here they only end.
-    if has(FindingKind::ReplicaAway) {
-        let query = tx.timed(&AWAY).bind(lost_after);
+    if has(FindingKind::FailedLogVerification) {
+        let query = tx.sql(&LOG);
         let rows = tx.rows(query).await?;
-        seen.push(observed(FindingKind::ReplicaAway, &rows, false)?);
-    }
-    for (kind, sql) in [(FindingKind::FailedLogVerification, &LOG)] {
-        if has(kind) {
-            let query = tx.sql(sql);
-            let rows = tx.rows(query).await?;
-            seen.push(observed(kind, &rows, false)?);
-        }
+        seen.push(observed(FindingKind::FailedLogVerification, &rows, false)?);
     }
     if has(FindingKind::UnservableCopy) {
         let query = tx.sql(&UNSERVABLE);

@@ -90,12 +90,11 @@ impl Findings<'_> {
         self.0.write("keep the findings", changes, |tx, changes| Box::pin(apply(tx, changes))).await
     }
 
-    /// Keeps what only `node` can see: `detail` when it is wrong, nothing when it is right again. True when that is new.
+    /// Keeps what no row shows: `detail` when it is wrong, nothing when it is right again. True when that is new.
     pub async fn observe(
         &self,
         kind: FindingKind,
         subject: &str,
-        node: &str,
         detail: Option<String>,
     ) -> Result<bool, Error> {
         let known = self
@@ -114,16 +113,16 @@ impl Findings<'_> {
                 Ok(true)
             }
             (None, Some(detail)) => {
-                let new = (kind, subject.to_owned(), node.to_owned(), detail);
+                let new = (kind, subject.to_owned(), detail);
                 self.0
-                    .write("keep the finding", new, |tx, (kind, subject, node, detail)| {
+                    .write("keep the finding", new, |tx, (kind, subject, detail)| {
                         Box::pin(async move {
                             let condition = Condition {
                                 subject: subject.clone(),
                                 detail: detail.clone(),
                                 ..Condition::default()
                             };
-                            open(tx, *kind, "", &condition, Some(node)).await
+                            open(tx, *kind, "", &condition).await
                         })
                     })
                     .await
@@ -232,8 +231,8 @@ static UNSERVABLE_COUNT: Sql = Sql::new(
     "SELECT count(*) AS count FROM findings WHERE kind = 'unservable-copy' AND closed_at IS NULL AND replica_id = $1",
 );
 static INSERT: Sql = Sql::new(
-    "INSERT INTO findings (kind, grouped_by, subject, detail, file_id, replica_id, node, opened_at, due_at)
-     VALUES ($2, $3, $4, $5, $6, $7, $8, $9, {now} + $10) ON CONFLICT DO NOTHING",
+    "INSERT INTO findings (kind, grouped_by, subject, detail, file_id, replica_id, opened_at, due_at)
+     VALUES ($2, $3, $4, $5, $6, $7, $8, {now} + $9) ON CONFLICT DO NOTHING",
 );
 static CLOSE: Sql = Sql::new("UPDATE findings SET closed_at = {now} WHERE id = $2 AND closed_at IS NULL");
 // One that was over before it was due is nobody's business.
@@ -270,19 +269,13 @@ async fn apply(tx: &mut Tx<'_>, changes: &FindingChanges) -> Result<(), Fail> {
         tx.run(query).await?;
     }
     for (kind, group, condition) in &changes.open {
-        open(tx, *kind, group, condition, None).await?;
+        open(tx, *kind, group, condition).await?;
     }
     Ok(())
 }
 
 /// False when somebody else was faster.
-async fn open(
-    tx: &mut Tx<'_>,
-    kind: FindingKind,
-    group: &str,
-    condition: &Condition,
-    node: Option<&str>,
-) -> Result<bool, Fail> {
+async fn open(tx: &mut Tx<'_>, kind: FindingKind, group: &str, condition: &Condition) -> Result<bool, Fail> {
     let query = tx
         .timed(&INSERT)
         .bind(kind.as_str())
@@ -292,7 +285,6 @@ async fn open(
         .bind(condition.detail.replace('\0', "\u{fffd}"))
         .bind(condition.file_id)
         .bind(condition.replica_id)
-        .bind(node.map(str::to_owned))
         .bind(micros(tx.now))
         .bind(length(kind.patience()));
     Ok(tx.run(query).await? == 1)
@@ -317,7 +309,7 @@ async fn unservable(tx: &mut Tx<'_>, copy: &UnservableCopy) -> Result<bool, Fail
             replica_id: Some(copy.replica_id),
         }
     };
-    let new = open(tx, kind, &copy.replica, &condition, None).await?;
+    let new = open(tx, kind, &copy.replica, &condition).await?;
     if new {
         logbook::append(tx, std::slice::from_ref(&copy.record)).await?;
     }

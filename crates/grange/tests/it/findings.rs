@@ -3,7 +3,7 @@
 use grange_testkit::{TestDatabase, until};
 use serde_json::Value;
 
-use crate::archive_bed::{machine, single, source};
+use crate::archive_bed::{single, single_with, source};
 use crate::harness::Grange;
 
 /// The ERROR lines of the node's log that name all of these words.
@@ -80,7 +80,7 @@ async fn a_lost_node_is_announced_once_and_the_log_of_one_node_is_verified_on_an
     let db = format!("db.url={}", database.url);
     let set = [db.as_str(), "bus.url=postgres:", &environment, "node.heartbeat=200ms"];
     let node =
-        |name: &str, roles: &str| machine(&[&set[..], &[&format!("node.name={name}"), roles]].concat(), "");
+        |name: &str, roles: &str| single_with(&[&set[..], &[&format!("node.name={name}"), roles]].concat());
     // The replicas are on the first machine.
     let admin = "node.roles=[\"admin\"]";
     let (one, two, three) = (node("one", "node.roles=[]"), node("two", admin), node("three", admin));
