@@ -126,16 +126,23 @@ impl S3 {
     /// The same over any store of objects.
     #[cfg(test)]
     pub(crate) fn over(store: Arc<dyn ObjectStore>, prefix: &str) -> Self {
-        let locks = (0..LOCKS).map(|_| Mutex::default()).collect();
-        Self {
-            store,
+        let settings = S3Settings {
+            bucket: "test".to_owned(),
             prefix: prefix.to_owned(),
-            place: format!("s3://test/{prefix}"),
+            endpoint: Some("http://127.0.0.1:1".to_owned()),
+            region: "us-east-1".to_owned(),
+            access_key: "none".to_owned(),
+            secret_key: "none".to_owned(),
             checksums: Algorithm::ALL.to_vec(),
             read_only: false,
-            clock: Clock::system(),
-            locks,
-        }
+        };
+        let place = format!("s3://test/{prefix}");
+        let bucket = AmazonS3Builder::new().with_bucket_name("test").with_region("us-east-1");
+        let bucket = bucket.with_access_key_id("none").with_secret_access_key("none").build().unwrap();
+        let multipart = abandoned::MultipartAccess::new(&settings, &place, bucket).unwrap();
+        let locks = (0..LOCKS).map(|_| Mutex::default()).collect();
+        let S3Settings { prefix, checksums, read_only, .. } = settings;
+        Self { store, prefix, place, checksums, read_only, clock: Clock::system(), locks, multipart }
     }
 
     #[cfg(test)]
