@@ -8,6 +8,11 @@ created_at BIGINT NOT NULL
 created_by TEXT COLLATE "C" NOT NULL
 edition BIGINT NOT NULL DEFAULT 1
 
+-- table archive_identity
+one BIGINT NOT NULL
+archive TEXT NOT NULL
+created_at BIGINT NOT NULL
+
 -- table audit_log
 number BIGINT NOT NULL IDENTITY
 at BIGINT NOT NULL
@@ -160,7 +165,6 @@ subject TEXT COLLATE "C" NOT NULL
 detail TEXT COLLATE "C" NOT NULL
 file_id BIGINT
 replica_id BIGINT
-node TEXT COLLATE "C"
 opened_at BIGINT NOT NULL
 due_at BIGINT NOT NULL
 announced_at BIGINT
@@ -442,6 +446,11 @@ checked_at BIGINT
 changed_at BIGINT NOT NULL
 edition BIGINT NOT NULL DEFAULT 1
 
+-- table replica_places
+replica_id BIGINT NOT NULL
+place TEXT NOT NULL
+marked_at BIGINT NOT NULL
+
 -- table replica_totals
 replica_id BIGINT NOT NULL
 state TEXT COLLATE "C" NOT NULL
@@ -459,6 +468,7 @@ created_at BIGINT NOT NULL
 listed_at BIGINT
 checked_at BIGINT
 edition BIGINT NOT NULL DEFAULT 1
+away TEXT
 
 -- table runs
 harvest_id BIGINT NOT NULL
@@ -571,6 +581,7 @@ updated_at BIGINT NOT NULL
 edition BIGINT NOT NULL DEFAULT 1
 
 CREATE UNIQUE INDEX access_rules_pkey ON access_rules USING btree (id);
+CREATE UNIQUE INDEX archive_identity_pkey ON archive_identity USING btree (one);
 CREATE INDEX audit_log_by_who ON audit_log USING btree (who, number);
 CREATE INDEX audit_log_of_subject ON audit_log USING btree (subject, number);
 CREATE UNIQUE INDEX audit_log_pkey ON audit_log USING btree (number);
@@ -661,6 +672,7 @@ CREATE INDEX replica_files_corrupt ON replica_files USING btree (replica_id, fil
 CREATE INDEX replica_files_missing ON replica_files USING btree (replica_id, file_id) WHERE (presence = 'missing'::text);
 CREATE UNIQUE INDEX replica_files_pkey ON replica_files USING btree (file_id, replica_id);
 CREATE INDEX replica_files_unproven ON replica_files USING btree (replica_id, file_id) WHERE (state <> 'upload_completed'::text);
+CREATE UNIQUE INDEX replica_places_pkey ON replica_places USING btree (replica_id, place);
 CREATE UNIQUE INDEX replica_totals_pkey ON replica_totals USING btree (replica_id, state, presence, verdict, slot);
 CREATE UNIQUE INDEX replicas_name_key ON replicas USING btree (name);
 CREATE UNIQUE INDEX replicas_pkey ON replicas USING btree (id);

@@ -9,6 +9,12 @@ CREATE TABLE access_rules (
     edition      INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 
+CREATE TABLE archive_identity (
+    one          INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+    archive      TEXT    NOT NULL,
+    created_at   INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE audit_log (
     number       INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     at           INTEGER NOT NULL,
@@ -224,7 +230,6 @@ CREATE TABLE findings (
     detail       TEXT    NOT NULL,
     file_id      INTEGER,
     replica_id   INTEGER,
-    node         TEXT,
     opened_at    INTEGER NOT NULL,
     due_at       INTEGER NOT NULL,
     announced_at INTEGER,
@@ -604,6 +609,13 @@ CREATE INDEX replica_files_missing ON replica_files (replica_id, file_id) WHERE 
 
 CREATE INDEX replica_files_unproven ON replica_files (replica_id, file_id) WHERE state <> 'upload_completed';
 
+CREATE TABLE replica_places (
+    replica_id   INTEGER NOT NULL REFERENCES replicas (id),
+    place        TEXT    NOT NULL,
+    marked_at    INTEGER NOT NULL,
+    PRIMARY KEY (replica_id, place)
+) STRICT;
+
 CREATE TABLE replica_totals (
     replica_id   INTEGER NOT NULL,
     state        TEXT    NOT NULL,
@@ -624,7 +636,7 @@ CREATE TABLE replicas (
     listed_at    INTEGER,
     checked_at   INTEGER,
     edition      INTEGER NOT NULL DEFAULT 1
-) STRICT;
+, away TEXT) STRICT;
 
 CREATE TABLE runs (
     harvest_id     INTEGER NOT NULL REFERENCES harvest_definitions (id),
