@@ -1,7 +1,9 @@
 //! Access rules: kept, taken away, tried out.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
+use grange_base::Chain;
 use grange_db::AccessRow;
 use grange_index::access::{Asked, Decision, Reader, Rule, Verdict, judge};
 use grange_index::{Stamp, key, rule_prefixes};
@@ -9,6 +11,9 @@ use grange_model::account::Permission;
 use serde_json::Value;
 
 use crate::{App, Error, Who};
+
+/// How long a change of rules waits for the replicas: a person sits there, and the archiver tries again.
+const KEEP_WITHIN: Duration = Duration::from_secs(10);
 
 /// A rule as people say it.
 #[derive(Clone, Debug, Default)]
@@ -60,12 +65,30 @@ impl App {
         let rules = draft.rules().map_err(Error::Invalid)?;
         let values = rules.iter().map(serde_json::to_value).collect::<Result<_, _>>();
         let values = values.map_err(|error| Error::Invalid(error.to_string()))?;
-        Ok(self.db.access_rules().add(values, note, &who.actor()).await?)
+        let made = self.db.access_rules().add(values, note, &who.actor()).await?;
+        self.keep_access_rules().await;
+        Ok(made)
     }
 
     pub async fn remove_access_rule(&self, who: &Who, id: i64) -> Result<AccessRow, Error> {
         who.needs(Permission::EditHarvests)?;
-        Ok(self.db.access_rules().remove(id, &who.actor()).await?)
+        let gone = self.db.access_rules().remove(id, &who.actor()).await?;
+        self.keep_access_rules().await;
+        Ok(gone)
+    }
+
+    /// Keeps the rules beside the bits at once. Replicas that are away get them later, from the archiver.
+    async fn keep_access_rules(&self) {
+        let kept = async { Ok::<_, Error>(self.archive.get().await?.keep_access_rules().await?) };
+        match tokio::time::timeout(KEEP_WITHIN, kept).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(error = %Chain(&error), "cannot keep the access rules beside the bits yet");
+            }
+            Err(_) => {
+                tracing::warn!("the replicas are slow: the access rules are kept beside the bits later")
+            }
+        }
     }
 
     /// What the rules as they are would say to somebody who asks.

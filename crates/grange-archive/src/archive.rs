@@ -75,6 +75,8 @@ pub(crate) struct Inner {
     pub(crate) throttle: Throttle,
     pub(crate) hint: Hint,
     pub(crate) audit_hint: Hint,
+    /// When the access rules were last the same here and on every replica.
+    pub(crate) access_rules_kept: tokio::sync::Mutex<Option<jiff::Timestamp>>,
 }
 
 /// Opens the places of all replicas. Other nodes are only asked when they are needed; nodes start in any order.
@@ -179,6 +181,7 @@ impl Archive {
             throttle,
             hint: Hint::new(),
             audit_hint: Hint::new(),
+            access_rules_kept: tokio::sync::Mutex::default(),
         }));
         archive.verify_replicas().await;
         if let Err(error) = archive.sweep_spool().await {

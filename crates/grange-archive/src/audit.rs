@@ -223,7 +223,7 @@ impl Archive {
                 None => break,
             }
         }
-        // Before anything is repaired: what was wrong is announced, also when it is right again a moment later.
+        // Before anything is repaired: findings are announced, also those that are over a moment later.
         self.0.db.findings().look_at_copies().await?;
         // Before the end, so that a stop in between finds the check where it was and comes back to this.
         if by_itself && self.0.settings.repair_missing {

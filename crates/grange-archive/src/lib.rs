@@ -16,6 +16,7 @@
 //! It must never know what the bytes mean (WARC is none of its business), who is allowed to ask (that is
 //! `grange-app`), or how bytes lie on a disk (`grange-blob`).
 
+mod access_rules;
 mod amend;
 mod archive;
 mod audit;
@@ -38,6 +39,7 @@ mod schedule;
 mod settings;
 mod spool;
 mod store;
+mod strays;
 mod sums;
 #[cfg(test)]
 mod tests;
@@ -46,6 +48,7 @@ mod tree;
 mod verify;
 mod witness;
 
+pub use access_rules::AccessRuleReport;
 pub use archive::{Archive, Parts, Places, open_places};
 pub use client::ArchiveClient;
 pub use error::Error;

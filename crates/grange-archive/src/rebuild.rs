@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 
 use grange_base::Chain;
 use grange_db::{Adopted, deciding};
-use grange_model::vote::most_frequent;
+use grange_model::vote::recovered_record;
 use grange_model::{Checksums, FileName, LogEvent, LogRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::access_rules::AccessRuleReport;
 use crate::archive::Archive;
 use crate::error::Error;
-use crate::journal::Entry;
-use crate::replica::{Answer, Keeps, UNREADABLE};
+use crate::replica::{Answer, UNREADABLE};
 use crate::witness::Witness;
 
 /// Names that are asked for at once.
@@ -41,6 +41,8 @@ pub struct Rebuilt {
     pub conflicts: Vec<Conflict>,
     /// Replicas that could not be asked; their copies count as missing until the next check.
     pub away: Vec<String>,
+    /// Access rules that were kept beside the bits.
+    pub access_rules: AccessRuleReport,
 }
 
 struct Copy {
@@ -85,6 +87,7 @@ impl Archive {
             }
         }
         self.0.db.audits().vote_all().await?;
+        rebuilt.access_rules = self.keep_access_rules().await?;
         for conflict in &rebuilt.conflicts {
             self.notify(conflict.name.as_str(), "its copies contradict each other: it was not rebuilt").await;
         }
@@ -94,19 +97,23 @@ impl Archive {
     /// Witnesses of a log that this database does not have are told in the new one, so that they are not taken for
     /// proof of a rewriting, and nobody can pretend that there was no older log.
     async fn acknowledge_lost_log(&self, by: &str) -> Result<(), Error> {
-        if self.0.db.logbook().size().await? > 0 {
-            return Ok(());
-        }
+        let size = self.0.db.logbook().size().await?;
         let mut lost = Vec::new();
         for replica in &self.0.replicas {
             for (_, text) in replica.witnesses().await.unwrap_or_default() {
-                if let Ok(witness) = serde_json::from_slice::<Witness>(&text) {
+                // A longer log than this one: of a database that is gone, or newer than the one that was restored.
+                if let Ok(witness) = serde_json::from_slice::<Witness>(&text)
+                    && witness.checkpoint.size > size
+                {
                     lost.push(witness.checkpoint.root);
                 }
             }
         }
         lost.sort();
         lost.dedup();
+        if size > 0 && lost.is_empty() {
+            return Ok(());
+        }
         let record = self.rebuilt_record(None, None, None, by, json!({ "lost_roots": lost }));
         Ok(self.0.db.logbook().append(vec![record]).await?)
     }
@@ -182,8 +189,9 @@ impl Archive {
                 }
             }
         }
-        // No record is left to judge by.
-        let winner = most_frequent(answers.iter().map(|(_, said)| said.as_str())).map(str::to_owned);
+        let said =
+            |(copy, said): &(&Copy, String)| (said.clone(), self.0.replicas[copy.replica].keeps_bytes());
+        let winner = recovered_record(&answers.iter().map(said).collect::<Vec<_>>()).map(str::to_owned);
         let told = || Conflict {
             name: name.clone(),
             answers: answers
@@ -195,44 +203,47 @@ impl Archive {
         let Some((best, _)) = answers.iter().find(|(_, said)| *said == winner) else {
             return Ok(Err(told()));
         };
-        let checksums = self.all_checksums(name, &winner, copies).await?;
+        let checksums = self.all_checksums(name, &winner, &answers).await?;
         let held = answers.iter().map(|(copy, said)| (self.0.replicas[copy.replica].row.id, said.clone()));
         Ok(Ok(Adopted { name: name.clone(), size: best.size, checksums, held: held.collect() }))
     }
 
-    /// Every checksum that can be had: the journal's, or computed anew.
+    /// Every checksum that can be had, all of one copy that answers the winner: never some of one file and some of
+    /// another. A checksum replica has them all; bytes are read once for all of them.
     async fn all_checksums(
         &self,
         name: &FileName,
         winner: &str,
-        copies: &[Copy],
+        answers: &[(&Copy, String)],
     ) -> Result<Checksums, Error> {
         let decides: Checksums = winner.parse().unwrap_or_default();
-        for copy in copies {
-            if let Keeps::Sums(replica) = &self.0.replicas[copy.replica].keeps
-                && let Some(Entry::Sums(_, sums)) = replica.get(name).await?
-                && sums.same_as(&decides)
-            {
-                return Ok(sums);
-            }
-        }
-        let mut all = decides;
-        for copy in copies {
-            let replica = &self.0.replicas[copy.replica];
-            if !replica.keeps_bytes() {
-                continue;
-            }
-            for algorithm in &self.0.settings.checksums {
-                if let Answer::Sums(sums) = replica.checksum(name, *algorithm).await? {
-                    all.sha512 = all.sha512.or(sums.sha512);
-                    all.sha256 = all.sha256.or(sums.sha256);
-                    all.md5 = all.md5.or(sums.md5);
+        let mut wanted = self.0.settings.checksums.clone();
+        wanted
+            .extend(decides.algorithms().filter(|algorithm| !self.0.settings.checksums.contains(algorithm)));
+        let mut agreeing: Vec<_> = answers
+            .iter()
+            .filter(|(_, said)| said == winner)
+            .map(|(copy, _)| &self.0.replicas[copy.replica])
+            .collect();
+        agreeing.sort_by_key(|replica| replica.keeps_bytes());
+        let mut best = decides;
+        for replica in agreeing {
+            let found = match replica.checksums(name, &wanted).await {
+                Ok(found) => found,
+                Err(error) => {
+                    tracing::warn!(replica = replica.name(), error = %Chain(&error), "a replica cannot be asked");
+                    None
                 }
+            };
+            // It may have changed since it answered.
+            let Some(found) = found.filter(|found| found.same_as(&decides)) else { continue };
+            if found.algorithms().count() > best.algorithms().count() {
+                best = found;
             }
-            if all.same_as(&decides) {
+            if wanted.iter().all(|algorithm| best.get(*algorithm).is_some()) {
                 break;
             }
         }
-        Ok(all)
+        Ok(best)
     }
 }

@@ -193,6 +193,27 @@ impl Replica {
         Ok(holder.checksum(name, &[algorithm]).await?)
     }
 
+    /// Several checksums of one copy, read together; none if the copy is missing or cannot be read.
+    pub(crate) async fn checksums(
+        &self,
+        name: &FileName,
+        algorithms: &[Algorithm],
+    ) -> Result<Option<Checksums>, Error> {
+        match &self.keeps {
+            Keeps::Bytes(_) => {
+                let Some(holder) = self.holder(name).await? else { return Ok(None) };
+                match holder.checksum(name, algorithms).await {
+                    Err(grange_blob::Error::Unreadable { .. }) => Ok(None),
+                    answer => Ok(answer?),
+                }
+            }
+            Keeps::Sums(sums) => Ok(match sums.get(name).await? {
+                Some(Entry::Sums(_, checksums)) => Some(checksums),
+                None | Some(Entry::Damaged) => None,
+            }),
+        }
+    }
+
     /// The size of the copy, without reading it.
     pub(crate) async fn size_of(&self, name: &FileName) -> Result<Option<u64>, Error> {
         for node in self.nodes()? {

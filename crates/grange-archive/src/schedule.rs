@@ -10,6 +10,8 @@ use jiff::Timestamp;
 use crate::archive::Archive;
 use crate::error::Error;
 
+/// How often the access rules are compared with those beside the bits. A change of rules does not wait for it.
+const ACCESS_RULES_EVERY: Duration = Duration::from_secs(60 * 60);
 /// How often left-overs of killed processes are looked for. They cost space only; the first look is at the start.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
 
@@ -46,10 +48,24 @@ impl Archive {
             }
         }
         self.seal().await?;
+        self.keep_access_rules_when_due().await?;
+        self.count_waiting().await?;
         self.vouch_for_others().await?;
         self.probe_replicas().await;
         self.sweep_when_due(now).await;
         Ok(Step::Idle)
+    }
+
+    /// Compares the access rules with those beside the bits when that was not done for a while, or not everywhere.
+    async fn keep_access_rules_when_due(&self) -> Result<(), Error> {
+        let now = self.0.clock.now();
+        let last = *self.0.access_rules_kept.lock().await;
+        if due(last, ACCESS_RULES_EVERY, now) {
+            let report = self.keep_access_rules().await?;
+            let everywhere = report.away.is_empty();
+            *self.0.access_rules_kept.lock().await = everywhere.then_some(now);
+        }
+        Ok(())
     }
 
     /// Asks every replica whether it is there. One that is not is a finding until it is.
@@ -58,6 +74,15 @@ impl Archive {
             // The row keeps the answer.
             let _ = replica.verify().await;
         }
+    }
+
+    /// Shows to monitoring how many files wait for a replica and how many are unknown to the database.
+    async fn count_waiting(&self) -> Result<(), Error> {
+        let (waiting, strays) = (self.0.db.deposits().counts().await?, self.0.db.strays().count().await?);
+        metrics::gauge!("grange_archive_waiting_files").set(waiting.unproven_files as f64);
+        metrics::gauge!("grange_archive_waiting_bytes").set(waiting.unproven_bytes as f64);
+        metrics::gauge!("grange_archive_stray_files").set(strays as f64);
+        Ok(())
     }
 
     async fn sweep_when_due(&self, now: Timestamp) {

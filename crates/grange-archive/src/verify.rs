@@ -208,6 +208,9 @@ impl Archive {
             match replica.witnesses().await {
                 Ok(witnesses) => {
                     for (name, text) in witnesses {
+                        if name.as_str().starts_with(witness::ACCESS_PREFIX) {
+                            continue;
+                        }
                         match serde_json::from_slice::<Witness>(&text) {
                             Ok(witness) => {
                                 vouches.extend(witness.vouches);

@@ -17,6 +17,9 @@ use crate::key_trust::SignedVouch;
 /// What the names of witnesses begin with; no file of the archive may.
 pub const PREFIX: &str = "grange-witness-";
 
+/// What the names of access rules begin with that are kept in the same way; see `access_rules.rs`.
+pub(crate) const ACCESS_PREFIX: &str = "grange-witness-access-";
+
 /// What the name of one that is being written ends with.
 const PART: &str = ".part";
 

@@ -7,6 +7,12 @@ note TEXT COLLATE "C" NOT NULL DEFAULT ''::text
 created_at BIGINT NOT NULL
 created_by TEXT COLLATE "C" NOT NULL
 edition BIGINT NOT NULL DEFAULT 1
+key TEXT COLLATE "C"
+
+-- table access_rules_removed
+key TEXT COLLATE "C" NOT NULL
+removed_at BIGINT NOT NULL
+removed_by TEXT COLLATE "C" NOT NULL
 
 -- table archive_identity
 one BIGINT NOT NULL
@@ -514,6 +520,12 @@ created_at BIGINT NOT NULL
 expires_at BIGINT NOT NULL
 last_seen_at BIGINT NOT NULL
 
+-- table stray_files
+replica_id BIGINT NOT NULL
+name TEXT COLLATE "C" NOT NULL
+size BIGINT NOT NULL
+seen_at BIGINT NOT NULL
+
 -- table template_versions
 template_id BIGINT NOT NULL
 version BIGINT NOT NULL
@@ -562,6 +574,16 @@ changed_at BIGINT NOT NULL
 changed_by TEXT NOT NULL
 edition BIGINT NOT NULL DEFAULT 1
 
+-- table waiting_deposits
+harvester TEXT COLLATE "C" NOT NULL
+folder TEXT COLLATE "C" NOT NULL
+job_id BIGINT NOT NULL
+files BIGINT NOT NULL
+bytes BIGINT NOT NULL
+reason TEXT COLLATE "C"
+since BIGINT NOT NULL
+updated_at BIGINT NOT NULL
+
 -- table work
 id TEXT COLLATE "C" NOT NULL
 kind TEXT COLLATE "C" NOT NULL
@@ -580,7 +602,9 @@ created_at BIGINT NOT NULL
 updated_at BIGINT NOT NULL
 edition BIGINT NOT NULL DEFAULT 1
 
+CREATE UNIQUE INDEX access_rules_by_key ON access_rules USING btree (key) WHERE (key IS NOT NULL);
 CREATE UNIQUE INDEX access_rules_pkey ON access_rules USING btree (id);
+CREATE UNIQUE INDEX access_rules_removed_pkey ON access_rules_removed USING btree (key);
 CREATE UNIQUE INDEX archive_identity_pkey ON archive_identity USING btree (one);
 CREATE INDEX audit_log_by_who ON audit_log USING btree (who, number);
 CREATE INDEX audit_log_of_subject ON audit_log USING btree (subject, number);
@@ -617,6 +641,7 @@ CREATE UNIQUE INDEX domains_name_key ON domains USING btree (name);
 CREATE UNIQUE INDEX domains_pkey ON domains USING btree (id);
 CREATE UNIQUE INDEX files_name_key ON files USING btree (name);
 CREATE UNIQUE INDEX files_pkey ON files USING btree (id);
+CREATE INDEX files_unstored ON files USING btree (id) WHERE (stored_at IS NULL);
 CREATE INDEX findings_closed ON findings USING btree (closed_at) WHERE (closed_at IS NOT NULL);
 CREATE UNIQUE INDEX findings_open ON findings USING btree (kind, subject) WHERE (closed_at IS NULL);
 CREATE UNIQUE INDEX findings_pkey ON findings USING btree (id);
@@ -685,6 +710,8 @@ CREATE INDEX sessions_by_end ON sessions USING btree (expires_at);
 CREATE UNIQUE INDEX sessions_hash_key ON sessions USING btree (hash);
 CREATE INDEX sessions_of_user ON sessions USING btree (user_id);
 CREATE UNIQUE INDEX sessions_pkey ON sessions USING btree (id);
+CREATE INDEX stray_files_by_name ON stray_files USING btree (name);
+CREATE UNIQUE INDEX stray_files_pkey ON stray_files USING btree (replica_id, name);
 CREATE UNIQUE INDEX template_versions_pkey ON template_versions USING btree (template_id, version);
 CREATE UNIQUE INDEX templates_name_key ON templates USING btree (name);
 CREATE UNIQUE INDEX templates_pkey ON templates USING btree (id);
@@ -695,6 +722,8 @@ CREATE UNIQUE INDEX trap_lists_name_key ON trap_lists USING btree (name);
 CREATE UNIQUE INDEX trap_lists_pkey ON trap_lists USING btree (id);
 CREATE UNIQUE INDEX users_name_key ON users USING btree (name);
 CREATE UNIQUE INDEX users_pkey ON users USING btree (id);
+CREATE INDEX waiting_deposits_of_job ON waiting_deposits USING btree (job_id);
+CREATE UNIQUE INDEX waiting_deposits_pkey ON waiting_deposits USING btree (harvester, folder);
 CREATE INDEX work_ended ON work USING btree (kind, outcome, ended_at) WHERE (outcome IS NOT NULL);
 CREATE UNIQUE INDEX work_key_kind_key ON work USING btree (key, kind);
 CREATE UNIQUE INDEX work_pkey ON work USING btree (id);

@@ -7,6 +7,20 @@ CREATE TABLE access_rules (
     created_at   INTEGER NOT NULL,
     created_by   TEXT    NOT NULL,
     edition      INTEGER NOT NULL DEFAULT 1
+, key TEXT) STRICT;
+
+CREATE UNIQUE INDEX access_rules_by_key ON access_rules (key) WHERE key IS NOT NULL;
+
+CREATE TABLE access_rules_removed (
+    key          TEXT    NOT NULL PRIMARY KEY,
+    removed_at   INTEGER NOT NULL,
+    removed_by   TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE archive_identity (
+    one          INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+    archive      TEXT    NOT NULL,
+    created_at   INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE archive_identity (
@@ -221,6 +235,8 @@ CREATE TABLE files (
     stored_at    INTEGER,
     edition      INTEGER NOT NULL DEFAULT 1
 ) STRICT;
+
+CREATE INDEX files_unstored ON files (id) WHERE stored_at IS NULL;
 
 CREATE TABLE findings (
     id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -586,6 +602,23 @@ WHEN NEW.state <> OLD.state OR NEW.presence <> OLD.presence OR NEW.verdict <> OL
     ON CONFLICT DO UPDATE SET files = files + excluded.files, bytes = bytes + excluded.bytes;
 END;
 
+CREATE TRIGGER replica_files_first_verified AFTER INSERT ON replica_files WHEN NEW.state = 'upload_completed' BEGIN
+    INSERT INTO collection_files (collection, name, size, changed_at)
+    SELECT 'archive', f.name, f.size, NEW.changed_at FROM files f
+    JOIN replicas r ON r.id = NEW.replica_id AND r.kind = 'bitarchive'
+    WHERE f.id = NEW.file_id
+    ON CONFLICT DO NOTHING;
+END;
+
+CREATE TRIGGER replica_files_verified AFTER UPDATE OF state ON replica_files
+WHEN NEW.state = 'upload_completed' AND OLD.state <> 'upload_completed' BEGIN
+    INSERT INTO collection_files (collection, name, size, changed_at)
+    SELECT 'archive', f.name, f.size, NEW.changed_at FROM files f
+    JOIN replicas r ON r.id = NEW.replica_id AND r.kind = 'bitarchive'
+    WHERE f.id = NEW.file_id
+    ON CONFLICT DO NOTHING;
+END;
+
 CREATE TABLE replica_files (
     file_id      INTEGER NOT NULL REFERENCES files (id),
     replica_id   INTEGER NOT NULL REFERENCES replicas (id),
@@ -692,6 +725,16 @@ CREATE INDEX sessions_by_end ON sessions (expires_at);
 
 CREATE INDEX sessions_of_user ON sessions (user_id);
 
+CREATE TABLE stray_files (
+    replica_id   INTEGER NOT NULL REFERENCES replicas (id),
+    name         TEXT    NOT NULL,
+    size         INTEGER NOT NULL,
+    seen_at      INTEGER NOT NULL,
+    PRIMARY KEY (replica_id, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX stray_files_by_name ON stray_files (name);
+
 CREATE TABLE template_versions (
     template_id INTEGER NOT NULL REFERENCES templates (id),
     version     INTEGER NOT NULL,
@@ -747,6 +790,20 @@ CREATE TABLE users (
     changed_by    TEXT    NOT NULL,
     edition       INTEGER NOT NULL DEFAULT 1
 ) STRICT;
+
+CREATE TABLE waiting_deposits (
+    harvester    TEXT    NOT NULL,
+    folder       TEXT    NOT NULL,
+    job_id       INTEGER NOT NULL,
+    files        INTEGER NOT NULL,
+    bytes        INTEGER NOT NULL,
+    reason       TEXT,
+    since        INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL,
+    PRIMARY KEY (harvester, folder)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX waiting_deposits_of_job ON waiting_deposits (job_id);
 
 CREATE TABLE work (
     id           TEXT    NOT NULL PRIMARY KEY,

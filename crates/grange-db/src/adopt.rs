@@ -12,6 +12,7 @@ use crate::error::{Error, Fail};
 use crate::files::{Files, deciding};
 use crate::frame_lock;
 use crate::logbook;
+use crate::numbers;
 use crate::row::{Columns, micros};
 
 /// A file as it was found on the replicas.
@@ -108,6 +109,7 @@ async fn adopt(tx: &mut Tx<'_>, files: &[Adopted], records: &[LogRecord]) -> Res
     for row in tx.rows(query).await? {
         ids.insert(row.text("name")?, row.int("id")?);
     }
+    numbers::raise_above(tx, files.iter().map(|file| &file.name)).await?;
     let mut held = Vec::with_capacity(files.len() * replicas.len());
     for file in files {
         let Some(id) = ids.get(file.name.as_str()) else { continue };

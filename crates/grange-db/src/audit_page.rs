@@ -18,6 +18,7 @@ use crate::frame_lock;
 use crate::logbook;
 use crate::row::{Columns, micros};
 use crate::store::fence;
+use crate::strays::{self, StrayRange};
 use crate::work::Claim;
 
 /// Rows known here that one act compares: less than a second's work. A replica that lost everything is told in
@@ -237,6 +238,13 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
         "check": page.audit, "kind": page.kind, "after": after, "upto": upto, "found": found, "extra": told,
     });
     records.push(record(tx, page, LogEvent::Checked, None, None, None, detail));
+    let range = StrayRange {
+        replica_id: replica,
+        after: page.after.clone(),
+        upto: upto.clone(),
+        found: compared.extra.iter().map(|copy| (copy.name.clone(), copy.size)).collect(),
+    };
+    strays::keep(tx, &range).await?;
 
     let query = tx
         .sql(&PROGRESS)

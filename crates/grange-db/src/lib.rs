@@ -34,17 +34,20 @@ mod log_keys;
 mod logbook;
 mod migrate;
 mod nodes;
+mod numbers;
 mod oai;
 mod open;
 mod places;
 mod postgres;
 mod repairs;
 mod replicas;
+mod restore;
 mod row;
 mod sessions;
 mod settings;
 mod sqlite;
 mod store;
+mod strays;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -65,13 +68,14 @@ pub use files::{FileFilter, FileStatus, Files, Holding, StoredFile, Trouble, dec
 pub use findings::{Finding, Findings, Look, UnservableCopy};
 pub use harvest::{
     Added, Afterwards, Candidate, Channels, ConfigurationChange, CustomFields, DeadJobs, Definitions,
-    DomainChange, DomainFilter, Domains, Due, Found as FoundDomains, HarvestChange, Heartbeat, HistoryFilter,
-    Imported, JobClaim, JobFilter, JobReport, Jobs, Member, NewChannel, NewCredential, NewHarvest, NewJob,
-    Planner, Policy, Reported, RunPlan, Schedules, SnapshotRow, Templates, Traps,
+    DepositCounts, Deposits, DomainChange, DomainFilter, Domains, Due, Found as FoundDomains, HarvestChange,
+    Heartbeat, HistoryFilter, Imported, JobClaim, JobFilter, JobReport, Jobs, Member, NewChannel,
+    NewCredential, NewHarvest, NewJob, Planner, Policy, Reported, RunPlan, Schedules, SnapshotRow, Templates,
+    Traps, WaitingDeposit,
 };
 pub use indexing::{
-    AccessRow, AccessRules, CollectedFile, CollectedState, Collection, CollectionCounts, Collections,
-    Enrolled, FileClaim, Indexed, NewCollected, Which,
+    AccessRow, AccessRuleState, AccessRules, CollectedFile, CollectedState, Collection, CollectionCounts,
+    Collections, Enrolled, FileClaim, Indexed, KeptRule, NewCollected, RemovedRule, Which,
 };
 pub use log_keys::{KeyVouch, LogKey};
 pub use logbook::{Checkpoint, Leaf, Logbook};
@@ -84,9 +88,11 @@ pub use open::{Db, Status};
 pub use places::ReplicaPlaces;
 pub use repairs::{Confirmed, NewRepair, RepairRow, Repairs};
 pub use replicas::{Declared, ReplicaOverview, ReplicaRow, Replicas};
+pub use restore::{CameBack, KeyRing, TokenBack, UserBack, came_back};
 pub use sessions::{NewSession, Sessions};
 pub use settings::Settings;
 pub use store::{Begun, HoldingChange, IfStored, NewFile, STORE_WORK};
+pub use strays::{StrayFile, StrayFiles, StrayRange};
 pub use target::Target;
 pub use tokens::{NewToken, Tokens};
 pub use users::{NewUser, Users};

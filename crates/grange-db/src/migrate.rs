@@ -44,6 +44,7 @@ pub(crate) const STEPS: &[Step] = &[
     step!(10, "0010_login_forms"),
     step!(11, "0011_repairs_by_kind"),
     step!(12, "0012_replica_places"),
+    step!(13, "0013_recovery"),
     step!(15, "0015_findings"),
 ];
 

@@ -15,6 +15,7 @@ use crate::error::{Error, Fail};
 use crate::files::{FileStatus, Files, StoredFile, deciding, file, status};
 use crate::frame_lock;
 use crate::logbook;
+use crate::numbers;
 use crate::row::{Columns, length, micros};
 use crate::work::{Claim, columns as work_columns};
 
@@ -227,7 +228,9 @@ async fn begin(
         .bind(checksums)
         .bind(new.source.clone())
         .bind(micros(tx.now));
-    tx.run(query).await?;
+    if tx.run(query).await? == 1 {
+        numbers::raise_above(tx, std::iter::once(&new.name)).await?;
+    }
     let query = tx.sql(&LOCK).bind(name.clone());
     let gone = || Error::NotFound { what: format!("file {}, which was just entered", new.name) };
     let known = file(&tx.row(query).await?.ok_or_else(gone)?)?;

@@ -42,8 +42,10 @@ impl Harvester {
             return Ok(None);
         };
         let (chunks, closed_chunks) = mpsc::unbounded_channel();
-        let depositor = Depositor { archive: &**archive, clock, folder, by: self.parts().name.clone() };
-        let mut depositing = std::pin::pin!(depositor.chunks(closed_chunks));
+        let depositor =
+            Depositor { archive: &**archive, clock, folder, by: self.parts().name.clone(), waiting: None };
+        let (crawl_ended, no_more) = watch::channel(false);
+        let mut depositing = std::pin::pin!(depositor.chunks(closed_chunks, &no_more));
         let (wish, wanted) = watch::channel(if pulse.is_some() { Wish::Run } else { Wish::Stop });
         let run = Run { folder: folder.clone(), oracle, progress: signs.clone(), chunks, wish: wanted };
         let watch = Watch {
@@ -68,6 +70,11 @@ impl Harvester {
                 }
             }
         };
+        // The file that is just being stored is waited for, without a place; the others are stored with the rest.
+        crawl_ended.send_replace(true);
+        if !matches!(watched, Watched::Suspended) {
+            self.free_slot(folder);
+        }
         if !all_deposited && self.0.shutdown.or(depositing).await.is_none() {
             return Ok(None);
         }

@@ -52,6 +52,9 @@ fn order(template: &str, job_limits: ModelLimits, configurations: Vec<JobConfigu
         upload_error_details: None,
         resubmitted_as: None,
         continuation_of: None,
+        waiting_files: 0,
+        waiting_bytes: 0,
+        waiting_reason: None,
     };
     let spec = JobSpec {
         job,

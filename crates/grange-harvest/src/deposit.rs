@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use grange_archive::{ArchiveClient, Store};
 use grange_base::{Chain, Clock, Retry, RetryPolicy};
+use grange_model::harvest::JobId;
 use grange_model::{Checksums, FileName};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::engine::{Chunk, ClosedFile};
 use crate::folder::JobFolder;
+use crate::harvester::Harvester;
 use crate::metadata;
 use crate::report::UploadFailure;
 
@@ -25,16 +27,25 @@ pub(crate) struct Depositor<'a> {
     pub(crate) folder: &'a JobFolder,
     /// Who deposits, for the archive's log.
     pub(crate) by: String,
+    /// Whom to tell that a file could not be stored yet.
+    pub(crate) waiting: Option<(&'a Harvester, JobId)>,
 }
 
 impl Depositor<'_> {
-    /// Stores chunks as they are closed, once each; what fails is tried again at the end. The local copies of a chunk go
+    /// Stores chunks as they are closed, once each, until the crawl has ended; what fails is tried again at the end. The local copies of a chunk go
     /// when the next one is there: only then has the engine left them for good.
-    pub(crate) async fn chunks(&self, mut chunks: mpsc::UnboundedReceiver<Chunk>) {
+    pub(crate) async fn chunks(
+        &self,
+        mut chunks: mpsc::UnboundedReceiver<Chunk>,
+        crawl_ended: &watch::Receiver<bool>,
+    ) {
         let mut proven: Vec<PathBuf> = Vec::new();
         while let Some(chunk) = chunks.recv().await {
             proven.drain(..).for_each(|path| remove(&path));
             for file in chunk.files.into_iter().filter(|file| file.path.exists()) {
+                if *crawl_ended.borrow() {
+                    return;
+                }
                 let name = name_of(&file.path);
                 match self.store(&file).await {
                     Ok(()) => {
@@ -49,10 +60,12 @@ impl Depositor<'_> {
         }
     }
 
-    /// Stores files with so many attempts each, and removes what is proven. Tells what is not; what would be refused
-    /// again is not tried again.
+    /// Stores files with up to this many attempts, and removes what is proven. Reports what is not; what would be refused
+    /// again is not tried again. Once a file has used up its attempts the others get one each: they wait for the same
+    /// replica.
     pub(crate) async fn all(&self, files: &[ClosedFile], attempts: u32) -> Vec<UploadFailure> {
         let mut failures = Vec::new();
+        let mut attempts = attempts.max(1);
         for file in files {
             let mut attempt = 1;
             loop {
@@ -64,7 +77,11 @@ impl Depositor<'_> {
                     }
                     break;
                 };
-                if for_good || attempt >= attempts.max(1) {
+                if let Some((harvester, job)) = self.waiting {
+                    harvester.note_waiting(self.folder, job, Some(&reason)).await;
+                }
+                if for_good || attempt >= attempts {
+                    attempts = if for_good { attempts } else { 1 };
                     failures.push(UploadFailure { file: name_of(&file.path), reason });
                     break;
                 }

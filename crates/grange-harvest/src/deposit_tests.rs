@@ -40,7 +40,13 @@ async fn a_file_is_tried_again_unless_it_is_refused_for_good_and_goes_when_it_is
         WarcFile::create(&path, &FileOptions::default(), date).unwrap().close().unwrap();
         let (clock, hand) = Clock::test(Timestamp::UNIX_EPOCH);
         let archive = Shelf::answering(base.path(), script);
-        let depositor = Depositor { archive: &*archive, clock: &clock, folder: &folder, by: "h".to_owned() };
+        let depositor = Depositor {
+            archive: &*archive,
+            clock: &clock,
+            folder: &folder,
+            by: "h".to_owned(),
+            waiting: None,
+        };
         let files = [closed(path.clone())];
         let failures = while_time_passes(&hand, depositor.all(&files, attempts)).await;
         assert_eq!(archive.answers.lock().unwrap().len(), 0, "{script:?}: given up too soon");

@@ -26,6 +26,8 @@ use serde::{Deserialize, Serialize};
 
 const INFO: &str = "harvest-info.json";
 const REPORTED: &str = "reported";
+/// Where the ending of a crawl is kept.
+pub(crate) const OUTCOME: &str = "outcome.json";
 /// How the name of a folder begins while it is being made.
 const ASIDE: &str = ".new-";
 
@@ -196,6 +198,21 @@ impl JobFolder {
     /// Notes that the database knows how the job ended: nothing is left but files to deposit.
     pub fn set_reported(&self) -> io::Result<()> {
         self.write(REPORTED, b"")
+    }
+
+    /// The crawl has ended: what is left is to document and deposit it.
+    pub fn has_ended(&self) -> bool {
+        self.is_reported() || self.root.join(OUTCOME).exists()
+    }
+
+    /// How many WARC files lie here, and how many bytes they have: what waits for the archive once the crawl has ended.
+    pub fn files_left(&self) -> (u64, u64) {
+        let entries =
+            [self.warcs(), self.metadata()].into_iter().filter_map(|place| fs::read_dir(place).ok());
+        let sizes = entries.flatten().flatten().filter_map(|entry| entry.metadata().ok());
+        sizes
+            .filter(fs::Metadata::is_file)
+            .fold((0, 0), |(files, bytes), meta| (files + 1, bytes + meta.len()))
     }
 
     pub fn is_reported(&self) -> bool {

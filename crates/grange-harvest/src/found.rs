@@ -4,11 +4,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use grange_db::JobClaim;
+use grange_model::HighestNumbers;
 use grange_model::harvest::JobStatus;
 use jiff::Timestamp;
 
 use crate::folder::{HarvestInfo, JobFolder};
-use crate::harvester::{Error, Harvester, Parts, lock};
+use crate::harvester::{Error, Harvester, Parts, Phase, lock};
 
 impl Harvester {
     /// Begins with a job that was just claimed, in the folder of an earlier attempt if there is one.
@@ -19,13 +20,13 @@ impl Harvester {
         });
         let harvester = self.clone();
         if let Some((folder, info)) = old {
-            self.spawn(folder.root().to_owned(), async move {
+            self.spawn(folder.root().to_owned(), phase_of(&folder), async move {
                 let claim = harvester.adopt(&folder, info, claim).await?;
                 harvester.bring_home(folder, Some(claim)).await
             });
         } else {
             let place = self.0.parts.folder.join(format!("{}_", claim.job));
-            self.spawn(place, async move { harvester.new_job(claim).await });
+            self.spawn(place, Phase::Crawling, async move { harvester.new_job(claim).await });
         }
         Ok(())
     }
@@ -40,9 +41,12 @@ impl Harvester {
         if !due {
             return Ok(());
         }
-        if self.running() == 0 {
-            let base = &self.0.parts.folder;
+        let base = &self.0.parts.folder;
+        if self.crawling() == 0 {
             JobFolder::sweep(base).map_err(Error::io("tidy up", base))?;
+        }
+        if lock(&self.0.looked).is_none() {
+            self.note_folders().await?;
         }
         for folder in self.folders()? {
             let info = match folder.info() {
@@ -55,10 +59,30 @@ impl Harvester {
             let claim = if folder.is_reported() { None } else { self.regain(&folder, info).await? };
             tracing::info!(folder = folder.name(), resumed = claim.is_some(), "found the folder of a job");
             let harvester = self.clone();
-            self.spawn(folder.root().to_owned(), async move { harvester.bring_home(folder, claim).await });
+            let (place, phase) = (folder.root().to_owned(), phase_of(&folder));
+            self.spawn(place, phase, async move { harvester.bring_home(folder, claim).await });
         }
         *lock(&self.0.looked) = Some(now);
         Ok(())
+    }
+
+    /// At the start: numbers in the names of folders are not given again, whatever the database knows; and folders that
+    /// are gone do not wait any more.
+    async fn note_folders(&self) -> Result<(), Error> {
+        let Parts { db, name, folder: base, .. } = &self.0.parts;
+        let folders = JobFolder::list(base).map_err(Error::io("list", base))?;
+        let mut highest = HighestNumbers::default();
+        for folder in &folders {
+            highest.see_job_folder(&folder.name());
+        }
+        if db.raise_numbers(highest).await? {
+            tracing::warn!(
+                job = highest.job,
+                "a job folder has a higher number than any job of the database, which may be older than this folder; jobs are numbered above it"
+            );
+        }
+        let names: Vec<_> = folders.iter().map(JobFolder::name).collect();
+        Ok(db.deposits().retain(name, &names).await?)
     }
 
     /// Lets the folders be looked at once whoever calls has let go of its own.
@@ -73,7 +97,7 @@ impl Harvester {
         // A job that is just being taken has a folder soon.
         let taken = |folder: &JobFolder| {
             let job = folder.name().split('_').next().map(|job| base.join(format!("{job}_")));
-            busy.contains(folder.root()) || job.is_some_and(|job| busy.contains(&job))
+            busy.contains_key(folder.root()) || job.is_some_and(|job| busy.contains_key(&job))
         };
         let all = JobFolder::list(base).map_err(Error::io("list", base))?;
         Ok(all.into_iter().filter(|folder| !taken(folder)).collect())
@@ -113,4 +137,9 @@ impl Harvester {
         }
         Ok(claim)
     }
+}
+
+/// What is left to do in a folder that was found.
+fn phase_of(folder: &JobFolder) -> Phase {
+    if folder.has_ended() { Phase::Depositing } else { Phase::Crawling }
 }

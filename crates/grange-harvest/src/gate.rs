@@ -26,10 +26,11 @@ impl Harvester {
             return;
         }
         let word = format!(
-            "the harvester {name} takes no jobs: {} are left for {}, {} are wanted; free some space, it goes on by itself",
+            "the harvester {name} takes no jobs: {} are left for {}, {} are wanted; free some space, it goes on by itself{}",
             Size(free.unwrap_or_default()),
             folder.display(),
-            settings.min_space_left
+            settings.min_space_left,
+            self.waiting_clause()
         );
         tracing::error!("{word}");
         if let Some(announcer) = announcer {

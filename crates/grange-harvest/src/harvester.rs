@@ -1,6 +1,6 @@
 //! The harvester of one machine: takes jobs while there is room for them, and finishes what it finds in its folders.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,9 +13,11 @@ use grange_bus::Announcer;
 use grange_db::Db;
 use grange_model::harvest::HarvesterState;
 use jiff::Timestamp;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::engine::Engine;
+use crate::folder::JobFolder;
 use crate::gate::state;
 use crate::settings::Settings;
 
@@ -55,7 +57,11 @@ pub(crate) struct Inner {
     pub(crate) parts: Parts,
     pub(crate) shutdown: Shutdown,
     /// The folders that are being worked on, and jobs that have no folder yet.
-    pub(crate) busy: Mutex<BTreeSet<PathBuf>>,
+    pub(crate) busy: Mutex<BTreeMap<PathBuf, Phase>>,
+    /// Room for deposits, apart from the room for crawls: a replica that is away holds up no crawl.
+    pub(crate) deposit_permits: Semaphore,
+    /// Files and bytes that wait in each folder whose crawl has ended.
+    pub(crate) waiting: Mutex<BTreeMap<String, (u64, u64)>>,
     jobs: Mutex<JoinSet<()>>,
     /// When folders were last looked at.
     pub(crate) looked: Mutex<Option<Timestamp>>,
@@ -63,6 +69,15 @@ pub(crate) struct Inner {
     pub(crate) again: AtomicBool,
     /// No job is taken for want of space; told once.
     pub(crate) full: AtomicBool,
+}
+
+/// What is done with a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Takes one of `jobs_at_once` places.
+    Crawling,
+    /// The crawl has ended and its files are safe in the folder; they wait for the archive.
+    Depositing,
 }
 
 /// What a harvester could not do.
@@ -89,10 +104,13 @@ impl Error {
 impl Harvester {
     /// `shutdown` lays running jobs aside, to be taken up by the next process.
     pub fn new(parts: Parts, shutdown: Shutdown) -> Self {
+        let deposit_permits = Semaphore::new(parts.settings.deposits_at_once.max(1) as usize);
         Self(Arc::new(Inner {
             parts,
             shutdown,
             busy: Mutex::default(),
+            deposit_permits,
+            waiting: Mutex::default(),
             jobs: Mutex::default(),
             looked: Mutex::default(),
             again: AtomicBool::new(false),
@@ -108,7 +126,7 @@ impl Harvester {
         let free = self.free_bytes();
         let room = free.is_none_or(|free| free >= settings.min_space_left.0);
         let running = self.running();
-        let slots = (settings.jobs_at_once as usize).saturating_sub(running);
+        let slots = (settings.jobs_at_once as usize).saturating_sub(self.crawling());
         self.say(state(room, running), free).await?;
         self.mind_the_disk(room, free).await;
         if !room || slots == 0 {
@@ -143,6 +161,28 @@ impl Harvester {
         lock(&self.0.busy).len()
     }
 
+    pub(crate) fn crawling(&self) -> usize {
+        lock(&self.0.busy).values().filter(|phase| **phase == Phase::Crawling).count()
+    }
+
+    /// The crawl of this folder has ended: its place is free for the next job.
+    pub(crate) fn free_slot(&self, folder: &JobFolder) {
+        let keys = [folder.root().to_owned(), self.place_of(folder)];
+        let mut busy = lock(&self.0.busy);
+        for phase in keys.iter().filter_map(|key| busy.remove_entry(key)).collect::<Vec<_>>() {
+            busy.insert(phase.0, Phase::Depositing);
+        }
+        drop(busy);
+        self.0.parts.hint.wake();
+    }
+
+    /// What a job is known by before it has a folder.
+    pub(crate) fn place_of(&self, folder: &JobFolder) -> PathBuf {
+        let name = folder.name();
+        let job = name.split('_').next().unwrap_or_default();
+        self.0.parts.folder.join(format!("{job}_"))
+    }
+
     /// Takes note of jobs that ended. A panic goes on as a panic.
     fn reap(&self) {
         let mut jobs = lock(&self.0.jobs);
@@ -159,9 +199,10 @@ impl Harvester {
     pub(crate) fn spawn(
         &self,
         place: PathBuf,
+        phase: Phase,
         work: impl Future<Output = Result<(), Error>> + Send + 'static,
     ) {
-        lock(&self.0.busy).insert(place.clone());
+        lock(&self.0.busy).insert(place.clone(), phase);
         let harvester = self.clone();
         lock(&self.0.jobs).spawn(async move {
             let _busy = Busy { harvester: &harvester, place: &place };

@@ -7,21 +7,20 @@ use grange_db::{Afterwards, JobClaim, JobReport};
 use tokio::sync::watch;
 
 use crate::engine::EngineError;
-use crate::folder::{HarvestInfo, JobFolder};
+use crate::folder::{HarvestInfo, JobFolder, OUTCOME};
 use crate::harvester::{Error, Harvester, Parts};
 use crate::pulse::Pulse;
 use crate::report::{Cause, Ending, found_afterwards, report};
 use crate::store::Stored;
-
-/// Where the ending of a crawl is kept in its folder.
-const OUTCOME: &str = "outcome.json";
 
 impl Harvester {
     /// A job that was just claimed: makes its folder, and goes on from there.
     pub(crate) async fn new_job(&self, claim: JobClaim) -> Result<(), Error> {
         let Parts { db, settings, alias_lifetime, .. } = self.parts();
         let spec = db.jobs().spec(claim.job, *alias_lifetime).await?;
-        let folder = match self.prepare(&claim, spec) {
+        // An older database may have forgotten attempts whose metadata files the archive has.
+        let number = claim.attempt.max(1 + db.highest_metadata_number(claim.job).await?);
+        let folder = match self.prepare(&claim, spec, number) {
             Ok(folder) => folder,
             Err(EngineError::Job(reason)) => {
                 // It would fail anywhere: there is nothing to store, and a person must look at it.
@@ -63,8 +62,14 @@ impl Harvester {
         };
         // From here on the harvester lives, but there is no crawl to tell of.
         tell.send_replace(None);
-        let stored = self.0.shutdown.or(self.store_all(&folder, &info)).await;
-        let Some(stored) = stored else { return Ok(()) };
+        // Nor is its place needed any more: its files are safe in the folder, whatever the archive does.
+        self.free_slot(&folder);
+        self.note_waiting(&folder, info.job.id, None).await;
+        let depositing = async {
+            let _permit = self.0.deposit_permits.acquire().await;
+            self.store_all(&folder, &info).await
+        };
+        let Some(stored) = self.0.shutdown.or(depositing).await else { return Ok(()) };
         drop(pulse);
         if folder.is_reported() {
             self.tell_stored(&info, &stored).await?;
@@ -72,7 +77,15 @@ impl Harvester {
             self.tell_end(&info, claim.as_ref(), &ending, &stored).await?;
             folder.set_reported().map_err(Error::io("write", folder.root()))?;
         }
-        if stored.is_whole() { folder.remove().map_err(Error::io("remove", folder.root())) } else { Ok(()) }
+        if stored.is_whole() {
+            folder.remove().map_err(Error::io("remove", folder.root()))?;
+            self.forget_waiting(&folder).await
+        } else {
+            let reason =
+                stored.failures.first().map(|failure| failure.reason.as_str()).or(stored.papers.as_deref());
+            self.note_waiting(&folder, info.job.id, reason).await;
+            Ok(())
+        }
     }
 
     /// Reports the job. What is found of one that is over, or somebody else's, is added to what is known of it.

@@ -58,6 +58,7 @@ mod store;
 pub(crate) mod test_bed;
 #[cfg(test)]
 pub(crate) mod test_shelf;
+mod waiting;
 pub mod watchdog;
 
 pub use engine::Engine;

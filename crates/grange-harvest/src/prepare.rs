@@ -13,8 +13,13 @@ use crate::folder::{HarvestInfo, JobFolder};
 use crate::harvester::{Harvester, Parts};
 
 impl Harvester {
-    /// Makes the folder of a job. If that fails there is none.
-    pub(crate) fn prepare(&self, claim: &JobClaim, spec: JobSpec) -> Result<JobFolder, EngineError> {
+    /// Makes the folder of a job. If that fails there is none. `metadata_number` is in the name of its metadata file.
+    pub(crate) fn prepare(
+        &self,
+        claim: &JobClaim,
+        spec: JobSpec,
+        metadata_number: u32,
+    ) -> Result<JobFolder, EngineError> {
         let Parts { clock, folder: base, name, settings, .. } = self.parts();
         let engine = self.engine_for(&spec.template_text)?;
         let logins = self.logins(&spec)?;
@@ -25,7 +30,7 @@ impl Harvester {
             schedule: spec.schedule.clone(),
             operator: settings.operator.clone(),
             file_prefix: spec.file_prefix(),
-            metadata_number: claim.attempt.max(1),
+            metadata_number,
             aliases: spec.aliases.clone(),
             duplicate_reduction_jobs: spec.duplicate_reduction_jobs.clone(),
             harvester: name.clone(),

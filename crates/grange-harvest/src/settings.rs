@@ -30,6 +30,10 @@ pub struct Settings {
     /// How many jobs are crawled at the same time. Two, so that a long snapshot does not hold up a small harvest.
     pub jobs_at_once: u32,
 
+    /// How many job folders whose crawl has ended are deposited at the same time. Deposits that wait for a replica take no
+    /// place of `jobs_at_once`; their files stay in the job folders, where `min_space_left` counts them.
+    pub deposits_at_once: u32,
+
     /// Where the folders of running jobs are.
     pub folder: PathBuf,
 
@@ -66,7 +70,8 @@ pub struct Settings {
     pub chunk_age: Period,
 
     /// How often the upload of a file is tried, with growing pauses, before the job is reported with an upload error. The
-    /// file stays here and is tried again with the folders that were left.
+    /// file stays here and is tried again with the folders that were left. Once a file has used up its attempts, the
+    /// other files of the job get one each.
     pub upload_attempts: u32,
 
     /// How often folders that were left behind are looked at: jobs to be finished, files to be stored.
@@ -83,6 +88,8 @@ impl Default for Settings {
             organization: "grange".to_owned(),
             channels: ["focused", "snapshot"].into_iter().filter_map(channel).collect(),
             jobs_at_once: 2,
+            // One that waits for a replica does not hold up one that does not.
+            deposits_at_once: 2,
             folder: PathBuf::from("harvest"),
             min_space_left: Size(2_000_000_000),
             look_every: Period::from_secs(10),

@@ -35,7 +35,8 @@ impl Harvester {
     /// Documents a crawl that ended, and deposits everything that is still here.
     pub(crate) async fn store_all(&self, folder: &JobFolder, info: &HarvestInfo) -> Stored {
         let Parts { archive, clock, settings, software, host, .. } = self.parts();
-        let depositor = Depositor { archive: &**archive, clock, folder, by: self.parts().name.clone() };
+        let (by, waiting) = (self.parts().name.clone(), Some((self, info.job.id)));
+        let depositor = Depositor { archive: &**archive, clock, folder, by, waiting };
         let attempts = if folder.is_reported() { 1 } else { settings.upload_attempts };
         let known =
             self.engine_in(folder).and_then(|engine| engine.closed_files(folder).ok()).unwrap_or_default();

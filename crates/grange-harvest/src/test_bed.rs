@@ -67,6 +67,9 @@ pub(crate) fn papers(job: i64, before: &[i64]) -> JobPapers {
         upload_error_details: None,
         resubmitted_as: None,
         continuation_of: None,
+        waiting_files: 0,
+        waiting_bytes: 0,
+        waiting_reason: None,
     };
     let info = HarvestInfo {
         version: HarvestInfo::VERSION,

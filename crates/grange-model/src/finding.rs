@@ -9,11 +9,11 @@ use crate::nearest::named;
 named! {
     /// What needs a person.
     FindingKind, "kind of finding" {
-        /// A copy lost the vote.
+        /// A copy contradicts the record, which has most voices.
         CorruptCopy = "corrupt-copy",
         /// A replica does not have a copy that it should have.
         MissingCopy = "missing-copy",
-        /// A copy contradicts the record, and people must decide which is right.
+        /// A copy contradicts the record, and no majority says which is right.
         UndecidedCopy = "undecided-copy",
         /// A copy could not be served to a reader.
         UnservableCopy = "unservable-copy",
@@ -54,8 +54,8 @@ impl FindingKind {
             }
             Self::MissingCopy => "find out who removed it, then run `grange repair --all --yes`",
             Self::UndecidedCopy => {
-                "compare the copies with the depositor's checksum (`grange files show NAME`), then decide with a second \
-                 person: `grange repair --all` shows the choices"
+                "compare the copies (`grange files show NAME`) with the depositor's file, then run `grange repair decide NAME` and let a \
+                 second person confirm it"
             }
             Self::UnservableCopy => "run `grange audit run --wait`, then `grange repair --all`",
             Self::WaitingCopies => {

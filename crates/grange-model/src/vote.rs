@@ -94,12 +94,20 @@ pub fn vote<R: Clone>(recorded: &str, ballots: &[Ballot<R>]) -> Vote<R> {
     Vote { decision, verdicts }
 }
 
-/// The checksum that more copies answer than any other, where no record is left to judge by; none on a tie.
-pub fn most_frequent<'a>(answers: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let voices = count(answers.into_iter());
+/// What to record of a file whose record is lost, from what the replicas answer and whether each keeps bytes: the checksum
+/// that most answer; none on a tie. Checksum replicas were written from the lost record. Where copies with bytes outnumber
+/// them, their checksum is recorded all the same, and the vote leaves the file undecided.
+pub fn recovered_record(answers: &[(String, bool)]) -> Option<&str> {
+    let voices = count(answers.iter().map(|(answer, _)| answer.as_str()));
     let most = voices.values().copied().max()?;
     let mut first = voices.iter().filter(|(_, count)| **count == most);
-    first.next().map(|(checksum, _)| *checksum).filter(|_| first.next().is_none())
+    let most_frequent = first.next().map(|(checksum, _)| *checksum).filter(|_| first.next().is_none())?;
+    let kept = count(answers.iter().filter(|(_, bytes)| !bytes).map(|(answer, _)| answer.as_str()));
+    let mut kept = kept.into_keys();
+    match (kept.next(), kept.next()) {
+        (Some(one), None) => Some(one),
+        _ => Some(most_frequent),
+    }
 }
 
 fn count<'a>(answers: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
@@ -209,16 +217,28 @@ mod tests {
     }
 
     #[test]
-    fn without_a_record_the_most_frequent_answer_wins_and_a_tie_has_no_winner() {
-        for (answers, winner) in [
-            (vec!["a", "a", "b"], Some("a")),
-            (vec!["a"], Some("a")),
-            (vec!["a", "b"], None),
-            (vec!["a", UNREADABLE, UNREADABLE], Some("a")),
-            (vec![UNREADABLE], None),
-            (vec![], None),
+    fn a_lost_record_is_what_most_answer_unless_a_checksum_replica_contradicts_them() {
+        // Upper case: a checksum replica.
+        for (text, expected) in [
+            ("aabA", Some("a")),
+            ("aab", Some("a")),
+            ("a", Some("a")),
+            ("A", Some("a")),
+            ("ab", None),
+            ("abC", None),
+            ("a!!", Some("a")),
+            ("!", None),
+            ("bbA", Some("a")),
+            ("bbbA", Some("a")),
+            ("bbAC", Some("b")),
+            ("", None),
         ] {
-            assert_eq!(most_frequent(answers.clone()), winner, "{answers:?}");
+            let answer = |letter: char| match letter {
+                '!' => (UNREADABLE.to_owned(), true),
+                letter => (letter.to_lowercase().to_string(), letter.is_lowercase()),
+            };
+            let answers: Vec<_> = text.chars().map(answer).collect();
+            assert_eq!(recovered_record(&answers), expected, "{text}");
         }
     }
 

@@ -13,6 +13,7 @@ pub mod node;
 pub mod oai;
 pub mod open;
 pub mod peer;
+pub mod restore;
 pub mod role;
 pub mod roles;
 pub mod secret;

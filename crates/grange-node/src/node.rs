@@ -213,6 +213,9 @@ impl Node {
             .merge(grange_web::api(acts));
         parts.start("node", |shutdown| serve(node_listener, routes, shutdown));
         let mut wakers = vec![waker];
+        if chosen.contains(&NodeRole::Archiver) {
+            roles::look_for_strays(archive.get().await?).await;
+        }
         if chosen.contains(&NodeRole::Scheduler) {
             wakers.push(
                 roles::scheduler(&mut parts, &settings, &db, &clock, id, &*health.bus, &announcer).await?,
@@ -229,6 +232,7 @@ impl Node {
             Arc::new(Elsewhere::new(here, db.clone(), auth, offers, lost_after).map_err(StartError::Http)?)
         };
         if chosen.contains(&NodeRole::Oai) {
+            db.raise_numbers(oai::numbers_of_folders(&settings, data.path())).await?;
             let worker = oai::worker(&settings, data.path(), &db, &clock, &id.to_string());
             let answers = oai::answers(&settings, data.path(), &db, Arc::clone(&deposit_place), &record.name);
             oai::role(&mut parts, &worker, answers, &clock, &oai_hint);

@@ -20,6 +20,7 @@ use grange_base::{Clock, Shutdown, Worker};
 use grange_db::Db;
 pub use grange_harvest::oai::filter_wants;
 use grange_harvest::oai::{OaiAnswers, OaiWorker, Provider, folder_of, friends, probe};
+use grange_model::HighestNumbers;
 use grange_model::oai::{HarvestSpec, Identified, RepositoryId, RepositoryRules};
 use tokio::net::TcpListener;
 
@@ -94,6 +95,24 @@ pub fn answers(
 
 fn root(settings: &Settings, data: &Path) -> PathBuf {
     below(data, &settings.oai.folder)
+}
+
+/// The numbers in the names of folders of repositories and of the files of responses that wait there: a database that
+/// forgot them gives them to nobody else.
+pub fn numbers_of_folders(settings: &Settings, data: &Path) -> HighestNumbers {
+    let names = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    let (root, mut highest) = (root(settings, data), HighestNumbers::default());
+    for name in names(&root) {
+        highest.see_repository_folder(&name);
+        let responses = grange_harvest::oai::answers_below(&root.join(&name));
+        for file in names(&responses) {
+            highest.see_file(file.trim_end_matches(".open"));
+        }
+    }
+    highest
 }
 
 /// What the acts of metadata harvesting use.

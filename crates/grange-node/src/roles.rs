@@ -6,9 +6,10 @@ use std::time::Duration;
 use grange_app::App;
 use grange_archive::Archive;
 use grange_base::worker::Hint;
-use grange_base::{Clock, Worker};
+use grange_base::{Chain, Clock, Worker};
 use grange_bus::{Announcer, Bus, Waker};
 use grange_db::Db;
+use grange_model::HighestNumbers;
 use grange_model::harvest::HarvestKind;
 use grange_model::ids::NodeId;
 use grange_model::node::NodeRole;
@@ -84,6 +85,33 @@ pub fn archiver(parts: &mut Parts, archive: &Archive, clock: &Clock) {
     parts.start("calendar", |shutdown| async move { calendar(shutdown).run(|| archive.tick()).await });
 }
 
+/// How long a start waits for the comparison of names: an archive of millions of files takes longer, and plans jobs
+/// meanwhile.
+const STRAYS_WITHIN: Duration = Duration::from_secs(30);
+
+/// Compares the names on a replica with the rows before any job is numbered: a database that was restored without
+/// `grange restore` has forgotten files, and their numbers must not be given again.
+pub async fn look_for_strays(archive: &Archive) {
+    let archive = archive.clone();
+    let look = tokio::spawn(async move {
+        match archive.look_for_strays().await {
+            Ok(None | Some(0)) => {}
+            Ok(Some(strays)) => tracing::error!(
+                strays,
+                "files lie on the replicas that the database does not know: run `grange archive rebuild`"
+            ),
+            Err(error) => {
+                tracing::error!(error = %Chain(&error), "cannot compare the files of the replicas with the database");
+            }
+        }
+    });
+    if tokio::time::timeout(STRAYS_WITHIN, look).await.is_err() {
+        tracing::warn!(
+            "the files of the replicas are still being compared with the database; the node starts meanwhile"
+        );
+    }
+}
+
 /// How often dead harvesters are looked for: well within a lease of theirs.
 const SUPERVISE_EVERY: Duration = Duration::from_secs(10);
 
@@ -98,6 +126,14 @@ pub async fn scheduler(
     bus: &dyn Bus,
     announcer: &Announcer,
 ) -> Result<Waker, grange_bus::Error> {
+    let first = HighestNumbers {
+        job: i64::from(settings.schedule.first_job_number) - 1,
+        ..HighestNumbers::default()
+    };
+    // A counter that cannot be raised is no reason to plan nothing: the next start tries again.
+    if let Err(error) = db.raise_numbers(first).await {
+        tracing::error!(error = %Chain(&error), "cannot apply schedule.first_job_number");
+    }
     let scheduler = Scheduler::new(
         db.clone(),
         clock.clone(),

@@ -16,6 +16,11 @@ pub struct Settings {
     /// its harvest for so long.
     pub planning_lease: Period,
 
+    /// The lowest number that a job gets. Numbers are part of the names of files: raise it above the highest job of an
+    /// archive that is taken over file by file. Numbers in names that the archive, its replicas and the job folders hold
+    /// are never given again, whatever stands here.
+    pub first_job_number: u32,
+
     /// Plan a selective harvest only when a living harvester serves its channel. Off by default: a job is a row that
     /// waits, not a message that gets lost.
     pub postpone_unserved_channels: bool,
@@ -121,6 +126,7 @@ impl Default for Settings {
             look_every: Period::from_secs(60),
             // Many times the pause between two renewals, and short enough that nobody notices a crash.
             planning_lease: Period::from_secs(60),
+            first_job_number: 1,
             postpone_unserved_channels: false,
             exclude_zero_budget: false,
             alias_lifetime: Period::from_secs(31_536_000),

@@ -51,6 +51,7 @@ The archive:
   audit        Check copies, and the log of what happened to them
   repair       Repair copies that are missing or corrupt
   archive      Rebuild the database from the replicas
+  restore      Put a backup in the place of the database and bring it up to date from the replicas
 
 Access:
   collections  Collections: import foreign files, list, remove
@@ -216,6 +217,11 @@ pub(crate) enum Command {
     /// Rebuild the database from the replicas
     #[command(subcommand)]
     Archive(crate::cmd::archive::ArchiveCommand),
+    /// Put a backup in the place of the database and bring it up to date from the replicas
+    ///
+    /// The database that was there is kept. Sessions end; files that the backup does not know get rows, every copy is
+    /// checked, and keys and rules that came back to life are listed. Exit code 5 when something is left to decide.
+    Restore(crate::cmd::restore::RestoreArgs),
     /// Collections: import foreign files, list, remove
     #[command(subcommand)]
     Collections(crate::cmd::collections::CollectionsCommand),

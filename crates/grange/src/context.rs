@@ -28,6 +28,6 @@ pub(crate) async fn client(common: &Common) -> anyhow::Result<Client> {
 }
 
 /// Who sits at this terminal, for the record of changes.
-fn person() -> String {
+pub(crate) fn person() -> String {
     std::env::var("SUDO_USER").or_else(|_| std::env::var("USER")).unwrap_or_else(|_| "local".to_owned())
 }

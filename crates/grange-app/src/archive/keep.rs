@@ -1,7 +1,7 @@
 //! Keeping copies true: replicas, checks, repairs, the log.
 
 use grange_archive::{LogReport, Proof, Rebuilt, RepairReport, Second};
-use grange_db::{AuditRow, LogKey, RepairRow, ReplicaOverview};
+use grange_db::{AuditRow, DepositCounts, LogKey, RepairRow, ReplicaOverview, StrayFile, WaitingDeposit};
 use grange_model::account::Permission;
 use grange_model::{AuditKind, RepairChoice};
 
@@ -45,6 +45,22 @@ impl App {
             archive.replica(name)?;
         }
         Ok(started)
+    }
+
+    /// Files that replicas hold and no row knows: how many copies, and the first of them by name.
+    pub async fn strays(&self, who: &Who, limit: u32) -> Result<(u64, Vec<StrayFile>), Error> {
+        who.needs(Permission::ReadSystem)?;
+        Ok((self.db.strays().count().await?, self.db.strays().list(None, limit).await?))
+    }
+
+    /// What waits for a replica: files of the archive that are not everywhere yet, and job folders on harvesters.
+    pub async fn deposits(
+        &self,
+        who: &Who,
+        limit: u32,
+    ) -> Result<(DepositCounts, Vec<WaitingDeposit>), Error> {
+        who.needs(Permission::View)?;
+        Ok((self.db.deposits().counts().await?, self.db.deposits().list(limit).await?))
     }
 
     pub async fn audits(&self, who: &Who, limit: u32) -> Result<Vec<AuditRow>, Error> {

@@ -11,6 +11,7 @@ mod names;
 mod presence;
 mod rebuild;
 mod record;
+mod recovery;
 mod store;
 mod throttle;
 mod watch;

@@ -49,3 +49,25 @@ async fn rows_are_made_again_from_the_replicas_and_contradictions_are_told() {
     let again = bed.archive.rebuild("anna").await.unwrap();
     assert_eq!((again.entered, again.conflicts.len()), (0, 1));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copies_that_contradict_the_checksum_replica_are_not_believed_because_the_record_is_lost() {
+    let bed = Bed::new().await;
+    bed.fill(1).await;
+    let before = bed.archive.status(&named(&file(0))).await.unwrap().unwrap();
+    for replica in ["one", "two"] {
+        bed.damage(replica, &file(0), |bytes| bytes[0] ^= 1);
+    }
+    bed.archive.db().close().await;
+    let dir = bed.dir;
+    drop(bed.archive);
+    for name in ["grange.db", "grange.db-wal", "grange.db-shm"] {
+        let _ = std::fs::remove_file(dir.path().join(name));
+    }
+    let bed = Bed::on(dir, settings()).await;
+    assert_eq!(bed.archive.rebuild("anna").await.unwrap().entered, 1);
+    let after = bed.archive.status(&named(&file(0))).await.unwrap().unwrap();
+    assert_eq!(after.file.checksums, before.file.checksums, "what the depositor handed in");
+    assert!(!after.proven());
+    assert_eq!(bed.repair().await.done, 0, "two people must decide");
+}

@@ -318,10 +318,6 @@ impl Blob for S3 {
         Ok(Space { free_bytes: None, total_bytes: None, largest_bytes })
     }
 
-    async fn remove_abandoned_uploads(&self) -> Result<u64, Error> {
-        if self.read_only { Ok(0) } else { abandoned::abort_abandoned(self).await }
-    }
-
     async fn markers(&self) -> Result<Vec<MarkedPart>, Error> {
         let marker = match self.store.get(&self.key(&[MARKER])).await {
             Ok(got) => {
@@ -339,6 +335,10 @@ impl Blob for S3 {
         self.writable()?;
         let put = self.store.put(&self.key(&[MARKER]), Bytes::copy_from_slice(text.as_bytes()).into()).await;
         put.map(|_| ()).map_err(|error| self.error("write the marker", error))
+    }
+
+    async fn remove_abandoned_uploads(&self) -> Result<u64, Error> {
+        if self.read_only { Ok(0) } else { abandoned::abort_abandoned(self).await }
     }
 
     fn place(&self) -> &str {

@@ -16,6 +16,7 @@ mod nodes;
 pub(crate) mod oai;
 mod planning;
 mod records;
+mod recovery;
 mod sessions;
 mod tokens;
 mod users;

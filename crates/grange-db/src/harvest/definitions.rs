@@ -14,6 +14,7 @@ use super::{
     NO_STATE, channels, exists, fresh, handle, json, limits, lines, missing, plain, refused, schedules, told,
 };
 use crate::act::Tx;
+use crate::bulk::Bulk;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::row::{Columns, micros, micros_or_none};
@@ -143,11 +144,21 @@ pub(super) static BY_ID: Sql = Sql::new(concat!("SELECT ", columns!(), joined!()
 static LIST: Sql =
     Sql::new(concat!("SELECT ", columns!(), joined!(), "WHERE $1 IS NULL OR h.kind = $1 ORDER BY h.name"));
 static LOCK: Sql = Sql::new("SELECT id FROM harvest_definitions WHERE name = $1 {for_update}");
-static CREATE: Sql = Sql::new(
-    "INSERT INTO harvest_definitions (name, kind, comments, audience, next_at, schedule_id, channel_id, max_objects,
-         max_bytes, max_running_s, continues, traps, fields, created_at, changed_at, changed_by)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15)",
-);
+// SQLite: the number is part of the names of files, so it is above every one that numbers.rs knows of.
+static CREATE: Bulk = Bulk {
+    sqlite: Sql::new(
+        "INSERT INTO harvest_definitions (id, name, kind, comments, audience, next_at, schedule_id, channel_id,
+             max_objects, max_bytes, max_running_s, continues, traps, fields, created_at, changed_at, changed_by)
+         SELECT 1 + max(COALESCE((SELECT max(id) FROM harvest_definitions), 0),
+                 COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'harvest_definitions'), 0)),
+             $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15",
+    ),
+    postgres: Sql::new(
+        "INSERT INTO harvest_definitions (name, kind, comments, audience, next_at, schedule_id, channel_id,
+             max_objects, max_bytes, max_running_s, continues, traps, fields, created_at, changed_at, changed_by)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15)",
+    ),
+};
 static CHANGE: Sql = Sql::new(
     "UPDATE harvest_definitions SET comments = $2, audience = $3, next_at = $4, schedule_id = $5, channel_id = $6,
          max_objects = $7, max_bytes = $8, max_running_s = $9, continues = $10, traps = $11, fields = $12,
@@ -225,8 +236,8 @@ async fn create(tx: &mut Tx<'_>, new: &NewHarvest, actor: &Actor) -> Result<Harv
         (HarvestKind::Snapshot, None) => {}
     }
     let (channel, continues) = references(tx, new.kind, new.channel.as_ref(), new.continues.as_ref()).await?;
-    let query = tx
-        .sql(&CREATE)
+    let query = CREATE
+        .on(tx)
         .bind(new.name.to_string())
         .bind(new.kind.as_str())
         .bind(new.comments.clone())

@@ -186,7 +186,12 @@ macro_rules! columns {
         "j.id, j.harvest_id, h.name AS harvest_name, j.run, j.status, j.channel, j.snapshot, t.name AS template, \
          j.template_version, j.max_objects, j.max_bytes, j.max_running_s, j.configurations, j.expected_objects, \
          j.created_at, j.submitted_at, j.started_at, j.ended_at, j.harvester, j.lease_until, j.attempts, j.stop_wanted, \
-         j.harvest_errors, j.harvest_details, j.upload_errors, j.upload_details, j.resubmitted_as, j.continuation_of \
+         j.harvest_errors, j.harvest_details, j.upload_errors, j.upload_details, j.resubmitted_as, j.continuation_of, \
+         (SELECT CAST(COALESCE(sum(w.files), 0) AS BIGINT) FROM waiting_deposits w WHERE w.job_id = j.id) \
+         AS waiting_files, \
+         (SELECT CAST(COALESCE(sum(w.bytes), 0) AS BIGINT) FROM waiting_deposits w WHERE w.job_id = j.id) \
+         AS waiting_bytes, \
+         (SELECT max(w.reason) FROM waiting_deposits w WHERE w.job_id = j.id) AS waiting_reason \
          FROM jobs j JOIN harvest_definitions h ON h.id = j.harvest_id JOIN templates t ON t.id = j.template_id "
     };
 }
@@ -309,5 +314,8 @@ pub(super) fn job(row: &AnyRow) -> Result<Job, Fail> {
         upload_error_details: row.text_or_none("upload_details")?,
         resubmitted_as: row.int_or_none("resubmitted_as")?.map(JobId),
         continuation_of: row.int_or_none("continuation_of")?.map(JobId),
+        waiting_files: row.int("waiting_files")? as u64,
+        waiting_bytes: row.int("waiting_bytes")? as u64,
+        waiting_reason: row.text_or_none("waiting_reason")?,
     })
 }

@@ -1,6 +1,6 @@
 //! Access rules as rows. What they say is decided elsewhere; here they are kept and told.
 
-use grange_model::Actor;
+use grange_model::{Actor, WorkId};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,19 +28,15 @@ pub struct AccessRow {
     #[schemars(with = "String")]
     pub created_at: Timestamp,
     pub created_by: String,
+    /// Names the rule beside the bits, in every database that ever knows it. Absent until it is kept there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 impl AccessRules<'_> {
     /// All rules, oldest first.
     pub async fn list(&self) -> Result<Vec<AccessRow>, Error> {
-        self.0
-            .read("list the access rules", (), |tx, ()| {
-                Box::pin(async move {
-                    let query = tx.sql(&LIST);
-                    tx.rows(query).await?.iter().map(row).collect()
-                })
-            })
-            .await
+        self.0.read("list the access rules", (), |tx, ()| Box::pin(rows(tx))).await
     }
 
     /// Keeps rules, all or none.
@@ -69,6 +65,11 @@ impl AccessRules<'_> {
                 Box::pin(async move {
                     let query = tx.sql(&REMOVE).bind(*id);
                     let gone = row(&tx.row(query).await?.ok_or_else(|| missing("access rule", id))?)?;
+                    if let Some(key) = &gone.key {
+                        let query =
+                            tx.sql(&REMOVED).bind(key.as_str()).bind(micros(tx.now)).bind(actor.who.as_str());
+                        tx.run(query).await?;
+                    }
                     let state = json!({ "rule": gone.rule, "note": gone.note });
                     told(tx, actor, "access.remove", format!("access:{id}"), Some(&state), NO_STATE).await?;
                     Ok(gone)
@@ -83,7 +84,13 @@ async fn add(tx: &mut Tx<'_>, rule: &Value, note: &str, actor: &Actor) -> Result
     if text.contains("\\u0000") {
         return Err(Error::BadText { what: "access rule" }.into());
     }
-    let query = tx.sql(&ADD).bind(text).bind(note.to_owned()).bind(micros(tx.now)).bind(actor.who.clone());
+    let query = tx
+        .sql(&ADD)
+        .bind(text)
+        .bind(note.to_owned())
+        .bind(micros(tx.now))
+        .bind(actor.who.clone())
+        .bind(WorkId::new().to_string());
     let made = tx.row(query).await?;
     let made = row(&made.ok_or_else(|| missing("access rule", "just made"))?)?;
     let state = json!({ "rule": made.rule, "note": made.note });
@@ -91,20 +98,30 @@ async fn add(tx: &mut Tx<'_>, rule: &Value, note: &str, actor: &Actor) -> Result
     Ok(made)
 }
 
-static LIST: Sql = Sql::new("SELECT id, rule, note, created_at, created_by FROM access_rules ORDER BY id");
-static ADD: Sql = Sql::new(
-    "INSERT INTO access_rules (rule, note, created_at, created_by) VALUES ($1, $2, $3, $4)
-     RETURNING id, rule, note, created_at, created_by",
+static LIST: Sql =
+    Sql::new("SELECT id, rule, note, created_at, created_by, key FROM access_rules ORDER BY id");
+pub(super) static ADD: Sql = Sql::new(
+    "INSERT INTO access_rules (rule, note, created_at, created_by, key) VALUES ($1, $2, $3, $4, $5)
+     RETURNING id, rule, note, created_at, created_by, key",
 );
 static REMOVE: Sql =
-    Sql::new("DELETE FROM access_rules WHERE id = $1 RETURNING id, rule, note, created_at, created_by");
+    Sql::new("DELETE FROM access_rules WHERE id = $1 RETURNING id, rule, note, created_at, created_by, key");
+pub(super) static REMOVED: Sql = Sql::new(
+    "INSERT INTO access_rules_removed (key, removed_at, removed_by) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+);
 
-fn row(row: &AnyRow) -> Result<AccessRow, Fail> {
+pub(super) async fn rows(tx: &mut Tx<'_>) -> Result<Vec<AccessRow>, Fail> {
+    let query = tx.sql(&LIST);
+    tx.rows(query).await?.iter().map(row).collect()
+}
+
+pub(super) fn row(row: &AnyRow) -> Result<AccessRow, Fail> {
     Ok(AccessRow {
         id: row.int("id")?,
         rule: row.json("rule")?,
         note: row.text("note")?,
         created_at: row.time("created_at")?,
         created_by: row.text("created_by")?,
+        key: row.text_or_none("key")?,
     })
 }

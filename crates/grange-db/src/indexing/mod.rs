@@ -1,11 +1,13 @@
 //! What is indexed: collections, their files, and the rules of who may see them.
 
 mod access;
+mod access_kept;
 mod collections;
 mod files;
 mod lease;
 
 pub use access::{AccessRow, AccessRules};
+pub use access_kept::{AccessRuleState, KeptRule, RemovedRule};
 pub use collections::{Collection, CollectionCounts, Collections};
 pub use files::{CollectedFile, CollectedState, Enrolled, NewCollected, Which};
 pub use lease::{FileClaim, Indexed};

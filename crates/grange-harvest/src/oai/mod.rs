@@ -7,7 +7,7 @@ mod provider;
 mod worker;
 
 pub use answers::OaiAnswers;
-pub use grange_oai::{FetchError, Settings, friends, probe};
+pub use grange_oai::{FetchError, Settings, answers_below, friends, probe};
 pub use provider::Provider;
 pub use worker::OaiWorker;
 

@@ -142,6 +142,14 @@ pub struct Job {
     pub upload_error_details: Option<String>,
     pub resubmitted_as: Option<JobId>,
     pub continuation_of: Option<JobId>,
+    /// Files of the job that lie on harvesters and are not on every replica yet. The crawl has ended.
+    #[serde(default)]
+    pub waiting_files: u64,
+    #[serde(default)]
+    pub waiting_bytes: u64,
+    /// Why the last attempt to deposit one of them failed.
+    #[serde(default)]
+    pub waiting_reason: Option<String>,
 }
 
 /// One configuration of a job, as it was when the job was planned.

@@ -124,6 +124,16 @@ pub(super) async fn audits(State(web): State<Web>, Caller(who): Caller, Query(pa
     Ok(Json(web.app.audits(&who, page.limit.unwrap_or(100).clamp(1, PAGE_MAX)).await?).into_response())
 }
 
+pub(super) async fn strays(State(web): State<Web>, Caller(who): Caller, Query(page): Query<Page>) -> Shown {
+    let (count, files) = web.app.strays(&who, page.limit.unwrap_or(100).clamp(1, PAGE_MAX)).await?;
+    Ok(Json(serde_json::json!({ "count": count, "files": files })).into_response())
+}
+
+pub(super) async fn deposits(State(web): State<Web>, Caller(who): Caller, Query(page): Query<Page>) -> Shown {
+    let (counts, folders) = web.app.deposits(&who, page.limit.unwrap_or(100).clamp(1, PAGE_MAX)).await?;
+    Ok(Json(serde_json::json!({ "counts": counts, "folders": folders })).into_response())
+}
+
 pub(super) async fn start_audits(
     State(web): State<Web>,
     Caller(who): Caller,

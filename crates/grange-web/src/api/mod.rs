@@ -47,6 +47,8 @@ pub(crate) fn long_routes() -> Router<Web> {
         .route("/replicas", get(archive::replicas))
         .route("/replicas/{name}/adopt", post(archive::adopt_replica))
         .route("/audits", get(archive::audits).post(archive::start_audits))
+        .route("/strays", get(archive::strays))
+        .route("/deposits", get(archive::deposits))
         .route("/repairs", get(archive::repairs).post(archive::repair_all))
         .route("/repairs/{id}/confirm", post(archive::confirm))
         .route("/files/{name}/decide", post(archive::decide))

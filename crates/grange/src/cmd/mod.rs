@@ -15,6 +15,7 @@ mod nodes;
 pub(crate) mod oai;
 mod papers;
 pub(crate) mod replay;
+pub(crate) mod restore;
 mod settings;
 pub(crate) mod swap;
 pub(crate) mod testkit;
@@ -45,6 +46,7 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Audit(command) => archive::audit(common, command).await,
         Command::Repair(args) => archive::repair(common, args).await,
         Command::Archive(command) => archive::archive(common, command).await,
+        Command::Restore(args) => Box::pin(restore::run(common, args)).await,
         Command::Collections(command) => collections::run(common, command).await,
         Command::Index(command) => collections::index::run(common, command).await,
         Command::Access(command) => collections::access::run(common, command).await,

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use grange_model::{AuditKind, RepairChoice};
 
+pub(crate) use audit::{audit_all, print as print_audit};
+
 use crate::cli::Common;
 use crate::exit::Exit;
 
@@ -186,7 +188,7 @@ pub(super) async fn archive(
 }
 
 /// A field of an answer as text, `-` where it is absent.
-fn text(value: &serde_json::Value) -> String {
+pub(crate) fn text(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(text) => text.clone(),
         serde_json::Value::Null => "-".to_owned(),

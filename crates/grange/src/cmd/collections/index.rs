@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use grange_api::client::segment;
 use grange_api::wire::collections::{Marked, MarkedFiles};
+use grange_base::Size;
 use grange_node::role::indexer::{self, JobIndexKind};
 use serde_json::{Value, json};
 
@@ -136,15 +137,40 @@ pub(crate) async fn run(common: &Common, command: IndexCommand) -> anyhow::Resul
     }
 }
 
+/// What is not on every replica yet, in the archive and on harvesters.
+fn print_waiting(counts: &Value) {
+    let count = |field: &str| counts[field].as_u64().unwrap_or_default();
+    if count("unproven_files") > 0 {
+        println!(
+            "{} files ({}) of the archive wait for a replica; they are indexed from their first verified copy.",
+            count("unproven_files"),
+            Size(count("unproven_bytes"))
+        );
+    }
+    if count("folders") > 0 {
+        println!(
+            "{} files ({}) wait in {} job folders on harvesters; see `grange jobs ls`.",
+            count("files"),
+            Size(count("bytes")),
+            count("folders")
+        );
+    }
+}
+
 async fn status(common: &Common, collection: &str) -> anyhow::Result<Exit> {
     let client = context::client(common).await?;
     let mut shown: Value = client.get(&format!("/collections/{}", segment(collection))).await?;
     let troubled = import::troubled(&client, collection).await?;
+    if collection == "archive" {
+        let deposits: Value = client.get("/deposits?limit=1").await?;
+        shown["waiting_for_replica"] = deposits["counts"].clone();
+    }
     if common.json {
         shown["troubled"] = json!(troubled);
         output::json(&shown)?;
     } else {
         import::print(&shown, &troubled);
+        print_waiting(&shown["waiting_for_replica"]);
     }
     Ok(Exit::Ok)
 }

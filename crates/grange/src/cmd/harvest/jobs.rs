@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use grange_api::client::segment;
 use grange_api::wire::harvests::JobIds;
+use grange_base::Size;
 use grange_model::harvest::{JobId, JobStatus};
 use serde_json::{Value, json};
 
@@ -67,9 +68,19 @@ pub(crate) async fn run(common: &Common, command: JobsCommand) -> anyhow::Result
                 ("DOMAINS", "configurations"),
                 ("STARTED", "started_at"),
                 ("ENDED", "ended_at"),
+                ("WAITING FILES", "waiting_files"),
                 ("ERRORS", "harvest_errors"),
             ];
             list(common, &rows, columns)?;
+            for job in rows.iter().filter(|job| !common.json && job["waiting_files"].as_u64() > Some(0)) {
+                let size = Size(job["waiting_bytes"].as_u64().unwrap_or_default());
+                let reason =
+                    job["waiting_reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
+                println!(
+                    "Job {}: {} files ({size}) wait for a replica{reason}",
+                    job["id"], job["waiting_files"]
+                );
+            }
         }
         JobsCommand::Show { id } => {
             let mut job: Value = client.get(&format!("/jobs/{id}")).await?;

@@ -1,0 +1,199 @@
+//! Putting a backup in the place of the database of a data folder. The database that was there is kept; the archive is
+//! brought up to date afterwards by a rebuild and an audit.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use grange_base::{Chain, Clock};
+use grange_db::{CameBack, Db, Target, came_back};
+use grange_model::Actor;
+use serde::Serialize;
+
+use crate::data::{DataError, DataFolder};
+use crate::settings::Settings;
+
+/// What was put where.
+#[derive(Clone, Debug, Serialize)]
+pub struct RestoredDatabase {
+    pub database: PathBuf,
+    /// Where the database lies that was there before.
+    pub replaced: Option<PathBuf>,
+    /// Why the database that was there before could not be compared with.
+    pub not_compared: Option<String>,
+    pub sessions_ended: u64,
+    pub came_back: CameBack,
+}
+
+/// Why nothing was restored.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    #[error(
+        "cannot restore {}: the settings name a PostgreSQL database; restore that with pg_restore, then run `grange archive rebuild` and `grange audit run --wait`",
+        backup.display()
+    )]
+    Postgres { backup: PathBuf },
+    #[error("cannot restore {}: a database in use lies there; make a copy of it with `grange db backup`", backup.display())]
+    InUse { backup: PathBuf },
+    #[error("cannot restore {}: it is the database of that data folder itself", backup.display())]
+    Itself { backup: PathBuf },
+    #[error("cannot restore {}: there is no database in it", backup.display())]
+    Empty { backup: PathBuf },
+    #[error("cannot restore {}; the database of the data folder is as it was, choose another backup", backup.display())]
+    Unusable {
+        backup: PathBuf,
+        #[source]
+        source: grange_db::Error,
+    },
+    #[error("cannot {doing} {}; the database of the data folder is as it was", path.display())]
+    Io {
+        doing: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(transparent)]
+    Db(#[from] grange_db::Error),
+    #[error(transparent)]
+    Data(#[from] DataError),
+}
+
+/// Puts the backup in the place of the database of `data`, which nobody may use meanwhile.
+pub async fn restore_database(
+    settings: &Settings,
+    data: &Path,
+    backup: &Path,
+    actor: &Actor,
+) -> Result<RestoredDatabase, RestoreError> {
+    let Target::Sqlite { path } = Target::read(&settings.db, data)? else {
+        return Err(RestoreError::Postgres { backup: backup.to_owned() });
+    };
+    let failed = |doing: &'static str, path: &Path| {
+        let path = path.to_owned();
+        move |source| RestoreError::Io { doing, path, source }
+    };
+    let whole = fs::metadata(backup).map_err(failed("read", backup))?;
+    if beside(backup, "-wal").exists() {
+        return Err(RestoreError::InUse { backup: backup.to_owned() });
+    }
+    if whole.len() == 0 {
+        return Err(RestoreError::Empty { backup: backup.to_owned() });
+    }
+    if fs::canonicalize(&path).ok().is_some_and(|path| fs::canonicalize(backup).ok() == Some(path)) {
+        return Err(RestoreError::Itself { backup: backup.to_owned() });
+    }
+    let _folder = DataFolder::take(data)?;
+    let clock = Clock::system();
+
+    // The copy is opened and brought up to date first: what cannot be used never takes the database's place.
+    let aside = beside(&path, ".restoring");
+    let restored = copied(backup, &aside).map_err(failed("copy", backup));
+    let prepared = match restored {
+        Ok(()) => prepare(settings, &path, &aside, backup, actor, &clock).await,
+        Err(error) => Err(error),
+    };
+    remove_all(&aside);
+    let (came_back, sessions_ended, not_compared, ready) = prepared?;
+
+    let replaced = path.exists().then(|| {
+        let stamp = clock.now().strftime("%Y%m%dT%H%M%S.%3fZ");
+        beside(&path, &format!(".replaced-{stamp}"))
+    });
+    if let Some(replaced) = &replaced {
+        for end in ["", "-wal", "-shm"] {
+            match fs::rename(beside(&path, end), beside(replaced, end)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                renamed => renamed.map_err(failed("rename", &path))?,
+            }
+        }
+    }
+    fs::rename(&ready, &path).map_err(failed("rename", &ready))?;
+    let parent = path.parent().unwrap_or(data);
+    File::open(parent).and_then(|folder| folder.sync_all()).map_err(failed("sync", parent))?;
+    Ok(RestoredDatabase { database: path.to_path_buf(), replaced, not_compared, sessions_ended, came_back })
+}
+
+type Prepared = (CameBack, u64, Option<String>, PathBuf);
+
+/// Compares the copy with the database that is there, ends sessions in it, and writes it whole to a file of its own.
+async fn prepare(
+    settings: &Settings,
+    path: &Path,
+    aside: &Path,
+    backup: &Path,
+    actor: &Actor,
+    clock: &Clock,
+) -> Result<Prepared, RestoreError> {
+    let (before, not_compared) = if path.exists() {
+        match key_ring(settings, path, clock).await {
+            Ok(ring) => (Some(ring), None),
+            Err(error) => (None, Some(Chain(&error).to_string())),
+        }
+    } else {
+        (None, Some("there was no database to compare with".to_owned()))
+    };
+    let db = open(settings, aside, clock)
+        .await
+        .map_err(|source| RestoreError::Unusable { backup: backup.to_owned(), source })?;
+    let settled = async {
+        let came = came_back(before.as_ref(), &db.key_ring().await?, clock.now());
+        let again = came.tokens.iter().filter(|token| token.revoked_at.is_some()).map(|token| token.id);
+        let sessions = db.settle_restored(&backup.display().to_string(), again.collect(), actor).await?;
+        let ready = beside(path, ".restored");
+        remove_all(&ready);
+        db.backup_to(&ready).await?;
+        Ok::<_, grange_db::Error>((came, sessions, not_compared, ready))
+    };
+    let settled = settled.await;
+    db.close().await;
+    Ok(settled?)
+}
+
+async fn open(settings: &Settings, path: &Path, clock: &Clock) -> Result<Db, grange_db::Error> {
+    let settings = grange_db::Settings { url: format!("sqlite:{}", path.display()), ..settings.db.clone() };
+    Db::open(&settings, Path::new("/"), clock.clone()).await
+}
+
+async fn key_ring(
+    settings: &Settings,
+    path: &Path,
+    clock: &Clock,
+) -> Result<grange_db::KeyRing, grange_db::Error> {
+    let db = open(settings, path, clock).await?;
+    let ring = db.key_ring().await;
+    db.close().await;
+    ring
+}
+
+/// A file beside another, its name longer by `end`.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+fn copied(from: &Path, to: &Path) -> io::Result<()> {
+    remove_all(to);
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    // It holds the hashes of passwords.
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(to)?;
+    io::copy(&mut File::open(from)?, &mut file)?;
+    file.sync_all()
+}
+
+/// Takes away a database that was only made on the way, with what SQLite and an upgrade put beside it.
+fn remove_all(path: &Path) {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return;
+    };
+    let of_it = |found: &str| {
+        found == name || found.strip_prefix(name).is_some_and(|end| end.starts_with(['-', '.']))
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(of_it) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! `grange restore`: a backup takes the database's place, the rows are completed from the replicas, every copy is read,
+//! and what came back to life is listed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use grange_model::{Actor, AuditKind};
+use grange_node::restore::{RestoredDatabase, restore_database};
+use serde_json::{Value, json};
+
+use crate::cli::Common;
+use crate::cmd::archive::{audit_all, print_audit, text};
+use crate::exit::{Exit, UsageError};
+use crate::{context, output};
+
+#[derive(Args, Debug)]
+pub(crate) struct RestoreArgs {
+    /// A backup made by `grange db backup` or by the node
+    backup: PathBuf,
+    /// The data folder whose database it replaces; no node may run on it
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+}
+
+/// Exit code 5 when something is left for a person to decide.
+pub(crate) async fn run(common: &Common, args: RestoreArgs) -> anyhow::Result<Exit> {
+    if common.server.is_some() {
+        return Err(UsageError(
+            "restore works on a data folder of this machine, without --server".to_owned(),
+        )
+        .into());
+    }
+    let common = &Common { data: args.to, ..common.clone() };
+    let settings = context::load(common)?.settings;
+    let actor = Actor::new(&context::person(), "cli");
+    let restored = restore_database(&settings, &common.data, &args.backup, &actor).await?;
+
+    let client = context::client(common).await?;
+    let rebuilt: Value = client.post("/archive/rebuild", &()).await?;
+    let (checks, strays) = audit_all(&client, AuditKind::Checksum).await?;
+    let open = is_open(&restored, &rebuilt, &checks, &strays);
+    if common.json {
+        let report = json!({ "restored": restored, "rebuilt": rebuilt, "checks": checks, "strays": strays });
+        output::json(&report)?;
+    } else {
+        print_restored(&args.backup, &restored);
+        print_rebuilt(&rebuilt);
+        print_audit(&checks, &strays)?;
+        println!("{}", if open { "Look at what is listed above." } else { "Nothing is left to decide." });
+    }
+    Ok(if open { Exit::Partial } else { Exit::Ok })
+}
+
+fn is_open(restored: &RestoredDatabase, rebuilt: &Value, checks: &[Value], strays: &Value) -> bool {
+    let rules = &rebuilt["access_rules"];
+    let any = |value: &Value| value.as_array().is_some_and(|list| !list.is_empty());
+    let wrong = |check: &Value| {
+        let found = ["missing", "corrupt", "undecided"].iter().any(|field| check[*field].as_u64() > Some(0));
+        found || check["state"] != "done"
+    };
+    !restored.came_back.is_empty()
+        || [&rebuilt["conflicts"], &rebuilt["away"], &rules["returned"], &rules["damaged"], &rules["away"]]
+            .into_iter()
+            .any(any)
+        || checks.iter().any(wrong)
+        || strays["count"].as_u64() > Some(0)
+}
+
+fn print_restored(backup: &std::path::Path, restored: &RestoredDatabase) {
+    println!("Restored {} from {}.", restored.database.display(), backup.display());
+    if let Some(replaced) = &restored.replaced {
+        println!("The database that was there is kept as {}.", replaced.display());
+    }
+    println!("{} sessions ended.", restored.sessions_ended);
+    let came = &restored.came_back;
+    if let Some(reason) = &restored.not_compared {
+        println!("Nothing could be compared ({reason}): all that works is listed.");
+    }
+    for token in &came.tokens {
+        let stands = match token.revoked_at {
+            Some(at) => format!("revoked at {at} in the replaced database; revoked again now"),
+            None if came.compared => {
+                format!("unknown to the replaced database; end it with `grange users revoke {}`", token.id)
+            }
+            None => format!("valid; end it with `grange users revoke {}`", token.id),
+        };
+        println!("  token {} of {} ({}): {stands}", token.id, token.user, token.name);
+    }
+    for name in &came.passwords {
+        let which =
+            if came.compared { "an older password works again" } else { "the password of the backup works" };
+        println!("  user {name}: {which}; change it with `grange users passwd {name}`");
+    }
+    for user in &came.users {
+        println!("  user {}: {}", user.name, user.change);
+    }
+    for name in &came.lost_users {
+        println!("  user {name}: lost; add it again with `grange users add {name}`");
+    }
+    if came.lost_tokens > 0 {
+        println!("  {} tokens made since the backup are lost", came.lost_tokens);
+    }
+}
+
+fn print_rebuilt(rebuilt: &Value) {
+    let [found, entered, incomplete] = ["found", "entered", "incomplete"].map(|field| text(&rebuilt[field]));
+    println!(
+        "{found} files found on the replicas, {entered} entered, {incomplete} copies missing or different"
+    );
+    for conflict in rebuilt["conflicts"].as_array().into_iter().flatten() {
+        println!("  {}: {}", text(&conflict["name"]), conflict["answers"]);
+    }
+    for replica in rebuilt["away"].as_array().into_iter().flatten() {
+        println!("  the replica {} could not be asked", text(replica));
+    }
+    let rules = &rebuilt["access_rules"];
+    for (field, stands) in [
+        ("reestablished", "lost, and in force again from its copy beside the bits"),
+        ("returned", "removed before, and in force again; remove it with `grange access rm ID`"),
+    ] {
+        for rule in rules[field].as_array().into_iter().flatten() {
+            println!(
+                "  access rule {} ({}, {}): {stands}",
+                text(&rule["id"]),
+                rule["rule"],
+                text(&rule["note"])
+            );
+        }
+    }
+    for name in rules["damaged"].as_array().into_iter().flatten() {
+        println!("  access rule {}: damaged", text(name));
+    }
+}
