@@ -113,7 +113,8 @@ impl Archive {
         let Some(claim) = self.0.db.work().claim(AUDIT_WORK, &self.0.owner, lease).await? else {
             return Ok(Step::Idle);
         };
-        let ran = stop.or(self.held(&claim, self.run_audit(&claim))).await;
+        // Boxed: a check is a large act.
+        let ran = stop.or(self.held(&claim, Box::pin(self.run_audit(&claim)))).await;
         let left = match ran {
             None => self.0.db.work().release(&claim).await,
             Some(Ok(Progress::Ended)) => Ok(()),

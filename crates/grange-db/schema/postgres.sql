@@ -16,7 +16,7 @@ removed_by TEXT COLLATE "C" NOT NULL
 
 -- table archive_identity
 one BIGINT NOT NULL
-archive TEXT NOT NULL
+archive TEXT COLLATE "C" NOT NULL
 created_at BIGINT NOT NULL
 
 -- table audit_log
@@ -454,7 +454,7 @@ edition BIGINT NOT NULL DEFAULT 1
 
 -- table replica_places
 replica_id BIGINT NOT NULL
-place TEXT NOT NULL
+place TEXT COLLATE "C" NOT NULL
 marked_at BIGINT NOT NULL
 
 -- table replica_totals
@@ -474,7 +474,7 @@ created_at BIGINT NOT NULL
 listed_at BIGINT
 checked_at BIGINT
 edition BIGINT NOT NULL DEFAULT 1
-away TEXT
+away TEXT COLLATE "C"
 
 -- table runs
 harvest_id BIGINT NOT NULL

@@ -122,6 +122,26 @@ impl S3 {
         Ok(s3)
     }
 
+    /// The same over any store of objects.
+    #[cfg(test)]
+    pub(crate) fn over(store: Arc<dyn ObjectStore>, prefix: &str) -> Self {
+        let locks = (0..LOCKS).map(|_| Mutex::default()).collect();
+        Self {
+            store,
+            prefix: prefix.to_owned(),
+            place: format!("s3://test/{prefix}"),
+            checksums: Algorithm::ALL.to_vec(),
+            read_only: false,
+            clock: Clock::system(),
+            locks,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.store
+    }
+
     /// Also finds out at start whether the bucket can be reached.
     async fn clear_temp(&self) -> Result<(), Error> {
         let failed = |error| self.error("list the bucket", error);
@@ -136,7 +156,7 @@ impl S3 {
     }
 
     /// The key itself: nothing is escaped, for names hold nothing that a key may not hold.
-    fn key(&self, parts: &[&str]) -> Path {
+    pub(crate) fn key(&self, parts: &[&str]) -> Path {
         let mut key = self.prefix.clone();
         for part in parts {
             if !key.is_empty() {
@@ -305,7 +325,14 @@ impl Blob for S3 {
         self.writable()?;
         let _lock = self.lock(name).await;
         let deciding = check::deciding(name, expected);
-        let summed = self.sum(name, deciding.as_deref().unwrap_or_default()).await?;
+        let summed = match self.sum(name, deciding.as_deref().unwrap_or_default()).await {
+            // Without a checksum only an object that cannot be read is taken; the copy is made by the store itself.
+            Err(error) if deciding.is_err() => {
+                tracing::warn!(place = self.place, %name, error = %Chain(&error), "an unreadable copy goes to the attic");
+                return self.retire(name).await;
+            }
+            summed => summed?,
+        };
         let (_, found) =
             summed.ok_or_else(|| Error::NotFound { name: name.clone(), place: self.place.clone() })?;
         deciding?;

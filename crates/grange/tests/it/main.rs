@@ -4,6 +4,7 @@ mod archive;
 mod archive_bed;
 mod archive_faults;
 mod archive_kill;
+mod archive_presence;
 mod archive_pull;
 mod cluster;
 mod collections;
