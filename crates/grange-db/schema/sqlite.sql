@@ -23,12 +23,6 @@ CREATE TABLE archive_identity (
     created_at   INTEGER NOT NULL
 ) STRICT;
 
-CREATE TABLE archive_identity (
-    one          INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
-    archive      TEXT    NOT NULL,
-    created_at   INTEGER NOT NULL
-) STRICT;
-
 CREATE TABLE audit_log (
     number       INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     at           INTEGER NOT NULL,
