@@ -81,7 +81,8 @@ pub struct S3 {
     read_only: bool,
     clock: Clock,
     locks: Vec<Mutex<()>>,
-    multipart: abandoned::MultipartAccess,
+    /// Absent over stores of objects that are not S3.
+    multipart: Option<abandoned::MultipartAccess>,
 }
 
 impl S3 {
@@ -109,7 +110,7 @@ impl S3 {
             place: place.clone(),
             source: source.into(),
         })?;
-        let multipart = abandoned::MultipartAccess::new(&settings, &place, store.clone())?;
+        let multipart = Some(abandoned::MultipartAccess::new(&settings, &place, store.clone())?);
         let S3Settings { prefix, checksums, read_only, .. } = settings;
         let locks = (0..LOCKS).map(|_| Mutex::default()).collect();
         let s3 =
@@ -134,6 +135,7 @@ impl S3 {
             read_only: false,
             clock: Clock::system(),
             locks,
+            multipart: None,
         }
     }
 
@@ -365,7 +367,10 @@ impl Blob for S3 {
     }
 
     async fn remove_abandoned_uploads(&self) -> Result<u64, Error> {
-        if self.read_only { Ok(0) } else { abandoned::abort_abandoned(self).await }
+        match &self.multipart {
+            Some(access) if !self.read_only => abandoned::abort_abandoned(self, access).await,
+            _ => Ok(0),
+        }
     }
 
     fn place(&self) -> &str {
