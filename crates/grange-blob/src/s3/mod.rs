@@ -82,7 +82,8 @@ pub struct S3 {
     read_only: bool,
     clock: Clock,
     locks: Vec<Mutex<()>>,
-    multipart: abandoned::MultipartAccess,
+    /// Absent over stores of objects that are not S3.
+    multipart: Option<abandoned::MultipartAccess>,
 }
 
 impl S3 {
@@ -110,7 +111,7 @@ impl S3 {
             place: place.clone(),
             source: source.into(),
         })?;
-        let multipart = abandoned::MultipartAccess::new(&settings, &place, store.clone())?;
+        let multipart = Some(abandoned::MultipartAccess::new(&settings, &place, store.clone())?);
         let S3Settings { prefix, checksums, read_only, .. } = settings;
         let locks = (0..LOCKS).map(|_| Mutex::default()).collect();
         let s3 =
@@ -126,23 +127,17 @@ impl S3 {
     /// The same over any store of objects.
     #[cfg(test)]
     pub(crate) fn over(store: Arc<dyn ObjectStore>, prefix: &str) -> Self {
-        let settings = S3Settings {
-            bucket: "test".to_owned(),
+        let locks = (0..LOCKS).map(|_| Mutex::default()).collect();
+        Self {
+            store,
             prefix: prefix.to_owned(),
-            endpoint: Some("http://127.0.0.1:1".to_owned()),
-            region: "us-east-1".to_owned(),
-            access_key: "none".to_owned(),
-            secret_key: "none".to_owned(),
+            place: format!("s3://test/{prefix}"),
             checksums: Algorithm::ALL.to_vec(),
             read_only: false,
-        };
-        let place = format!("s3://test/{prefix}");
-        let bucket = AmazonS3Builder::new().with_bucket_name("test").with_region("us-east-1");
-        let bucket = bucket.with_access_key_id("none").with_secret_access_key("none").build().unwrap();
-        let multipart = abandoned::MultipartAccess::new(&settings, &place, bucket).unwrap();
-        let locks = (0..LOCKS).map(|_| Mutex::default()).collect();
-        let S3Settings { prefix, checksums, read_only, .. } = settings;
-        Self { store, prefix, place, checksums, read_only, clock: Clock::system(), locks, multipart }
+            clock: Clock::system(),
+            locks,
+            multipart: None,
+        }
     }
 
     #[cfg(test)]
@@ -383,7 +378,10 @@ impl Blob for S3 {
     }
 
     async fn remove_abandoned_uploads(&self) -> Result<u64, Error> {
-        if self.read_only { Ok(0) } else { abandoned::abort_abandoned(self).await }
+        match &self.multipart {
+            Some(access) if !self.read_only => abandoned::abort_abandoned(self, access).await,
+            _ => Ok(0),
+        }
     }
 
     fn place(&self) -> &str {
