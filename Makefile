@@ -4,7 +4,7 @@
 CARGO ?= cargo
 JUDGES := $(CURDIR)/.setup/venv/bin/python
 
-.PHONY: help demo test lint fmt tidy bench fuzz docs generate install
+.PHONY: help demo test lint fmt tidy bench fuzz model mutants docs generate install
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,13 @@ bench: ## measure Grange beside its peers, ratios in one run
 
 fuzz: ## run every fuzz target for FUZZ_SECONDS (default 60) each
 	@scripts/fuzz
+
+model: ## explore every state of storing a file and of a SWAP collection, and print how many there are
+	@GRANGE_MODEL=full $(CARGO) test --quiet --release --locked -p grange-model --test state_space -- --nocapture
+	@$(CARGO) run --quiet --release --locked -p grange-swap --example explore_states
+
+mutants: ## change the code in many small ways and list the changes that no test notices
+	@scripts/mutants
 
 generate: ## write the files that are made from the types (example settings, reference pages)
 	$(CARGO) build --quiet --bin grange

@@ -1,6 +1,7 @@
 //! Access rules: kept, taken away, tried out.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use grange_base::Chain;
 use grange_db::AccessRow;
@@ -10,6 +11,9 @@ use grange_model::account::Permission;
 use serde_json::Value;
 
 use crate::{App, Error, Who};
+
+/// How long a change of rules waits for the replicas: a person sits there, and the archiver tries again.
+const KEEP_WITHIN: Duration = Duration::from_secs(10);
 
 /// A rule as people say it.
 #[derive(Clone, Debug, Default)]
@@ -76,8 +80,14 @@ impl App {
     /// Keeps the rules beside the bits at once. Replicas that are away get them later, from the archiver.
     async fn keep_access_rules(&self) {
         let kept = async { Ok::<_, Error>(self.archive.get().await?.keep_access_rules().await?) };
-        if let Err(error) = kept.await {
-            tracing::warn!(error = %Chain(&error), "cannot keep the access rules beside the bits yet");
+        match tokio::time::timeout(KEEP_WITHIN, kept).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(error = %Chain(&error), "cannot keep the access rules beside the bits yet");
+            }
+            Err(_) => {
+                tracing::warn!("the replicas are slow: the access rules are kept beside the bits later")
+            }
         }
     }
 

@@ -27,8 +27,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = grange_blob::Context::local(&data_dir, clock.clone());
     let places = open_places(&settings, &context).await?;
     let node = "bench".to_owned();
-    let archive =
-        Archive::open(Parts { db, clock, data_dir, node, settings, places, announcer: None }).await?;
+    let archive = Archive::open(Parts {
+        db,
+        clock,
+        data_dir,
+        node,
+        settings,
+        places,
+        announcer: None,
+        node_token: None,
+    })
+    .await?;
     for path in arguments {
         let name = path.file_name().unwrap_or_default().to_string_lossy().parse()?;
         let outcome = archive.store(&path, &Store::new(name, "bench")).await?;

@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use data_encoding::HEXLOWER;
 use grange_base::Chain;
 use grange_db::{AccessRow, AccessRuleState, KeptRule, RemovedRule};
 use grange_model::FileName;
@@ -72,8 +73,7 @@ impl Kept {
             Self::Rule(rule) => serde_json::to_vec(rule),
             Self::Removed(removed) => serde_json::to_vec(removed),
         };
-        let digest = Sha256::digest(text.unwrap_or_default());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        HEXLOWER.encode(&Sha256::digest(text.unwrap_or_default()))
     }
 
     fn to_text(&self) -> String {

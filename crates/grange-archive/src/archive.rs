@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use grange_base::worker::Hint;
-use grange_base::{Clock, Throttle};
+use grange_base::{Chain, Clock, Throttle};
 use grange_blob::{Blob, Context};
 use grange_bus::Announcer;
-use grange_db::{Db, Declared, FileFilter, FileStatus, ReplicaOverview};
-use grange_model::{FileName, LogEvent, LogRecord, ReplicaKind, ReplicaName};
+use grange_db::{Db, Declared, FileFilter, FileStatus, LogKey, ReplicaOverview};
+use grange_model::{Actor, FileName, LogEvent, LogRecord, ReplicaKind, ReplicaName};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::keys::SigningKey;
+use crate::key_trust::{announced_with, announcement_proof, vouch};
+use crate::keys::{KeyFile, SigningKey};
 use crate::presence::{self, Watch};
 use crate::replica::{Keeps, Replica, blocking};
 use crate::settings::Settings;
@@ -35,6 +35,9 @@ pub struct Parts {
     pub places: Places,
     /// Tells others what happened; without it they find out by themselves.
     pub announcer: Option<Announcer>,
+    /// What all nodes share: it shows that a key of the log was announced by one of them. Without it only this node's
+    /// own key is known from the start.
+    pub node_token: Option<String>,
 }
 
 /// Where the replicas lie, opened.
@@ -61,15 +64,19 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     pub(crate) replicas: Vec<Replica>,
     pub(crate) announcer: Option<Announcer>,
-    pub(crate) key: SigningKey,
+    pub(crate) key: RwLock<Arc<SigningKey>>,
+    pub(crate) key_file: KeyFile,
+    /// The node that the key is announced for.
+    pub(crate) key_node: String,
+    pub(crate) node_token: Option<String>,
+    /// When left-overs were last looked for.
+    pub(crate) swept: std::sync::Mutex<Option<jiff::Timestamp>>,
     pub(crate) tree: tokio::sync::Mutex<Tree>,
     pub(crate) throttle: Throttle,
     pub(crate) hint: Hint,
     pub(crate) audit_hint: Hint,
     /// When the access rules were last the same here and on every replica.
     pub(crate) access_rules_kept: tokio::sync::Mutex<Option<jiff::Timestamp>>,
-    /// How many strays people were last told of.
-    pub(crate) strays_reported: AtomicU64,
 }
 
 /// Opens the places of all replicas. Other nodes are only asked when they are needed; nodes start in any order.
@@ -117,7 +124,7 @@ pub(crate) async fn fill_gaps(db: &Db) -> Result<(), Error> {
 impl Archive {
     /// Opens the archive: declares the replicas, opens journals, reads the signing key.
     pub async fn open(parts: Parts) -> Result<Self, Error> {
-        let Parts { db, clock, data_dir, node, settings, mut places, announcer } = parts;
+        let Parts { db, clock, data_dir, node, settings, mut places, announcer, node_token } = parts;
         if let Some(unusable) = settings.unusable().first() {
             let reason = format!("archive.{}: {}", unusable.key, unusable.reason);
             return Err(Error::Settings { reason });
@@ -142,11 +149,18 @@ impl Archive {
                 }
                 ReplicaKind::Checksum => Keeps::Sums(places.sums.remove(&row.name).ok_or_else(missing)?),
             };
-            let watch = Watch::new(db.clone(), archive.clone(), announcer.clone(), row.away.clone());
+            let watch = Watch::new(db.clone(), archive.clone(), row.away.clone());
             replicas.push(Replica { row, keeps, clock: clock.clone(), watch });
         }
-        let key_path = data_dir.join("secrets/log.key");
-        let key = blocking(move || SigningKey::open(&key_path)).await?;
+        let known: Vec<_> = db.logbook().keys().await?.into_iter().map(|key| key.public_key).collect();
+        let key_file = KeyFile::new(data_dir.join("secrets/log.key"));
+        let opening = key_file.clone();
+        let key = blocking(move || opening.open(&known)).await?;
+        // The key belongs to the data folder, whoever works on it: a node, or a command without one.
+        let key_node = std::fs::read_to_string(data_dir.join("node.id")).ok();
+        let key_node = key_node.map_or_else(|| node.clone(), |id| id.trim().to_owned());
+        let proof = node_token.as_ref().map(|token| announcement_proof(token, &key.public_key(), &key_node));
+        db.logbook().announce_key(&key.public_key(), &key_node, proof).await?;
         let owner = format!("{node}/archive/{}", uuid::Uuid::now_v7().simple());
         let throttle = Throttle::per_second(settings.check_bytes_per_second.0, clock.clone());
         let archive = Self(Arc::new(Inner {
@@ -158,16 +172,73 @@ impl Archive {
             settings,
             replicas,
             announcer,
-            key,
+            key: RwLock::new(Arc::new(key)),
+            key_file,
+            key_node,
+            node_token,
+            swept: std::sync::Mutex::default(),
             tree: tokio::sync::Mutex::new(Tree::default()),
             throttle,
             hint: Hint::new(),
             audit_hint: Hint::new(),
             access_rules_kept: tokio::sync::Mutex::default(),
-            strays_reported: AtomicU64::default(),
         }));
         archive.verify_replicas().await;
+        if let Err(error) = archive.sweep_spool().await {
+            tracing::warn!(error = %Chain(&error), "the spool was not swept");
+        }
         Ok(archive)
+    }
+
+    /// The key that signs the log on this node now.
+    pub(crate) fn key(&self) -> Arc<SigningKey> {
+        Arc::clone(&self.0.key.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The keys that sign the log, or once did, oldest first.
+    pub async fn log_keys(&self) -> Result<Vec<LogKey>, Error> {
+        Ok(self.0.db.logbook().keys().await?)
+    }
+
+    /// Takes a new key for the log. The old one signs it, and it signs the old one, so that whoever trusts one of them
+    /// trusts both; then the old one is removed from this machine.
+    pub async fn rotate_log_key(&self, actor: &Actor) -> Result<LogKey, Error> {
+        // Nobody signs meanwhile.
+        let _tree = self.0.tree.lock().await;
+        let (old, file) = (self.key(), self.0.key_file.clone());
+        let new = blocking(move || file.create_next()).await?;
+        let (public_key, node, now) = (new.public_key(), self.0.key_node.clone(), self.0.clock.now());
+        let proof = self.0.node_token.as_ref().map(|token| announcement_proof(token, &public_key, &node));
+        let by_old = vouch(&old, &public_key, &node, now);
+        let by_new = vouch(&new, &old.public_key(), &node, now);
+        let row = LogKey { public_key, node, since: by_old.at, retired_at: None, proof, vouches: Vec::new() };
+        let log = self.0.db.logbook();
+        log.rotate_key(&old.public_key(), row.clone(), by_old, actor).await?;
+        log.vouch(&old.public_key(), by_new).await?;
+        let file = self.0.key_file.clone();
+        blocking(move || file.take_next()).await?;
+        *self.0.key.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
+        Ok(row)
+    }
+
+    /// Signs the keys of other nodes that the node token proves, so that who does not know the token can follow.
+    pub(crate) async fn vouch_for_others(&self) -> Result<(), Error> {
+        let Some(token) = &self.0.node_token else { return Ok(()) };
+        let key = self.key();
+        let own = key.public_key();
+        for other in self.log_keys().await? {
+            let vouched = other.vouches.iter().any(|vouch| vouch.by_key == own);
+            if other.public_key == own
+                || vouched
+                || other.retired_at.is_some()
+                || !announced_with(token, &other)
+            {
+                continue;
+            }
+            let signed = vouch(&key, &other.public_key, &other.node, self.0.clock.now());
+            self.0.db.logbook().vouch(&other.public_key, signed).await?;
+        }
+        Ok(())
     }
 
     pub fn db(&self) -> &Db {

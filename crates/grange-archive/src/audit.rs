@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::stream::{FuturesOrdered, StreamExt};
 use grange_base::worker::Step;
 use grange_base::{Chain, Retry, RetryPolicy, Shutdown};
-use grange_db::{AUDIT_WORK, AuditRow, Claim, FileFilter, FileStatus, Page, Seen, Trouble, Votes, deciding};
+use grange_db::{AUDIT_WORK, AuditRow, Claim, FileStatus, Page, Seen, Votes, deciding};
 use grange_model::{Actor, AuditId, AuditKind, AuditState, FileName};
 use jiff::Timestamp;
 
@@ -86,10 +86,7 @@ impl Archive {
     /// Decides on every file by what the replicas last answered.
     pub async fn vote_all(&self) -> Result<Votes, Error> {
         let votes = self.0.db.audits().vote_all().await?;
-        if votes.undecided + votes.nowhere > 0 {
-            let reason = format!("{} files undecided, {} on no replica", votes.undecided, votes.nowhere);
-            self.notify("the vote over all files", &reason).await;
-        }
+        self.0.db.findings().look_at_copies().await?;
         Ok(votes)
     }
 
@@ -104,10 +101,8 @@ impl Archive {
                 Err(error) => tracing::warn!(replica = replica.name(), error = %Chain(&error), "no answer"),
             }
         }
-        let votes = self.0.db.audits().observe(status.file.id, answers, by).await?;
-        if votes.undecided > 0 {
-            self.notify(name.as_str(), "its copies are split evenly: look which is right").await;
-        }
+        self.0.db.audits().observe(status.file.id, answers, by).await?;
+        self.0.db.findings().look_at_copies().await?;
         self.file(name).await
     }
 
@@ -118,7 +113,8 @@ impl Archive {
         let Some(claim) = self.0.db.work().claim(AUDIT_WORK, &self.0.owner, lease).await? else {
             return Ok(Step::Idle);
         };
-        let ran = stop.or(self.held(&claim, self.run_audit(&claim))).await;
+        // Boxed: a check is a large act.
+        let ran = stop.or(self.held(&claim, Box::pin(self.run_audit(&claim)))).await;
         let left = match ran {
             None => self.0.db.work().release(&claim).await,
             Some(Ok(Progress::Ended)) => Ok(()),
@@ -223,36 +219,20 @@ impl Archive {
                 by: audit.asked_by.clone(),
             };
             let turned = self.0.db.audits().turn_page(claim, page).await?;
-            if turned.found.undecided > 0 {
-                let reason =
-                    format!("{} copies are undecided: equally many say otherwise", turned.found.undecided);
-                self.notify(&format!("replica {}", replica.name()), &reason).await;
-            }
             match turned.position {
                 Some(position) => after = Some(position),
                 None => break,
             }
         }
+        // Before anything is repaired: findings are announced, also those that are over a moment later.
+        self.0.db.findings().look_at_copies().await?;
         // Before the end, so that a stop in between finds the check where it was and comes back to this.
         if by_itself && self.0.settings.repair_missing {
             // Boxed: a repair is a large act, and most checks need none.
             Box::pin(self.reestablish_missing(replica)).await?;
         }
         self.0.db.audits().end(claim, id, AuditState::Done, None, Vec::new()).await?;
-        if audit.kind == AuditKind::Checksum {
-            self.report_undecided().await?;
-        }
         Ok(Progress::Ended)
-    }
-
-    /// Reports the first record that copies contradict; only people decide which is wrong.
-    async fn report_undecided(&self) -> Result<(), Error> {
-        let filter = FileFilter { trouble: Some(Trouble::Undecided), limit: 1, ..FileFilter::default() };
-        if let Some(first) = self.list(&filter).await?.first() {
-            let reason = "copies contradict the record: run `grange repair --all` to see what can be decided";
-            self.notify(first.file.name.as_str(), reason).await;
-        }
-        Ok(())
     }
 
     async fn bytes_of(&self, replica: &Replica) -> Result<u64, Error> {

@@ -54,9 +54,6 @@ impl Archive {
         }
         let error =
             (!failed.is_empty()).then(|| format!("{} challenges were answered differently", failed.len()));
-        if let Some(error) = &error {
-            self.notify(&format!("replica {}", replica.name()), error).await;
-        }
         self.0.db.audits().end(claim, audit.id, AuditState::Done, error, records).await?;
         Ok(())
     }

@@ -104,6 +104,7 @@ impl Archive {
         let sent: Vec<_> = done.iter().filter(|copy| copy.sent).map(|copy| copy.replica.clone()).collect();
         let record = self.record(event, status, None, by, json!({ "sent": sent }));
         if self.0.db.files().settle(claim, status.file.id, record).await? {
+            self.drop_spooled(status).await;
             if let Some(announcer) = &self.0.announcer {
                 let name = status.file.name.as_str();
                 announcer.hint(&announcer.channels().index_server(), "stored", name).await;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use data_encoding::HEXLOWER;
@@ -10,6 +10,51 @@ use data_encoding::HEXLOWER;
 use crate::error::Error;
 
 pub(crate) struct SigningKey(Ed25519KeyPair);
+
+/// Where the key lies, and the next one beside it while keys are rotated.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyFile {
+    path: PathBuf,
+    next: PathBuf,
+}
+
+impl KeyFile {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let next = path.with_extension("key.next");
+        Self { path, next }
+    }
+
+    /// Reads the key, or makes it. A rotation that was cut short ends here: with the new key if the rows know it, with
+    /// the old one otherwise.
+    pub(crate) fn open(&self, known: &[String]) -> Result<SigningKey, Error> {
+        if self.next.exists() {
+            let next = SigningKey::open(&self.next);
+            if next.is_ok_and(|next| known.contains(&next.public_key())) {
+                self.take_next()?;
+            } else {
+                std::fs::remove_file(&self.next).map_err(Error::io("remove", &self.next))?;
+            }
+        }
+        SigningKey::open(&self.path)
+    }
+
+    /// Makes the key that comes next; one that a rotation cut short left is made again.
+    pub(crate) fn create_next(&self) -> Result<SigningKey, Error> {
+        match std::fs::remove_file(&self.next) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io("remove", &self.next)(error));
+            }
+            _ => SigningKey::open(&self.next),
+        }
+    }
+
+    pub(crate) fn take_next(&self) -> Result<(), Error> {
+        std::fs::rename(&self.next, &self.path).map_err(Error::io("rename", &self.next))?;
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(Error::io("sync", folder))
+    }
+}
 
 impl SigningKey {
     /// Reads the key, or makes it when there is none.

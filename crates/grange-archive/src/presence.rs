@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use grange_base::Chain;
 use grange_blob::{Blob, MarkedPart};
-use grange_bus::Announcer;
 use grange_db::Db;
 use grange_model::{Actor, ReplicaName};
 use rand::RngExt as _;
@@ -88,28 +87,37 @@ fn judge(part: &MarkedPart, own: &Marker, known: Known) -> Standing {
     }
     if known.looked_for == 0 {
         // Nothing was ever stored there.
-        return match known.place {
-            false => Standing::ToMark,
-            true => Standing::Away(format!(
-                "its marker is gone: mount the disk; if the place was emptied on purpose, run {adopt}"
-            )),
-        };
+        if !known.place {
+            return Standing::ToMark;
+        }
+        return Standing::Away(format!(
+            "its marker is gone: mount the disk; if the place was emptied on purpose, run {adopt}"
+        ));
     }
-    let mostly_there = known.there * 2 >= known.looked_for;
-    match part.empty {
-        false if mostly_there => Standing::ToMark,
-        false => Standing::Away(format!(
+    if !part.empty {
+        if known.there * 2 >= known.looked_for {
+            return Standing::ToMark;
+        }
+        return Standing::Away(format!(
             "there is no marker, and the files there are not those of the replica: mount the right disk, or run {adopt}"
-        )),
-        // A folder more, beside those that are known.
-        true if known.any_place && !known.place && !known.place_left_out => Standing::ToMark,
-        // An archive older than markers, all of whose files are in its other places.
-        true if !known.any_place && known.there == known.looked_for => Standing::ToMark,
-        true => Standing::Away(format!(
-            "the place is empty and has no marker: mount the disk; if it was emptied on purpose, run {adopt}, then \
-             `grange audit run` and `grange repair --all`"
-        )),
+        ));
     }
+    let one_more = known.any_place && !known.place && !known.place_left_out;
+    let older_than_markers = !known.any_place && known.there == known.looked_for;
+    if one_more || older_than_markers {
+        return Standing::ToMark;
+    }
+    Standing::Away(format!(
+        "the place is empty and has no marker: mount the disk; if it was emptied on purpose, run {adopt}, then \
+         `grange audit run` and `grange repair --all`"
+    ))
+}
+
+/// One part of a replica: the number of its node, and its place among all.
+struct PlacedPart {
+    node: usize,
+    place: String,
+    part: MarkedPart,
 }
 
 /// What a replica needs to know whether it is there.
@@ -120,20 +128,23 @@ pub(crate) struct Watch(Arc<Watched>);
 struct Watched {
     db: Db,
     archive: String,
-    announcer: Option<Announcer>,
     /// Why the replica is away, as it was last told.
     away: Mutex<Option<String>>,
 }
 
 impl Watch {
-    pub(crate) fn new(db: Db, archive: String, announcer: Option<Announcer>, away: Option<String>) -> Self {
-        Self(Arc::new(Watched { db, archive, announcer, away: Mutex::new(away) }))
+    pub(crate) fn new(db: Db, archive: String, away: Option<String>) -> Self {
+        Self(Arc::new(Watched { db, archive, away: Mutex::new(away) }))
     }
 }
 
-/// The place of a part among all places.
+/// The place of a part among all places. A disk names its folders by themselves: one more must not rename the others.
 fn place_of(store: &str, part: &str) -> String {
-    if part.is_empty() || part == store { store.to_owned() } else { format!("{store} {part}") }
+    match (part, store.starts_with('/')) {
+        ("", _) => store.to_owned(),
+        (part, true) => part.to_owned(),
+        (part, false) => format!("{store} {part}"),
+    }
 }
 
 impl Replica {
@@ -153,22 +164,27 @@ impl Replica {
         looked
     }
 
-    /// The parts with their markers, each with its place.
-    async fn parts(&self, only: Option<&Arc<dyn Blob>>) -> Result<Vec<(String, MarkedPart)>, Error> {
+    /// The parts with their markers.
+    async fn parts(&self, only: Option<&Arc<dyn Blob>>) -> Result<Vec<PlacedPart>, Error> {
         let mut parts = Vec::new();
         match &self.keeps {
             Keeps::Bytes(nodes) => {
-                for node in only.map_or(&nodes[..], std::slice::from_ref) {
-                    // A disk names its folders itself; adding one must not rename the others.
-                    let store = if node.place().starts_with('/') { "" } else { node.place() };
+                for (number, node) in nodes.iter().enumerate() {
+                    if only.is_some_and(|only| !Arc::ptr_eq(only, node)) {
+                        continue;
+                    }
                     for part in node.markers().await? {
-                        parts.push((place_of(store, &part.part).trim().to_owned(), part));
+                        parts.push(PlacedPart {
+                            node: number,
+                            place: place_of(node.place(), &part.part),
+                            part,
+                        });
                     }
                 }
             }
             Keeps::Sums(sums) => {
                 let part = sums.marker().await?;
-                parts.push((part.part.clone(), part));
+                parts.push(PlacedPart { node: 0, place: part.part.clone(), part });
             }
         }
         Ok(parts)
@@ -182,7 +198,7 @@ impl Replica {
         let parts = self.parts(only).await?;
         let own = self.marker();
         let is_own = |part: &MarkedPart| judge(part, &own, Known::default()) == Standing::Present;
-        if parts.iter().all(|(_, part)| part.marker.is_some() && is_own(part)) {
+        if parts.iter().all(|one| one.part.marker.is_some() && is_own(&one.part)) {
             return Ok(());
         }
         // Something is not as it should be: now all places count, and the files known from them.
@@ -191,17 +207,18 @@ impl Replica {
         let places = db.places().known(self.row.id).await?;
         let (looked_for, there) = self.sample().await?;
         let mut marked = Vec::new();
-        for (place, part) in &parts {
+        for one in &parts {
+            let place = &one.place;
             let known = Known {
                 place: places.contains(place),
                 any_place: !places.is_empty(),
-                place_left_out: places.iter().any(|known| parts.iter().all(|(place, _)| place != known)),
+                place_left_out: places.iter().any(|known| parts.iter().all(|one| one.place != *known)),
                 looked_for,
                 there,
             };
-            match judge(part, &own, known) {
+            match judge(&one.part, &own, known) {
                 Standing::Present => marked.push(place.clone()),
-                Standing::ToMark => match self.mark(place, part).await {
+                Standing::ToMark => match self.mark(one).await {
                     Ok(()) => marked.push(place.clone()),
                     // Nothing is written there anyway; its files have proven it.
                     Err(Error::Blob(grange_blob::Error::ReadOnly { .. })) => {}
@@ -216,19 +233,12 @@ impl Replica {
         Ok(db.places().enter(self.row.id, marked).await?)
     }
 
-    async fn mark(&self, place: &str, part: &MarkedPart) -> Result<(), Error> {
+    async fn mark(&self, one: &PlacedPart) -> Result<(), Error> {
         let text = self.marker().to_text();
-        tracing::info!(replica = self.name(), place, "the place gets the marker of its replica");
+        tracing::info!(replica = self.name(), place = one.place, "the place gets the marker of its replica");
         match &self.keeps {
             Keeps::Sums(sums) => sums.mark(&text).await,
-            Keeps::Bytes(nodes) => {
-                for node in nodes {
-                    if node.markers().await?.iter().any(|one| one == part) {
-                        node.mark(&part.part, &text).await?;
-                    }
-                }
-                Ok(())
-            }
+            Keeps::Bytes(nodes) => Ok(nodes[one.node].mark(&one.part.part, &text).await?),
         }
     }
 
@@ -255,7 +265,7 @@ impl Replica {
         Ok((sample.len(), there))
     }
 
-    /// Tells the world when the replica goes away, and when it is back.
+    /// Keeps in the row when the replica goes away, and when it is back.
     async fn heard(&self, error: Option<&Error>) {
         let now = error.map(|error| match error {
             Error::Away { reason, .. } => reason.clone(),
@@ -269,12 +279,8 @@ impl Replica {
             away.clone_from(&now);
         }
         match &now {
-            Some(reason) => {
-                tracing::error!(replica = self.name(), reason, "the replica is away");
-                if let Some(announcer) = &self.watch.0.announcer {
-                    announcer.report_error(&format!("replica {}", self.name()), reason).await;
-                }
-            }
+            // The row is a finding, which one node announces.
+            Some(reason) => tracing::warn!(replica = self.name(), reason, "the replica is away"),
             None => tracing::info!(replica = self.name(), "the replica is back"),
         }
         if let Err(error) = self.watch.0.db.places().set_away(self.row.id, now.as_deref()).await {
@@ -301,11 +307,11 @@ impl Archive {
         let replica = self.replica(name)?;
         let own = replica.marker();
         let mut places = Vec::new();
-        for (place, part) in replica.parts(None).await? {
-            if part.marker.is_none() || judge(&part, &own, Known::default()) != Standing::Present {
-                replica.mark(&place, &part).await?;
+        for one in replica.parts(None).await? {
+            if one.part.marker.is_none() || judge(&one.part, &own, Known::default()) != Standing::Present {
+                replica.mark(&one).await?;
             }
-            places.push(place);
+            places.push(one.place);
         }
         self.0.db.places().adopt(replica.row.id, places.clone(), actor).await?;
         replica.verify().await?;

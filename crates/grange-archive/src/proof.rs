@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::archive::Archive;
 use crate::error::Error;
+use crate::key_trust::{KeyTrust, SignedVouch, signed_vouches};
 use crate::tree;
 use crate::witness::Witness;
 
@@ -37,6 +38,9 @@ pub struct Proof {
     pub checkpoint: Checkpoint,
     /// For each older checkpoint that was signed: this log continues it. Whoever kept a witness finds it here.
     pub continues: Vec<Continuation>,
+    /// Signatures of keys over keys: whoever knows one key of the archive can follow to the one that signed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vouches: Vec<SignedVouch>,
 }
 
 const FORMAT: &str = "grange-proof 1";
@@ -64,7 +68,8 @@ impl Archive {
                 continues.push(Continuation { of, proof });
             }
         }
-        Ok(Proof { format: FORMAT.to_owned(), name: name.clone(), leaves, checkpoint, continues })
+        let vouches = signed_vouches(&self.log_keys().await?);
+        Ok(Proof { format: FORMAT.to_owned(), name: name.clone(), leaves, checkpoint, continues, vouches })
     }
 }
 
@@ -80,14 +85,20 @@ pub fn check_proof(
     if proof.format != FORMAT {
         return Err(bad(format!("\"{}\" is not a form of proof that is known here", proof.format)));
     }
-    if public_key.is_some_and(|key| key != mark.public_key) {
-        return Err(bad("it was signed with another key".to_owned()));
+    if let Some(wrong) = proof.vouches.iter().find(|vouch| !vouch.holds()) {
+        return Err(bad(format!("the signature over the key {} does not hold", wrong.public_key)));
+    }
+    let root = public_key.unwrap_or(&mark.public_key);
+    let trust = KeyTrust::new(root, None, &[], &proof.vouches);
+    if !trust.trusts(&mark.public_key) {
+        return Err(bad("it was signed with another key, which the given one does not vouch for".to_owned()));
     }
     if !tree::signature_holds(mark) {
         return Err(bad("the signature of its checkpoint does not hold".to_owned()));
     }
     for older in &proof.continues {
-        if older.of.public_key != mark.public_key || !tree::signature_holds(&older.of) {
+        // The key may be an older one; what it signed is compared with the tree, not believed.
+        if !tree::signature_holds(&older.of) {
             return Err(bad(format!("the signature of the checkpoint at {} does not hold", older.of.at)));
         }
         let (old, new) = ((older.of.size, older.of.root.as_str()), (mark.size, mark.root.as_str()));

@@ -5,7 +5,7 @@ use std::path::Path;
 use bytes::Bytes;
 use grange_base::Chain;
 use grange_blob::Opened;
-use grange_db::{FileStatus, Holding};
+use grange_db::{FileStatus, Holding, UnservableCopy};
 use grange_model::{Checksums, FileName, LogEvent, UploadState, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ impl Archive {
                     let _ = tokio::fs::remove_file(&aside).await;
                     return Err(*error);
                 }
-                Err(Fetch::Copy(reason)) => passed_over.push(self.pass_over(&status, replica, &reason).await),
+                Err(Fetch::Copy(fault)) => passed_over.push(self.pass_over(&status, replica, &fault).await),
             }
         }
         let _ = tokio::fs::remove_file(&aside).await;
@@ -63,7 +63,7 @@ impl Archive {
         let status = self.file(name).await?;
         let mut passed_over = Vec::new();
         for (replica, _) in self.readable(&status) {
-            let reason = match self.proves(&status, replica).await {
+            let fault = match self.proves(&status, replica).await {
                 Ok(()) => match replica.get(name).await {
                     Ok(opened) if opened.size == status.file.size => {
                         let (size, checksums) = (status.file.size, status.file.checksums);
@@ -73,12 +73,12 @@ impl Archive {
                             Got { name: name.clone(), size, checksums, replica, passed_over },
                         ));
                     }
-                    Ok(opened) => format!("it has {} bytes", opened.size),
-                    Err(error) => Chain(&error).to_string(),
+                    Ok(opened) => Fault::Copy(format!("it has {} bytes", opened.size)),
+                    Err(error) => Fault::of(&error),
                 },
-                Err(reason) => reason,
+                Err(fault) => fault,
             };
-            passed_over.push(self.pass_over(&status, replica, &reason).await);
+            passed_over.push(self.pass_over(&status, replica, &fault).await);
         }
         Err(no_copy(name, &passed_over))
     }
@@ -95,17 +95,17 @@ impl Archive {
         for (replica, holding) in self.readable(&status) {
             if holding.verdict != Verdict::Ok {
                 // Never proven, or doubted: its bytes are only good after a look at all of them.
-                if let Err(reason) = self.proves(&status, replica).await {
-                    passed_over.push(self.pass_over(&status, replica, &reason).await);
+                if let Err(fault) = self.proves(&status, replica).await {
+                    passed_over.push(self.pass_over(&status, replica, &fault).await);
                     continue;
                 }
             }
-            let reason = match replica.read_at(name, offset, len as usize).await {
+            let fault = match replica.read_at(name, offset, len as usize).await {
                 Ok(bytes) if bytes.len() as u64 == wanted => return Ok(bytes),
-                Ok(bytes) => format!("it gave {} bytes instead of {wanted}", bytes.len()),
-                Err(error) => Chain(&error).to_string(),
+                Ok(bytes) => Fault::Copy(format!("it gave {} bytes instead of {wanted}", bytes.len())),
+                Err(error) => Fault::of(&error),
             };
-            passed_over.push(self.pass_over(&status, replica, &reason).await);
+            passed_over.push(self.pass_over(&status, replica, &fault).await);
         }
         Err(no_copy(name, &passed_over))
     }
@@ -126,45 +126,93 @@ impl Archive {
     }
 
     /// Whether the copy is the file, now.
-    async fn proves(&self, status: &FileStatus, replica: &Replica) -> Result<(), String> {
+    async fn proves(&self, status: &FileStatus, replica: &Replica) -> Result<(), Fault> {
         let file = &status.file;
-        let Some((algorithm, _)) = file.checksums.strongest() else { return Err("no checksum".to_owned()) };
+        let wrong = |reason: &str| Err(Fault::Copy(reason.to_owned()));
+        let Some((algorithm, _)) = file.checksums.strongest() else { return wrong("no checksum") };
         match replica.checksum(&file.name, algorithm).await {
             Ok(Answer::Sums(sums)) if sums.same_as(&file.checksums) => Ok(()),
-            Ok(Answer::Sums(sums)) => Err(format!("its checksum is {sums}")),
-            Ok(Answer::Unreadable) => Err("it cannot be read".to_owned()),
-            Ok(Answer::Missing) => Err("it is not there".to_owned()),
-            Err(error) => Err(Chain(&error).to_string()),
+            Ok(Answer::Sums(sums)) => wrong(&format!("its checksum is {sums}")),
+            Ok(Answer::Unreadable) => wrong("it cannot be read"),
+            Ok(Answer::Missing) => wrong("it is not there"),
+            Err(error) => Err(Fault::of(&error)),
         }
     }
 
     async fn fetch(&self, status: &FileStatus, replica: &Replica, aside: &Path) -> Result<(), Fetch> {
         let file = &status.file;
-        let copy = |error: String| Fetch::Copy(error);
-        let opened = replica.get(&file.name).await.map_err(|error| copy(Chain(&error).to_string()))?;
+        let opened = replica.get(&file.name).await.map_err(|error| Fetch::Copy(Fault::of(&error)))?;
         let algorithm = file.checksums.strongest().map(|(algorithm, _)| algorithm);
         let sums = Sums::new(algorithm.as_slice());
         let mut dest = tokio::fs::File::create(aside)
             .await
             .map_err(|error| Fetch::Local(Box::new(Error::io("write", aside)(error))))?;
-        let (size, found) =
-            copy_summed(opened, &mut dest, sums).await.map_err(|error| copy(error.to_string()))?;
+        let (size, found) = copy_summed(opened, &mut dest, sums)
+            .await
+            .map_err(|error| Fetch::Copy(Fault::of_read(&error)))?;
         if size != file.size || !found.same_as(&file.checksums) {
-            return Err(copy(format!("its checksum is {found} ({size} bytes)")));
+            return Err(Fetch::Copy(Fault::Copy(format!("its checksum is {found} ({size} bytes)"))));
         }
         dest.sync_all().await.map_err(|error| Fetch::Local(Box::new(Error::io("sync", aside)(error))))
     }
 
-    /// Writes down that a copy was not served, and gives the text.
-    async fn pass_over(&self, status: &FileStatus, replica: &Replica, reason: &str) -> String {
-        let text = format!("{}: {reason}", replica.name());
-        tracing::warn!(name = %status.file.name, replica = replica.name(), reason, "a copy was passed over");
+    /// Keeps that a copy could not be served, once until that is over: the log does not grow with the readers. Gives
+    /// the text.
+    async fn pass_over(&self, status: &FileStatus, replica: &Replica, fault: &Fault) -> String {
+        let name = &status.file.name;
+        let reason = match fault {
+            // The archivers' probes find that out, for all copies at once.
+            Fault::Away(reason) => {
+                tracing::debug!(%name, replica = replica.name(), reason, "a replica did not answer a reader");
+                return format!("{}: {reason}", replica.name());
+            }
+            Fault::Copy(reason) => reason,
+        };
         let detail = json!({ "reason": reason });
         let record = self.record(LogEvent::Unservable, status, Some(replica.name()), "grange", detail);
-        if let Err(error) = self.0.db.logbook().append(vec![record]).await {
-            tracing::error!(error = %Chain(&error), "the event could not be written down");
+        let copy = UnservableCopy {
+            file_id: status.file.id,
+            replica_id: replica.row.id,
+            replica: replica.name().to_owned(),
+            reason: reason.clone(),
+            record,
+        };
+        if let Err(error) = self.0.db.findings().unservable(copy).await {
+            tracing::error!(%name, replica = replica.name(), reason, error = %Chain(&error), "cannot record that a copy cannot be served");
         }
-        text
+        format!("{}: {reason}", replica.name())
+    }
+}
+
+/// Why a copy was passed over.
+enum Fault {
+    /// It is not what it should be.
+    Copy(String),
+    /// Its replica did not answer: nothing is known of the copy.
+    Away(String),
+}
+
+impl Fault {
+    fn of(error: &Error) -> Self {
+        use grange_blob::Error as Blob;
+        let text = Chain(error).to_string();
+        match error {
+            Error::Blob(
+                Blob::NotFound { .. }
+                | Blob::Unreadable { .. }
+                | Blob::Io { .. }
+                | Blob::WrongSize { .. }
+                | Blob::WrongChecksum { .. },
+            ) => Self::Copy(text),
+            _ => Self::Away(text),
+        }
+    }
+
+    /// An error in the midst of the bytes: of the disk, of their checksum, or of the line.
+    fn of_read(error: &std::io::Error) -> Self {
+        let broken = error.raw_os_error().is_some()
+            || matches!(error.kind(), std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof);
+        if broken { Self::Copy(error.to_string()) } else { Self::Away(error.to_string()) }
     }
 }
 
@@ -172,8 +220,8 @@ impl Archive {
 enum Fetch {
     /// Ours to mend: the destination.
     Local(Box<Error>),
-    /// The copy's fault.
-    Copy(String),
+    /// The copy's, or its replica's.
+    Copy(Fault),
 }
 
 fn no_copy(name: &FileName, passed_over: &[String]) -> Error {

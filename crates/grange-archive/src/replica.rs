@@ -299,6 +299,16 @@ impl Replica {
         Ok((found, next))
     }
 
+    /// Ends uploads that killed processes left on its nodes.
+    pub(crate) async fn remove_abandoned_uploads(&self) -> Result<u64, Error> {
+        let Keeps::Bytes(nodes) = &self.keeps else { return Ok(0) };
+        let mut removed = 0;
+        for node in nodes {
+            removed += node.remove_abandoned_uploads().await?;
+        }
+        Ok(removed)
+    }
+
     /// Keeps a witness beside the copies.
     pub(crate) async fn put_witness(&self, name: &FileName, text: &[u8]) -> Result<(), Error> {
         match &self.keeps {

@@ -1,6 +1,6 @@
 //! What is due: checks by the calendar, checkpoints, the witness of the day.
 
-use std::sync::atomic::Ordering;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use grange_base::worker::Step;
@@ -12,6 +12,8 @@ use crate::error::Error;
 
 /// How often the access rules are compared with those beside the bits. A change of rules does not wait for it.
 const ACCESS_RULES_EVERY: Duration = Duration::from_secs(60 * 60);
+/// How often left-overs of killed processes are looked for. They cost space only; the first look is at the start.
+const SWEEP_EVERY: Duration = Duration::from_hours(1);
 
 /// Whether something that should happen every so often is due. `every` of zero never is.
 fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
@@ -48,6 +50,9 @@ impl Archive {
         self.seal().await?;
         self.keep_access_rules_when_due().await?;
         self.count_waiting().await?;
+        self.vouch_for_others().await?;
+        self.probe_replicas().await;
+        self.sweep_when_due(now).await;
         Ok(Step::Idle)
     }
 
@@ -63,19 +68,29 @@ impl Archive {
         Ok(())
     }
 
-    /// Shows to monitoring what waits for a replica and what no row knows; strays are reported when there are more.
+    /// Asks every replica whether it is there. One that is not is a finding until it is.
+    pub async fn probe_replicas(&self) {
+        for replica in &self.0.replicas {
+            // The row keeps the answer.
+            let _ = replica.verify().await;
+        }
+    }
+
+    /// Shows to monitoring how many files wait for a replica and how many are unknown to the database.
     async fn count_waiting(&self) -> Result<(), Error> {
         let (waiting, strays) = (self.0.db.deposits().counts().await?, self.0.db.strays().count().await?);
         metrics::gauge!("grange_archive_waiting_files").set(waiting.unproven_files as f64);
         metrics::gauge!("grange_archive_waiting_bytes").set(waiting.unproven_bytes as f64);
         metrics::gauge!("grange_archive_stray_files").set(strays as f64);
-        if strays > self.0.strays_reported.swap(strays, Ordering::Relaxed) {
-            let reason = format!(
-                "{strays} copies lie on replicas and are unknown to the database: see `grange audit status`, enter them with `grange archive rebuild`"
-            );
-            self.notify("stray files", &reason).await;
-        }
         Ok(())
+    }
+
+    async fn sweep_when_due(&self, now: Timestamp) {
+        let last = *self.0.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        if due(last, SWEEP_EVERY, now) {
+            *self.0.swept.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+            self.sweep_leftovers().await;
+        }
     }
 
     /// Signs the log when that is due and writes the witness of the day.

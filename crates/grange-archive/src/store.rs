@@ -150,11 +150,11 @@ impl Archive {
         mut reader: impl AsyncRead + Send + Unpin,
         store: &Store,
     ) -> Result<StoreOutcome, Error> {
-        let spool = self.0.data_dir.join("spool");
-        tokio::fs::create_dir_all(&spool).await.map_err(Error::io("make", &spool))?;
-        let path = spool.join(uuid::Uuid::now_v7().simple().to_string());
+        // Held until the end: a sweep leaves it alone.
+        let spooled = self.spool_file().await?;
+        let path = spooled.path.clone();
         let written = async {
-            let mut file = tokio::fs::File::create(&path).await?;
+            let mut file = tokio::fs::File::from_std(spooled.file.try_clone()?);
             tokio::io::copy(&mut reader, &mut file).await?;
             file.flush().await?;
             file.sync_all().await
@@ -168,6 +168,7 @@ impl Archive {
         if !keep {
             let _ = tokio::fs::remove_file(&path).await;
         }
+        drop(spooled);
         stored
     }
 

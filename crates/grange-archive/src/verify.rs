@@ -5,12 +5,13 @@ use std::hash::{BuildHasher, RandomState};
 
 use grange_base::Chain;
 use grange_db::{Checkpoint, FileFilter, Leaf, deciding};
-use grange_model::{FileName, LogEvent, LogRecord};
+use grange_model::{FileName, FindingKind, LogEvent, LogRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::archive::Archive;
 use crate::error::Error;
+use crate::key_trust::{KeyTrust, SignedVouch, signed_vouches};
 use crate::tree::{self, Tree};
 use crate::witness::{self, Witness};
 
@@ -49,6 +50,14 @@ pub struct LogReport {
 }
 
 impl LogReport {
+    fn check_signature(&mut self, mark: &Checkpoint, what: &str, trust: &KeyTrust) {
+        if !tree::signature_holds(mark) {
+            self.problem(format!("the signature of {what} does not hold"));
+        } else if let Some(doubt) = trust.doubt(mark) {
+            self.problem(format!("{what} {doubt}"));
+        }
+    }
+
     fn problem(&mut self, text: String) {
         self.problem_count += 1;
         if self.problems.len() < PROBLEMS_TOLD {
@@ -62,7 +71,7 @@ impl Archive {
     pub async fn checkpoint(&self) -> Result<Checkpoint, Error> {
         let mut tree = self.0.tree.lock().await;
         self.catch_up(&mut tree).await?;
-        let checkpoint = tree::sign(&tree, self.0.clock.now(), &self.0.key);
+        let checkpoint = tree::sign(&tree, self.0.clock.now(), &self.key());
         self.0.db.logbook().save_checkpoint(checkpoint.clone()).await?;
         Ok(checkpoint)
     }
@@ -97,7 +106,8 @@ impl Archive {
                 }
                 let Some(checkpoint) = &checkpoint else { return Ok(()) };
                 let Some(name) = witness::name(now, checkpoint) else { return Ok(()) };
-                let text = Witness::new(checkpoint.clone()).to_text();
+                let vouches = signed_vouches(&self.log_keys().await?);
+                let text = Witness::new(checkpoint.clone(), vouches).to_text();
                 replica.put_witness(&name, text.as_bytes()).await
             };
             if let Err(error) = written.await {
@@ -115,12 +125,17 @@ impl Archive {
         let mut report = LogReport::default();
         let checkpoints = self.0.db.logbook().checkpoints().await?;
         report.checkpoints = checkpoints.len() as u64;
-        let mut marks = Vec::new();
-        for checkpoint in checkpoints {
-            self.signed_by_us(&checkpoint, &format!("checkpoint {}", checkpoint.size), &mut report);
-            marks.push(checkpoint);
+        let (witnesses, vouches) = self.read_witnesses(&mut report).await;
+        let keys = self.log_keys().await?;
+        let token = self.0.node_token.as_deref();
+        let trust = KeyTrust::new(&self.key().public_key(), token, &keys, &vouches);
+        for mark in &checkpoints {
+            report.check_signature(mark, &format!("checkpoint {}", mark.size), &trust);
         }
-        let witnesses = self.read_witnesses(&mut report).await;
+        for (replica, name, mark) in &witnesses {
+            report.check_signature(mark, &format!("{name} on {replica}"), &trust);
+        }
+        let marks = checkpoints;
         let mut tree = Tree::default();
         let mut said = Said::default();
         // Roots at the sizes that somebody signed, computed as the log is read.
@@ -176,20 +191,19 @@ impl Archive {
         }
         self.compare_rows(&said, &mut report).await?;
         report.ok = report.problem_count == 0;
+        let found = (!report.ok)
+            .then(|| format!("{} problems; the first: {}", report.problem_count, report.problems.join("; ")));
+        let kind = FindingKind::FailedLogVerification;
+        self.0.db.findings().observe(kind, "the log of events", found).await?;
         Ok(report)
     }
 
-    fn signed_by_us(&self, mark: &Checkpoint, what: &str, report: &mut LogReport) {
-        if !tree::signature_holds(mark) {
-            report.problem(format!("the signature of {what} does not hold"));
-        } else if mark.public_key != self.0.key.public_key() {
-            report.problem(format!("{what} was signed with another key than secrets/log.key"));
-        }
-    }
-
-    /// The witnesses of all replicas that answer.
-    async fn read_witnesses(&self, report: &mut LogReport) -> Vec<(String, FileName, Checkpoint)> {
-        let mut found = Vec::new();
+    /// The witnesses of all replicas that answer, and the vouches for keys that they carry.
+    async fn read_witnesses(
+        &self,
+        report: &mut LogReport,
+    ) -> (Vec<(String, FileName, Checkpoint)>, Vec<SignedVouch>) {
+        let (mut found, mut vouches) = (Vec::new(), Vec::<SignedVouch>::new());
         for replica in &self.0.replicas {
             match replica.witnesses().await {
                 Ok(witnesses) => {
@@ -199,8 +213,7 @@ impl Archive {
                         }
                         match serde_json::from_slice::<Witness>(&text) {
                             Ok(witness) => {
-                                let what = format!("{name} on {}", replica.name());
-                                self.signed_by_us(&witness.checkpoint, &what, report);
+                                vouches.extend(witness.vouches);
                                 found.push((replica.name().to_owned(), name, witness.checkpoint));
                             }
                             Err(_) => {
@@ -219,7 +232,9 @@ impl Archive {
                 }
             }
         }
-        found
+        vouches.sort_by(|one, other| (&one.public_key, &one.by_key).cmp(&(&other.public_key, &other.by_key)));
+        vouches.dedup();
+        (found, vouches)
     }
 
     /// A row changed behind the log's back is a rewriting too.

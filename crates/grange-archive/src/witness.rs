@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::key_trust::SignedVouch;
 
 /// What the names of witnesses begin with; no file of the archive may.
 pub const PREFIX: &str = "grange-witness-";
@@ -32,11 +33,14 @@ pub struct Witness {
     pub format: String,
     #[serde(flatten)]
     pub checkpoint: Checkpoint,
+    /// The keys that others vouch for: with them a reader who knows one key can follow to the one that signed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vouches: Vec<SignedVouch>,
 }
 
 impl Witness {
-    pub(crate) fn new(checkpoint: Checkpoint) -> Self {
-        Self { format: "grange-witness 1".to_owned(), checkpoint }
+    pub(crate) fn new(checkpoint: Checkpoint, vouches: Vec<SignedVouch>) -> Self {
+        Self { format: "grange-witness 1".to_owned(), checkpoint, vouches }
     }
 
     pub(crate) fn to_text(&self) -> String {

@@ -266,6 +266,12 @@ pub trait Blob: Debug + Send + Sync {
     /// Leaves the marker on one part, in the place of an earlier one. After `Ok` it is durable.
     async fn mark(&self, part: &str, text: &str) -> Result<(), Error>;
 
+    /// Ends uploads that killed processes left and that are visible in no listing, and gives how many. Called every hour;
+    /// backends that clean up by themselves do nothing.
+    async fn remove_abandoned_uploads(&self) -> Result<u64, Error> {
+        Ok(0)
+    }
+
     /// Where this is, for logs and errors; secrets are left out.
     fn place(&self) -> &str;
 }

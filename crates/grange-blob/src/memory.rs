@@ -30,6 +30,9 @@ pub struct Memory {
     files: Mutex<BTreeMap<FileName, Held>>,
     attic: Mutex<Vec<(FileName, Bytes)>>,
     marker: Mutex<Option<String>>,
+    /// A byte of the next file changes on its way.
+    #[cfg(test)]
+    pub(crate) flip_next: std::sync::atomic::AtomicBool,
 }
 
 const PLACE: &str = "memory";
@@ -42,6 +45,8 @@ impl Memory {
             files: Mutex::default(),
             attic: Mutex::default(),
             marker: Mutex::default(),
+            #[cfg(test)]
+            flip_next: std::sync::atomic::AtomicBool::new(false),
         }
     }
 
@@ -115,6 +120,17 @@ impl Blob for Memory {
             let known = sum(By::Second, &held.bytes, &algorithms);
             return check::known(name, PLACE, held.bytes.len() as u64, known, &checksums);
         }
+        #[cfg(test)]
+        let bytes = if self.flip_next.swap(false, std::sync::atomic::Ordering::SeqCst) {
+            let mut flipped = bytes.to_vec();
+            flipped[0] ^= 1;
+            Bytes::from(flipped)
+        } else {
+            bytes
+        };
+        let strongest: Vec<_> = checksums.algorithms().take(1).collect();
+        let read = (bytes.len() as u64, sum(By::Second, &bytes, &strongest));
+        check::read_back(name, PLACE, (size, &checksums), read)?;
         files.insert(name.clone(), Held { bytes, modified });
         Ok(Stored { size, checksums, already: false })
     }

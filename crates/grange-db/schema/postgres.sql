@@ -14,6 +14,11 @@ key TEXT COLLATE "C" NOT NULL
 removed_at BIGINT NOT NULL
 removed_by TEXT COLLATE "C" NOT NULL
 
+-- table archive_identity
+one BIGINT NOT NULL
+archive TEXT COLLATE "C" NOT NULL
+created_at BIGINT NOT NULL
+
 -- table audit_log
 number BIGINT NOT NULL IDENTITY
 at BIGINT NOT NULL
@@ -158,6 +163,22 @@ created_at BIGINT NOT NULL
 stored_at BIGINT
 edition BIGINT NOT NULL DEFAULT 1
 
+-- table findings
+id BIGINT NOT NULL IDENTITY
+kind TEXT COLLATE "C" NOT NULL
+grouped_by TEXT COLLATE "C" NOT NULL
+subject TEXT COLLATE "C" NOT NULL
+detail TEXT COLLATE "C" NOT NULL
+file_id BIGINT
+replica_id BIGINT
+node TEXT COLLATE "C"
+opened_at BIGINT NOT NULL
+due_at BIGINT NOT NULL
+announced_at BIGINT
+closed_at BIGINT
+lease_owner TEXT COLLATE "C"
+lease_until BIGINT
+
 -- table grange_migrations
 number BIGINT NOT NULL
 name TEXT NOT NULL
@@ -265,6 +286,20 @@ signature TEXT COLLATE "C" NOT NULL
 -- table log_head
 id BIGINT NOT NULL
 size BIGINT NOT NULL
+
+-- table log_key_vouches
+public_key TEXT COLLATE "C" NOT NULL
+by_key TEXT COLLATE "C" NOT NULL
+at BIGINT NOT NULL
+signature TEXT COLLATE "C" NOT NULL
+
+-- table log_keys
+public_key TEXT COLLATE "C" NOT NULL
+node TEXT COLLATE "C" NOT NULL
+since BIGINT NOT NULL
+retired_at BIGINT
+proof TEXT COLLATE "C"
+edition BIGINT NOT NULL DEFAULT 1
 
 -- table log_leaves
 number BIGINT NOT NULL
@@ -419,6 +454,11 @@ checked_at BIGINT
 changed_at BIGINT NOT NULL
 edition BIGINT NOT NULL DEFAULT 1
 
+-- table replica_places
+replica_id BIGINT NOT NULL
+place TEXT COLLATE "C" NOT NULL
+marked_at BIGINT NOT NULL
+
 -- table replica_totals
 replica_id BIGINT NOT NULL
 state TEXT COLLATE "C" NOT NULL
@@ -436,6 +476,7 @@ created_at BIGINT NOT NULL
 listed_at BIGINT
 checked_at BIGINT
 edition BIGINT NOT NULL DEFAULT 1
+away TEXT COLLATE "C"
 
 -- table runs
 harvest_id BIGINT NOT NULL
@@ -566,6 +607,7 @@ edition BIGINT NOT NULL DEFAULT 1
 CREATE UNIQUE INDEX access_rules_by_key ON access_rules USING btree (key) WHERE (key IS NOT NULL);
 CREATE UNIQUE INDEX access_rules_pkey ON access_rules USING btree (id);
 CREATE UNIQUE INDEX access_rules_removed_pkey ON access_rules_removed USING btree (key);
+CREATE UNIQUE INDEX archive_identity_pkey ON archive_identity USING btree (one);
 CREATE INDEX audit_log_by_who ON audit_log USING btree (who, number);
 CREATE INDEX audit_log_of_subject ON audit_log USING btree (subject, number);
 CREATE UNIQUE INDEX audit_log_pkey ON audit_log USING btree (number);
@@ -578,6 +620,7 @@ CREATE UNIQUE INDEX channels_pkey ON channels USING btree (id);
 CREATE UNIQUE INDEX collection_files_by_path ON collection_files USING btree (collection, path) WHERE (path IS NOT NULL);
 CREATE UNIQUE INDEX collection_files_collection_name_key ON collection_files USING btree (collection, name);
 CREATE INDEX collection_files_due ON collection_files USING btree (id) WHERE (state = ANY (ARRAY['waiting'::text, 'leaving'::text]));
+CREATE INDEX collection_files_failed ON collection_files USING btree (id) WHERE (state = 'failed'::text);
 CREATE INDEX collection_files_of_job ON collection_files USING btree (collection, job) WHERE (job IS NOT NULL);
 CREATE UNIQUE INDEX collection_files_pkey ON collection_files USING btree (id);
 CREATE UNIQUE INDEX collections_pkey ON collections USING btree (name);
@@ -601,6 +644,10 @@ CREATE UNIQUE INDEX domains_pkey ON domains USING btree (id);
 CREATE UNIQUE INDEX files_name_key ON files USING btree (name);
 CREATE UNIQUE INDEX files_pkey ON files USING btree (id);
 CREATE INDEX files_unstored ON files USING btree (id) WHERE (stored_at IS NULL);
+CREATE INDEX findings_closed ON findings USING btree (closed_at) WHERE (closed_at IS NOT NULL);
+CREATE UNIQUE INDEX findings_open ON findings USING btree (kind, subject) WHERE (closed_at IS NULL);
+CREATE UNIQUE INDEX findings_pkey ON findings USING btree (id);
+CREATE INDEX findings_unannounced ON findings USING btree (id) WHERE (announced_at IS NULL);
 CREATE UNIQUE INDEX grange_migrations_pkey ON grange_migrations USING btree (number);
 CREATE UNIQUE INDEX harvest_configurations_pkey ON harvest_configurations USING btree (harvest_id, configuration_id);
 CREATE INDEX harvest_configurations_used ON harvest_configurations USING btree (configuration_id);
@@ -619,12 +666,15 @@ CREATE INDEX jobs_running ON jobs USING btree (id) WHERE (status = ANY (ARRAY['s
 CREATE INDEX jobs_to_claim ON jobs USING btree (channel, id) WHERE (status = 'new'::text);
 CREATE UNIQUE INDEX log_checkpoints_pkey ON log_checkpoints USING btree (size);
 CREATE UNIQUE INDEX log_head_pkey ON log_head USING btree (id);
+CREATE UNIQUE INDEX log_key_vouches_pkey ON log_key_vouches USING btree (public_key, by_key);
+CREATE UNIQUE INDEX log_keys_pkey ON log_keys USING btree (public_key);
 CREATE INDEX log_leaves_of_file ON log_leaves USING btree (name, number) WHERE (name IS NOT NULL);
 CREATE UNIQUE INDEX log_leaves_pkey ON log_leaves USING btree (number);
 CREATE UNIQUE INDEX nodes_pkey ON nodes USING btree (id);
 CREATE UNIQUE INDEX oai_folders_pkey ON oai_folders USING btree (repository_id, path);
 CREATE UNIQUE INDEX oai_formats_pkey ON oai_formats USING btree (id);
 CREATE UNIQUE INDEX oai_formats_prefix_namespace_schema_key ON oai_formats USING btree (prefix, namespace, schema);
+CREATE INDEX oai_history_failed ON oai_history USING btree (id) WHERE (outcome = 'failed'::text);
 CREATE INDEX oai_history_job ON oai_history USING btree (job_id, id);
 CREATE UNIQUE INDEX oai_history_pkey ON oai_history USING btree (id);
 CREATE INDEX oai_history_repository ON oai_history USING btree (repository_id, id);
@@ -649,6 +699,7 @@ CREATE INDEX replica_files_corrupt ON replica_files USING btree (replica_id, fil
 CREATE INDEX replica_files_missing ON replica_files USING btree (replica_id, file_id) WHERE (presence = 'missing'::text);
 CREATE UNIQUE INDEX replica_files_pkey ON replica_files USING btree (file_id, replica_id);
 CREATE INDEX replica_files_unproven ON replica_files USING btree (replica_id, file_id) WHERE (state <> 'upload_completed'::text);
+CREATE UNIQUE INDEX replica_places_pkey ON replica_places USING btree (replica_id, place);
 CREATE UNIQUE INDEX replica_totals_pkey ON replica_totals USING btree (replica_id, state, presence, verdict, slot);
 CREATE UNIQUE INDEX replicas_name_key ON replicas USING btree (name);
 CREATE UNIQUE INDEX replicas_pkey ON replicas USING btree (id);

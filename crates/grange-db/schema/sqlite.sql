@@ -17,6 +17,12 @@ CREATE TABLE access_rules_removed (
     removed_by   TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE archive_identity (
+    one          INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+    archive      TEXT    NOT NULL,
+    created_at   INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE audit_log (
     number       INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     at           INTEGER NOT NULL,
@@ -91,6 +97,8 @@ CREATE TABLE collection_files (
 CREATE UNIQUE INDEX collection_files_by_path ON collection_files (collection, path) WHERE path IS NOT NULL;
 
 CREATE INDEX collection_files_due ON collection_files (id) WHERE state IN ('waiting', 'leaving');
+
+CREATE INDEX collection_files_failed ON collection_files (id) WHERE state = 'failed';
 
 CREATE INDEX collection_files_of_job ON collection_files (collection, job) WHERE job IS NOT NULL;
 
@@ -223,6 +231,29 @@ CREATE TABLE files (
 ) STRICT;
 
 CREATE INDEX files_unstored ON files (id) WHERE stored_at IS NULL;
+
+CREATE TABLE findings (
+    id           INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    kind         TEXT    NOT NULL,
+    grouped_by   TEXT    NOT NULL,
+    subject      TEXT    NOT NULL,
+    detail       TEXT    NOT NULL,
+    file_id      INTEGER,
+    replica_id   INTEGER,
+    node         TEXT,
+    opened_at    INTEGER NOT NULL,
+    due_at       INTEGER NOT NULL,
+    announced_at INTEGER,
+    closed_at    INTEGER,
+    lease_owner  TEXT,
+    lease_until  INTEGER
+) STRICT;
+
+CREATE INDEX findings_closed ON findings (closed_at) WHERE closed_at IS NOT NULL;
+
+CREATE UNIQUE INDEX findings_open ON findings (kind, subject) WHERE closed_at IS NULL;
+
+CREATE INDEX findings_unannounced ON findings (id) WHERE announced_at IS NULL;
 
 CREATE TABLE grange_migrations (
     number     BIGINT NOT NULL PRIMARY KEY,
@@ -359,6 +390,23 @@ CREATE TABLE log_head (
     size         INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE log_key_vouches (
+    public_key   TEXT    NOT NULL,
+    by_key       TEXT    NOT NULL,
+    at           INTEGER NOT NULL,
+    signature    TEXT    NOT NULL,
+    PRIMARY KEY (public_key, by_key)
+) STRICT;
+
+CREATE TABLE log_keys (
+    public_key   TEXT    NOT NULL PRIMARY KEY,
+    node         TEXT    NOT NULL,
+    since        INTEGER NOT NULL,
+    retired_at   INTEGER,
+    proof        TEXT,
+    edition      INTEGER NOT NULL DEFAULT 1
+) STRICT;
+
 CREATE TABLE log_leaves (
     number       INTEGER NOT NULL PRIMARY KEY,
     name         TEXT,
@@ -410,6 +458,8 @@ CREATE TABLE oai_history (
     counts        TEXT NOT NULL,
     pages         INTEGER NOT NULL
 ) STRICT;
+
+CREATE INDEX oai_history_failed ON oai_history (id) WHERE outcome = 'failed';
 
 CREATE INDEX oai_history_job ON oai_history (job_id, id);
 
@@ -587,6 +637,13 @@ CREATE INDEX replica_files_missing ON replica_files (replica_id, file_id) WHERE 
 
 CREATE INDEX replica_files_unproven ON replica_files (replica_id, file_id) WHERE state <> 'upload_completed';
 
+CREATE TABLE replica_places (
+    replica_id   INTEGER NOT NULL REFERENCES replicas (id),
+    place        TEXT    NOT NULL,
+    marked_at    INTEGER NOT NULL,
+    PRIMARY KEY (replica_id, place)
+) STRICT;
+
 CREATE TABLE replica_totals (
     replica_id   INTEGER NOT NULL,
     state        TEXT    NOT NULL,
@@ -607,7 +664,7 @@ CREATE TABLE replicas (
     listed_at    INTEGER,
     checked_at   INTEGER,
     edition      INTEGER NOT NULL DEFAULT 1
-) STRICT;
+, away TEXT) STRICT;
 
 CREATE TABLE runs (
     harvest_id     INTEGER NOT NULL REFERENCES harvest_definitions (id),

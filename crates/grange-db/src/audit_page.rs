@@ -104,12 +104,13 @@ static OTHER: Sql = Sql::new(
          edition = edition + 1
      WHERE replica_id = $1 AND file_id = $2",
 );
+// Asked of the rows once more: a copy may have been uploaded since they were compared with the list.
 static MISSING: Bulk = of_ids!(
     "UPDATE replica_files SET presence = 'missing', verdict = 'unknown', state = 'upload_failed', checksum = NULL,
          last_error = 'the replica does not list it', listed_at = $2, changed_at = $2, edition = edition + 1
-     WHERE replica_id = $1 AND file_id IN (",
+     WHERE replica_id = $1 AND (presence = 'missing' OR changed_at < $4) AND file_id IN (",
     "$3",
-    ")"
+    ") RETURNING file_id"
 );
 static DISPUTED: Bulk = of_ids!(
     "SELECT DISTINCT h.file_id AS id FROM replica_files h JOIN files f ON f.id = h.file_id
@@ -204,7 +205,7 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
     let reached = page
         .seen
         .partition_point(|copy| upto.as_ref().is_none_or(|upto| copy.name.as_str() <= upto.as_str()));
-    let compared = compare(&known, &page.seen[..reached], page.asked_at);
+    let mut compared = compare(&known, &page.seen[..reached], page.asked_at);
 
     let (now, replica) = (micros(tx.now), page.replica_id);
     let ids_of = |rows: &[&Known]| rows.iter().map(|row| row.id).collect::<Vec<_>>();
@@ -223,7 +224,11 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
         let query = tx.sql(&OTHER).bind(replica).bind(row.id).bind(now).bind(checksum.clone());
         tx.run(query).await?;
     }
-    run(tx, &MISSING, replica, &ids_of(&compared.missing)).await?;
+    let missing = lost(tx, page, &ids_of(&compared.missing)).await?;
+    compared.missing.retain(|row| missing.contains(&row.id));
+    // The record may have lost a voice against the copies that contradict it.
+    let gone: Vec<i64> = missing.iter().copied().collect();
+    disputed.extend(elsewhere(tx, replica, &gone).await?);
     let judged = judge(tx, &disputed, &page.by).await?;
     let found = counted(page, &compared, &judged.verdicts);
 
@@ -269,6 +274,16 @@ async fn run(tx: &mut Tx<'_>, sql: &'static Bulk, replica: i64, files: &[i64]) -
     }
     let query = sql.on(tx).bind(replica).bind(micros(tx.now)).bind(bulk::ids(files));
     tx.run(query).await.map(|_| ())
+}
+
+/// Marks these files as missing, but for those that came since the replica was asked; gives the marked.
+async fn lost(tx: &mut Tx<'_>, page: &Page, files: &[i64]) -> Result<HashSet<i64>, Fail> {
+    if files.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let query = MISSING.on(tx).bind(page.replica_id).bind(micros(tx.now)).bind(bulk::ids(files));
+    let rows = tx.rows(query.bind(micros(page.asked_at))).await?;
+    rows.iter().map(|row| row.int("file_id")).collect()
 }
 
 /// Those of the files on which some other replica answered otherwise.

@@ -27,9 +27,11 @@ mod conformance;
 mod dialect;
 mod error;
 mod files;
+mod findings;
 mod frame_lock;
 mod harvest;
 mod indexing;
+mod log_keys;
 mod logbook;
 mod migrate;
 mod nodes;
@@ -65,6 +67,7 @@ pub use ballots::Votes;
 pub use clocks::ClockSkew;
 pub use error::Error;
 pub use files::{FileFilter, FileStatus, Files, Holding, StoredFile, Trouble, deciding};
+pub use findings::{Finding, Findings, Look, UnservableCopy};
 pub use harvest::{
     Added, Afterwards, Candidate, Channels, ConfigurationChange, CustomFields, DeadJobs, Definitions,
     DepositCounts, Deposits, DomainChange, DomainFilter, Domains, Due, Found as FoundDomains, HarvestChange,
@@ -76,6 +79,7 @@ pub use indexing::{
     AccessRow, AccessRuleState, AccessRules, CollectedFile, CollectedState, Collection, CollectionCounts,
     Collections, Enrolled, FileClaim, Indexed, KeptRule, NewCollected, RemovedRule, Which,
 };
+pub use log_keys::{KeyVouch, LogKey};
 pub use logbook::{Checkpoint, Leaf, Logbook};
 pub use nodes::{NewNode, NodeHeartbeat, Nodes};
 pub use oai::{

@@ -16,7 +16,7 @@ use crate::row::{Columns, micros};
 
 /// The log.
 #[derive(Debug)]
-pub struct Logbook<'d>(&'d Db);
+pub struct Logbook<'d>(pub(crate) &'d Db);
 
 /// One leaf: `body` is byte for byte what was proven.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -46,6 +46,7 @@ pub(crate) const STEPS: &[Step] = &[
     step!(12, "0012_replica_places"),
     step!(13, "0013_recovery"),
     step!(14, "0014_node_clock"),
+    step!(15, "0015_findings"),
 ];
 
 impl Step {

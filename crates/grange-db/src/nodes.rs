@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use grange_model::{Liveness, NodeId, NodeRecord, NodeRole};
+use grange_model::{Actor, Liveness, NodeId, NodeRecord, NodeRole};
 use jiff::Timestamp;
+use serde_json::json;
 use sqlx::any::AnyRow;
 
 use crate::act::Tx;
+use crate::audit;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::open::Db;
@@ -106,6 +108,26 @@ impl Nodes<'_> {
             .await
     }
 
+    /// Deletes one node that is stopped or lost; a person says that it will not come back.
+    pub async fn forget_one(&self, id: NodeId, lost_after: Duration, actor: &Actor) -> Result<(), Error> {
+        let input = (id, length(lost_after), actor.clone());
+        self.0
+            .write("forget the node", input, |tx, (id, lost_after, actor)| {
+                Box::pin(async move {
+                    let query = tx.timed(&FORGET_ONE).bind(id.to_string()).bind(*lost_after);
+                    let row = tx.row(query).await?.ok_or_else(|| gone(*id))?;
+                    let record = audit::Record {
+                        act: "node.forget",
+                        subject: format!("node:{id}"),
+                        before: Some(json!({ "name": row.text("name")? })),
+                        after: None,
+                    };
+                    audit::append(tx, actor, record).await
+                })
+            })
+            .await
+    }
+
     /// Deletes the nodes not heard of for `silence`, stopped or lost, and gives their ids.
     pub async fn forget(&self, silence: Duration) -> Result<Vec<NodeId>, Error> {
         self.0
@@ -143,6 +165,9 @@ static STOPPED: Sql =
     Sql::new("UPDATE nodes SET seen_at = {now}, stopped_at = {now}, edition = edition + 1 WHERE id = $2");
 static GET: Sql = Sql::new(concat!("SELECT ", columns!(), " FROM nodes WHERE id = $1"));
 static LIST: Sql = Sql::new(concat!("SELECT ", columns!(), ", {now} AS now FROM nodes ORDER BY name, id"));
+static FORGET_ONE: Sql = Sql::new(
+    "DELETE FROM nodes WHERE id = $2 AND (stopped_at IS NOT NULL OR seen_at < {now} - $3) RETURNING name",
+);
 static FORGET: Sql = Sql::new("DELETE FROM nodes WHERE seen_at < {now} - $2 RETURNING id");
 
 async fn register(tx: &mut Tx<'_>, new: &NewNode) -> Result<NodeRecord, Fail> {

@@ -102,9 +102,12 @@ impl Repairs<'_> {
                     }
                     let query =
                         tx.sql(&CONFIRM).bind(id.to_string()).bind(actor.who.clone()).bind(micros(tx.now));
-                    tx.run(query).await?;
+                    let confirmed = tx.run(query).await? == 1;
                     let row = get(tx, *id).await?;
-                    told(tx, actor, "repair.confirm", &row).await?;
+                    // Somebody else may have been the second pair of eyes a moment before.
+                    if confirmed {
+                        told(tx, actor, "repair.confirm", &row).await?;
+                    }
                     Ok(Confirmed::Yes(row))
                 })
             })
@@ -162,7 +165,8 @@ impl Repairs<'_> {
 
 static GET: Sql = Sql::new(concat!("SELECT ", columns!(), " WHERE p.id = $1"));
 static OPEN: Sql = Sql::new(
-    "SELECT id FROM repairs WHERE file_id = $1 AND replica_id = $2 AND state IN ('waiting', 'confirmed')",
+    "SELECT id FROM repairs WHERE file_id = $1 AND replica_id = $2 AND state IN ('waiting', 'confirmed')
+         AND kind = $3 AND COALESCE(new_checksum, '') = $4",
 );
 static SUPERSEDE: Sql = Sql::new(
     "UPDATE repairs SET state = 'failed', last_error = $5, ended_at = $6, edition = edition + 1
@@ -184,33 +188,37 @@ static END: Sql = Sql::new(
 
 async fn ask(tx: &mut Tx<'_>, new: &NewRepair, actor: &Actor) -> Result<RepairRow, Fail> {
     let now = micros(tx.now);
-    let query = tx
-        .sql(&SUPERSEDE)
-        .bind(new.file_id)
-        .bind(new.replica_id)
-        .bind(new.kind.as_str())
-        .bind(new.new_checksum.clone().unwrap_or_default())
-        .bind(format!("superseded: the copy now needs a repair of kind {}", new.kind))
-        .bind(now);
-    tx.run(query).await?;
     let fresh = RepairId::new();
-    let query = tx
-        .sql(&ASK)
-        .bind(fresh.to_string())
-        .bind(new.file_id)
-        .bind(new.replica_id)
-        .bind(new.kind.as_str())
-        .bind(new.bad_checksum.clone())
-        .bind(new.new_checksum.clone())
-        .bind(actor.who.clone())
-        .bind(now);
-    let added = tx.run(query).await? == 1;
-    let id = if added {
-        fresh
-    } else {
+    let checksum = new.new_checksum.clone().unwrap_or_default();
+    let (id, added) = loop {
+        let query = tx
+            .sql(&SUPERSEDE)
+            .bind(new.file_id)
+            .bind(new.replica_id)
+            .bind(new.kind.as_str())
+            .bind(checksum.clone())
+            .bind(format!("superseded: the copy now needs a repair of kind {}", new.kind))
+            .bind(now);
+        tx.run(query).await?;
+        let query = tx
+            .sql(&ASK)
+            .bind(fresh.to_string())
+            .bind(new.file_id)
+            .bind(new.replica_id)
+            .bind(new.kind.as_str())
+            .bind(new.bad_checksum.clone())
+            .bind(new.new_checksum.clone())
+            .bind(actor.who.clone())
+            .bind(now);
+        if tx.run(query).await? == 1 {
+            break (fresh, true);
+        }
         let query = tx.sql(&OPEN).bind(new.file_id).bind(new.replica_id);
-        let gone = || Error::NotFound { what: "repair, which ended just now".to_owned() };
-        tx.row(query).await?.ok_or_else(gone)?.parsed("id")?
+        let query = query.bind(new.kind.as_str()).bind(checksum.clone());
+        // Asked for between the two statements, the open one may be of another kind, or it ended: both begin anew.
+        if let Some(row) = tx.row(query).await? {
+            break (row.parsed("id")?, false);
+        }
     };
     if let Some(by) = &new.confirmed_by {
         let query = tx.sql(&CONFIRM).bind(id.to_string()).bind(by.clone()).bind(now);

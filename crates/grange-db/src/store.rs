@@ -99,8 +99,9 @@ impl Files<'_> {
                         for change in changes {
                             apply(tx, *file, change).await?;
                         }
-                        // A copy that answers otherwise is judged now, not by the next check.
-                        if changes.iter().any(|change| change.answered && change.verdict != Verdict::Ok) {
+                        // A copy that answers otherwise is judged now, not by the next check; and an answer that
+                        // confirms the record is a voice against those that contradict it.
+                        if changes.iter().any(|change| change.answered) && disputed(tx, *file).await? {
                             let judged = judge(tx, &[*file], "grange").await?;
                             logbook::append(tx, &judged.records).await?;
                         }
@@ -117,6 +118,18 @@ impl Files<'_> {
         self.0
             .write("settle the file", (claim.clone(), file, record), |tx, (claim, file, record)| {
                 Box::pin(settle(tx, claim, *file, record))
+            })
+            .await
+    }
+
+    /// Where the bytes lie of files that no replica with bytes is proven to have: all there is of them.
+    pub async fn needed_sources(&self) -> Result<Vec<String>, Error> {
+        self.0
+            .read("look for the bytes of files", (), |tx, ()| {
+                Box::pin(async move {
+                    let query = tx.sql(&NEEDED).bind(STORE_WORK);
+                    tx.rows(query).await?.iter().map(|row| row.text("source")).collect()
+                })
             })
             .await
     }
@@ -164,6 +177,12 @@ static REQUEUE: Sql = Sql::new(
          edition = work.edition + 1
      WHERE work.lease_owner IS NULL",
 );
+static NEEDED: Sql = Sql::new(
+    "SELECT f.source FROM work w JOIN files f ON f.name = w.key
+     WHERE w.kind = $1 AND w.outcome IS NULL AND f.source IS NOT NULL AND NOT EXISTS
+         (SELECT 1 FROM replica_files h JOIN replicas r ON r.id = h.replica_id
+          WHERE h.file_id = f.id AND h.state = 'upload_completed' AND h.verdict = 'ok' AND r.kind = 'bitarchive')",
+);
 static FENCE: Sql = Sql::new(
     "SELECT id FROM work WHERE id = $1 AND lease_token = $2 AND lease_owner IS NOT NULL {for_update}",
 );
@@ -186,6 +205,10 @@ static CHANGE: Sql = Sql::new(
 static UNPROVEN: Sql = Sql::new(
     "SELECT count(*) AS count FROM replica_files h JOIN files f ON f.id = h.file_id
      WHERE h.file_id = $1 AND (h.state <> 'upload_completed' OR COALESCE(h.checksum, '') <> f.checksum)",
+);
+static DISPUTED: Sql = Sql::new(
+    "SELECT h.replica_id FROM replica_files h JOIN files f ON f.id = h.file_id
+     WHERE h.file_id = $1 AND h.presence = 'ok' AND h.checksum IS NOT NULL AND h.checksum <> f.checksum LIMIT 1",
 );
 static STORED: Sql = Sql::new(
     "UPDATE files SET stored_at = COALESCE(stored_at, $2), source = NULL, edition = edition + 1 WHERE id = $1",
@@ -238,6 +261,12 @@ async fn begin(
         tx.run(query).await?;
     }
     Ok(Begun::Claimed(found, claim(&row)?))
+}
+
+/// Whether some copy of the file contradicts its record.
+async fn disputed(tx: &mut Tx<'_>, file: i64) -> Result<bool, Fail> {
+    let query = tx.sql(&DISPUTED).bind(file);
+    Ok(tx.row(query).await?.is_some())
 }
 
 /// Refuses whoever lost the lease, and keeps the row until the commit.

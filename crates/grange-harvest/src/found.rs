@@ -72,7 +72,9 @@ impl Harvester {
         let Parts { db, name, folder: base, .. } = &self.0.parts;
         let folders = JobFolder::list(base).map_err(Error::io("list", base))?;
         let mut highest = HighestNumbers::default();
-        folders.iter().for_each(|folder| highest.see_job_folder(&folder.name()));
+        for folder in &folders {
+            highest.see_job_folder(&folder.name());
+        }
         if db.raise_numbers(highest).await? {
             tracing::warn!(
                 job = highest.job,

@@ -132,3 +132,27 @@ pub(crate) fn read(path: &Path) -> Result<(Vec<(u64, Bytes)>, u64)> {
     }
     Ok((changes, at as u64))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_failed_never_stands_before_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut log = Log::create(path.clone()).unwrap();
+        log.append(1, b"one").unwrap();
+        // A whole change that was written and whose sync failed, on a disk that lets nothing be cut off.
+        let before = log.bytes;
+        log.append(2, b"lost").unwrap();
+        (log.bytes, log.failed) = (before, true);
+        let writable = std::mem::replace(&mut log.file, File::open(&path).unwrap());
+        assert!(log.append(2, b"two").is_err());
+        log.file = writable;
+        log.append(2, b"two").unwrap();
+        let (changes, end) = read(&path).unwrap();
+        assert_eq!(changes, [(1, Bytes::from_static(b"one")), (2, Bytes::from_static(b"two"))]);
+        assert_eq!(end, log.bytes);
+    }
+}

@@ -9,6 +9,7 @@ pub mod account;
 pub mod audit;
 pub mod collection;
 pub mod file;
+pub mod finding;
 pub mod harvest;
 pub mod holding;
 pub mod ids;
@@ -24,6 +25,7 @@ pub mod vote;
 pub use account::{Permission, Role, Session, Token, User, UserName};
 pub use audit::{Actor, AuditEntry};
 pub use file::{Agreement, Algorithm, Checksums, FileName, Md5, Sha256, Sha512};
+pub use finding::{Condition, FindingChanges, FindingKind, Observation, OpenFinding};
 pub use holding::{
     AuditKind, AuditState, Presence, RepairChoice, RepairKind, RepairState, UploadState, Verdict,
 };

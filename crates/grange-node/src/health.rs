@@ -16,6 +16,8 @@ use grange_bus::{Bus, State as BusState};
 use grange_db::Db;
 use serde::Serialize;
 
+use crate::findings::OpenFindings;
+
 /// The stable code of answers that a node gives before it has started.
 pub const STARTING: &str = "node-starting";
 
@@ -32,6 +34,8 @@ struct HealthState {
     clock: Mutex<Option<String>>,
     /// Set once every role has started.
     started: AtomicBool,
+    /// Shown on the node port; a finding does not make a node unready.
+    findings: OpenFindings,
 }
 
 /// One thing readiness depends on.
@@ -54,6 +58,11 @@ impl Check {
 impl Health {
     pub fn opened(&self, db: Db, bus: Arc<dyn Bus>) {
         let _ = self.0.opened.set((db, bus));
+    }
+
+    /// What needs a person now, as the watch of findings keeps it.
+    pub fn findings(&self) -> &OpenFindings {
+        &self.0.findings
     }
 
     pub fn started(&self) {
@@ -111,7 +120,11 @@ pub fn public(health: Health) -> Router {
 
 /// For the operator's network only.
 pub fn private(health: Health) -> Router {
-    public(health).route("/metrics", get(metrics))
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready_with_findings))
+        .route("/metrics", get(metrics))
+        .with_state(health)
 }
 
 /// What a port of a node that has not started answers to everything else: to come back.
@@ -130,10 +143,21 @@ async fn starting(State(health): State<Health>, uri: Uri) -> impl IntoResponse {
 }
 
 async fn ready(State(health): State<Health>) -> impl IntoResponse {
+    let (status, checks) = readiness(&health).await;
+    (status, Json(checks))
+}
+
+async fn ready_with_findings(State(health): State<Health>) -> impl IntoResponse {
+    let (status, mut checks) = readiness(&health).await;
+    checks["findings"] = serde_json::json!(health.findings().counts());
+    (status, Json(checks))
+}
+
+async fn readiness(health: &Health) -> (StatusCode, serde_json::Value) {
     let checks = health.checks().await;
     let ok = checks.iter().all(|check| check.ok || !check.required);
     let status = if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(serde_json::json!({ "ready": ok, "checks": checks })))
+    (status, serde_json::json!({ "ready": ok, "checks": checks }))
 }
 
 async fn metrics() -> impl IntoResponse {

@@ -1,7 +1,7 @@
 //! What every node does on the side: say that it lives, give back the work of the dead, drop expired sessions,
 //! copy the embedded database.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use grange_base::worker::{Hint, Step};
@@ -14,6 +14,19 @@ use crate::health::Health;
 /// How often expired leases and sessions are looked for. Claims take expired leases by themselves, so this is
 /// only for those that watch the counts.
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
+
+/// How long a finding that is over can still be listed: a quarter, to see what comes back.
+const FINDINGS_KEPT: Duration = Duration::from_hours(90 * 24);
+
+/// Removes scratch folders that a killed process left in the spool. The node holds the data folder alone.
+pub fn clear_scratch(spool: &Path) {
+    for entry in std::fs::read_dir(spool).into_iter().flatten().flatten() {
+        let scratch = entry.file_name().to_string_lossy().starts_with(".tmp");
+        if scratch && let Err(error) = std::fs::remove_dir_all(entry.path()) {
+            tracing::warn!(path = %entry.path().display(), %error, "a left scratch folder was not removed");
+        }
+    }
+}
 
 /// What a heartbeat reports.
 pub struct Heart {
@@ -95,6 +108,7 @@ pub async fn sweep(db: Db, clock: Clock, shutdown: Shutdown, wake: Hint) -> Resu
                 tracing::info!(expired, "work of dead claimers is free again");
             }
             db.sessions().expire().await?;
+            db.findings().forget(FINDINGS_KEPT).await?;
             Ok::<_, Error>(Step::Idle)
         })
         .await
@@ -154,5 +168,18 @@ mod tests {
             }
         }
         assert_eq!(clock_fault(&skew(3600), Duration::ZERO), None);
+    }
+
+    #[test]
+    fn scratch_folders_of_killed_processes_go_and_other_things_stay() {
+        let spool = tempfile::tempdir().unwrap();
+        std::fs::create_dir(spool.path().join(".tmpAb12")).unwrap();
+        std::fs::write(spool.path().join(".tmpAb12/1-metadata-1.warc.gz"), b"bytes").unwrap();
+        std::fs::write(spool.path().join("0190"), b"an upload").unwrap();
+        clear_scratch(spool.path());
+        let left: Vec<_> =
+            std::fs::read_dir(spool.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["0190"]);
+        clear_scratch(&spool.path().join("absent"));
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod data;
+pub mod findings;
 pub mod front;
 pub mod health;
 pub mod holders;

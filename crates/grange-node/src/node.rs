@@ -16,6 +16,7 @@ use grange_model::node::{NodeRecord, NodeRole};
 use grange_web::LocalToken;
 
 use crate::data::{DataError, DataFolder, RunningNode, free_bytes};
+use crate::findings;
 use crate::front::Front;
 use crate::health::{self, Health};
 use crate::late_archive::LateArchive;
@@ -120,6 +121,7 @@ impl Node {
         telemetry::start_metrics();
         let chosen = roles::chosen(&settings.node.roles, !settings.swap.partitions.is_empty())?;
         let id = data.node_id()?;
+        housekeeping::clear_scratch(&data.path().join("spool"));
         let token = NodeToken::read_or_make(&below(data.path(), &settings.node.token_file))?;
         let node_listener = listen(settings.node.listen, "node.listen").await?;
         let node_address = address_of(&node_listener, settings.node.listen);
@@ -236,6 +238,11 @@ impl Node {
         announcer.hint(&announcer.channels().all_nodes(), "node-started", &id.to_string()).await;
 
         keep_house(&mut parts, &settings, &data, id, &db, &clock, &wake, &health);
+        let lost_after = settings.node.heartbeat.0 * 3;
+        parts.start("findings", |shutdown| {
+            let (db, announcer, clock) = (db.clone(), announcer.clone(), clock.clone());
+            findings::watch(db, announcer, id, lost_after, health.findings().clone(), clock, shutdown)
+        });
 
         let key = Arc::new(LocalToken::new(local));
         let peers = PeerState {

@@ -108,7 +108,9 @@ pub fn numbers_of_folders(settings: &Settings, data: &Path) -> HighestNumbers {
     for name in names(&root) {
         highest.see_repository_folder(&name);
         let responses = grange_harvest::oai::answers_below(&root.join(&name));
-        names(&responses).iter().for_each(|file| highest.see_file(file.trim_end_matches(".open")));
+        for file in names(&responses) {
+            highest.see_file(file.trim_end_matches(".open"));
+        }
     }
     highest
 }

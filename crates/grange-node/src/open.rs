@@ -132,8 +132,11 @@ pub async fn archive(
     announcer: Option<Announcer>,
 ) -> Result<Archive, grange_archive::Error> {
     let places = grange_archive::open_places(&settings.archive, &blobs(&data, &clock, speaking)).await?;
-    Archive::open(Parts { db, clock, data_dir: data, node, settings: settings.archive, places, announcer })
-        .await
+    // A command on a folder where no node ever ran has none, and makes none.
+    let node_token = std::fs::read_to_string(below(&data, &settings.node.token_file)).ok();
+    let node_token = node_token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
+    let settings = settings.archive;
+    Archive::open(Parts { db, clock, data_dir: data, node, settings, places, announcer, node_token }).await
 }
 
 /// The lines of the crawl log in a metadata file.

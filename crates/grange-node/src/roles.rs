@@ -108,7 +108,7 @@ pub async fn look_for_strays(archive: &Archive) {
                 "files lie on the replicas that the database does not know: run `grange archive rebuild`"
             ),
             Err(error) => {
-                tracing::error!(error = %Chain(&error), "cannot compare the files of the replicas with the database")
+                tracing::error!(error = %Chain(&error), "cannot compare the files of the replicas with the database");
             }
         }
     });

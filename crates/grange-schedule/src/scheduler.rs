@@ -135,12 +135,8 @@ impl Scheduler {
             self.wake(channel, kind, &job.to_string()).await;
         }
         for job in &dead.failed {
-            self.notify(
-                "job-failed",
-                &job.to_string(),
-                &format!("job {job} was marked failed: see its errors"),
-            )
-            .await;
+            // The row is a finding, which is announced once.
+            tracing::warn!(%job, "the job was marked failed");
         }
         Ok(Step::Idle)
     }
@@ -158,7 +154,6 @@ impl Scheduler {
     }
 
     async fn notify(&self, what: &str, about: &str, word: &str) {
-        tracing::error!(what, about, "{word}");
         if let Some(announcer) = &self.announcer {
             announcer.report_error(&format!("{what} {about}"), word).await;
         }

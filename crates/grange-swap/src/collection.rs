@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::lifecycle::Standing;
 use crate::name::Namespace;
 use crate::place::Point;
 use crate::properties::{self, Properties};
@@ -23,13 +24,15 @@ pub struct Slice {
 }
 
 /// Where a collection stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum Layout {
     /// Every file lies at `MD5 % slices`.
     Stable { slices: NonZeroU32 },
     /// Files lie at `MD5 % to`, or still at `MD5 % from`.
     Moving { from: NonZeroU32, to: NonZeroU32 },
+    /// As stable, but taking no names: it is removed if all slices are found empty.
+    Closing { slices: NonZeroU32 },
     /// Taken out of service; what was there is in the attics.
     Gone,
 }
@@ -46,7 +49,9 @@ impl Layout {
     /// `None` when the collection is gone.
     pub fn spot(self, point: Point) -> Option<Spot> {
         match self {
-            Self::Stable { slices } => Some(Spot { slice: point.slice(slices) as usize, before: None }),
+            Self::Stable { slices } | Self::Closing { slices } => {
+                Some(Spot { slice: point.slice(slices) as usize, before: None })
+            }
             Self::Moving { from, to } => {
                 let (slice, before) = (point.slice(to) as usize, point.slice(from) as usize);
                 Some(Spot { slice, before: (before != slice).then_some(before) })
@@ -58,7 +63,7 @@ impl Layout {
     /// How many slices the record names.
     pub fn named(self) -> u32 {
         match self {
-            Self::Stable { slices } => slices.get(),
+            Self::Stable { slices } | Self::Closing { slices } => slices.get(),
             Self::Moving { from, to } => from.max(to).get(),
             Self::Gone => 0,
         }
@@ -84,6 +89,18 @@ impl Collection {
         self.slices.iter().position(|slice| slice.partition == partition)
     }
 
+    pub fn standing(&self) -> Standing {
+        Standing { epoch: self.epoch, layout: self.layout }
+    }
+
+    /// The record after a step that leaves the slices where they are.
+    pub(crate) fn at(&self, standing: Standing) -> Self {
+        let Standing { epoch, layout } = standing;
+        let mut next = Self { epoch, layout, ..self.clone() };
+        next.slices.truncate(layout.named() as usize);
+        next
+    }
+
     pub fn file_name(&self) -> String {
         format!("{}.txt", self.uuid)
     }
@@ -107,6 +124,10 @@ impl Collection {
             Layout::Moving { from, to } => {
                 entries.push(("swap.slices".into(), from.to_string()));
                 entries.push(("swap.slices.moving_to".into(), to.to_string()));
+            }
+            Layout::Closing { slices } => {
+                entries.push(("swap.slices".into(), slices.to_string()));
+                entries.push(("swap.closing".into(), "true".into()));
             }
             Layout::Gone => entries.push(("swap.slices".into(), "0".into())),
         }
@@ -136,6 +157,9 @@ impl Collection {
         let moving = number("swap.slices.moving_to")?.map(|to| u32::try_from(to).unwrap_or(u32::MAX));
         let layout = match (NonZeroU32::new(count), moving) {
             (None, _) => Layout::Gone,
+            (Some(slices), None) if found.get("swap.closing").is_some_and(|closing| closing == "true") => {
+                Layout::Closing { slices }
+            }
             (Some(slices), None) => Layout::Stable { slices },
             (Some(from), Some(to)) if (1..=MAX_SLICES).contains(&to) => {
                 Layout::Moving { from, to: NonZeroU32::new(to).unwrap_or(NonZeroU32::MIN) }
@@ -189,8 +213,12 @@ mod tests {
 
     #[test]
     fn a_record_survives_its_file() {
-        for layout in [Layout::Stable { slices: n(3) }, Layout::Moving { from: n(2), to: n(4) }, Layout::Gone]
-        {
+        for layout in [
+            Layout::Stable { slices: n(3) },
+            Layout::Moving { from: n(2), to: n(4) },
+            Layout::Closing { slices: n(2) },
+            Layout::Gone,
+        ] {
             let record = record(layout);
             let text = record.to_text(1);
             assert_eq!(Collection::from_text(&text).unwrap(), record, "{text}");

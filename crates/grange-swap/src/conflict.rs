@@ -6,17 +6,20 @@
 //! lock service and no hidden state. An authority that is away means 503: nothing is guessed.
 
 use std::io::ErrorKind;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use md5::{Digest as _, Md5};
 
 use crate::collection::Spot;
+use crate::digest::Sum;
 use crate::error::Error;
+pub(crate) use crate::gate::changing;
 use crate::name::LocalPath;
 use crate::node::Node;
 use crate::peer::call::{Answer, Call};
 use crate::peer::serve::blocking;
 use crate::tree::{Found, Tree};
+use crate::verify;
 use crate::view::{Home, Known};
 
 #[derive(Debug)]
@@ -37,10 +40,6 @@ impl From<Error> for Failure {
 
 pub(crate) fn gone() -> Error {
     Error::refused("the collection is gone")
-}
-
-pub(crate) fn changing() -> Error {
-    Error::away("the collection is just changing")
 }
 
 /// The key under which a directory is remembered: bound to the epoch, so that every change forgets all of them.
@@ -154,10 +153,7 @@ async fn has_directory(tree: &Arc<Tree>, path: &LocalPath) -> Result<bool, Failu
 async fn make(known: &Arc<Known>, tree: &Arc<Tree>, path: &LocalPath) -> Result<(), Failure> {
     let (known, tree, path) = (Arc::clone(known), Arc::clone(tree), path.clone());
     blocking(move || {
-        let epoch = known.gate.read().unwrap_or_else(PoisonError::into_inner);
-        if *epoch != known.record.epoch {
-            return Err(changing());
-        }
+        let _epoch = known.gate.for_names(known.record.standing())?;
         Ok(match tree.make_directory(&path) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::NotADirectory => Err(in_the_way(&tree, &path)),
@@ -201,15 +197,34 @@ pub(crate) async fn find(
     }
 }
 
+/// What the bytes of a file on a slice are now, here or elsewhere; `None` when it has moved on.
+pub(crate) async fn sum(
+    node: &Arc<Node>,
+    known: &Arc<Known>,
+    slice: usize,
+    path: &LocalPath,
+) -> Result<Option<Sum>, Error> {
+    match &known.homes[slice] {
+        Home::Here(_) => verify::sum_on(known, slice, path.clone()).await,
+        Home::There { base, alive: true } => {
+            let (collection, epoch) = (known.record.uuid, known.record.epoch);
+            match node.link(base)?.ask(Call::Sum { collection, epoch, slice, path: path.clone() }).await? {
+                Answer::Sum(sum) => Ok(sum),
+                _ => Err(Error::away("an answer did not fit the question")),
+            }
+        }
+        Home::There { .. } | Home::Nowhere => {
+            Err(Error::away(format!("the server of slice {slice} is away")))
+        }
+    }
+}
+
 pub(crate) async fn find_here(known: &Known, slice: usize, path: &LocalPath) -> Result<Found, Error> {
     let tree = known.tree(slice).cloned().ok_or_else(changing)?;
     let (gate, epoch, path) = (Arc::clone(&known.gate), known.record.epoch, path.clone());
     blocking(move || {
         // Who asks relies on it that names are given by this epoch from now on.
-        let held = gate.read().unwrap_or_else(PoisonError::into_inner);
-        if *held != epoch {
-            return Err(changing());
-        }
+        let _held = gate.unchanged(epoch)?;
         tree.find(&path).map_err(Error::io("look for", path.as_str()))
     })
     .await

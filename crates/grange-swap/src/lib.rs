@@ -2,7 +2,7 @@
 //!
 //! The file system and the partition files are the truth; nothing here knows SQL. From the bottom up: `place`, `name`
 //! and `collection` (pure), `partition` and `tree` (one disk), `view` and `route` (who answers for a name, pure),
-//! `node` (one server's state), `peer` (servers among themselves), `conflict`, `store`, `removal`, `listing`, `verify`,
+//! `lifecycle` and `gate` (which record holds), `node` (one server's state), `peer` (servers among themselves), `conflict`, `store`, `removal`, `listing`, `verify`,
 //! `change` and `moves` (the acts), `http` and `server` on top; `admin` is the wire form of management and its client.
 //!
 //! What holds here:
@@ -11,14 +11,20 @@
 //! - **No name is a file on one slice and a directory on another**, so all slices copied into one folder are the
 //!   collection.
 //! - **At every moment of a move a file is on its old slice, on both with equal bytes, or on the new one.**
-//! - **A record with a higher epoch replaces a lower one**, and no server gives names by a lower one afterwards.
+//! - **A record with a higher epoch replaces a lower one**, and no server gives names by a lower one afterwards. One epoch
+//!   names one record; a removal is final.
+//! - **A namespace has one living record.** Every server agrees before a name is given, and none keeps two that overlap.
 
 pub mod access;
 pub mod admin;
 pub mod collection;
 pub mod digest;
 pub mod error;
+pub mod gate;
+pub mod lifecycle;
 pub mod listing;
+#[doc(hidden)]
+pub mod model;
 pub mod moves;
 pub mod name;
 pub mod node;

@@ -9,7 +9,6 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 
-use crate::conflict::changing;
 use crate::error::Error;
 use crate::store::Spot;
 use crate::tree::{Published, Staged};
@@ -17,7 +16,7 @@ use crate::tree::{Published, Staged};
 /// Synced bytes and the name they are to have.
 #[derive(Debug)]
 pub(crate) struct Wish {
-    pub staged: Staged,
+    pub staged: Arc<Staged>,
     pub spot: Spot,
     pub size: u64,
 }
@@ -26,11 +25,15 @@ impl Wish {
     /// The one atomic step, by the table that still holds.
     fn link(&self) -> Result<Published, Error> {
         let Spot { known, tree, path, .. } = &self.spot;
-        let epoch = known.gate.read().unwrap_or_else(PoisonError::into_inner);
-        if *epoch != known.record.epoch {
-            return Err(changing());
-        }
-        tree.publish(&self.staged, path, self.size).map_err(Error::io("name", path.as_str()))
+        let _epoch = known.gate.for_names(known.record.standing())?;
+        let publish = || tree.publish(&self.staged, path, self.size);
+        let published = if self.spot.moved {
+            let given = known.gate.unless_removed(path.point(), publish);
+            given.ok_or_else(|| Error::refused(format!("\"{path}\" was removed while it moved")))?
+        } else {
+            publish()
+        };
+        published.map_err(Error::io("name", path.as_str()))
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -193,8 +196,8 @@ mod tests {
             staged.seal(&Sum::of(bytes.as_bytes()), None).unwrap();
             let path = LocalPath::new(format!("d{}/f{number}", number % 4)).unwrap();
             let (known, tree) = (Arc::clone(&known), Arc::clone(&tree));
-            let spot = Spot { known, tree, path, unmoved: None, modified: None };
-            Wish { staged, spot, size: bytes.len() as u64 }
+            let spot = Spot { known, tree, path, unmoved: None, modified: None, moved: false, stored: None };
+            Wish { staged: Arc::new(staged), spot, size: bytes.len() as u64 }
         };
         // Every name is wanted by two.
         let wishes: Vec<_> = (0..64).map(|number| wish(number / 2)).collect();
@@ -213,7 +216,7 @@ mod tests {
         );
         assert_eq!(tree.counts().0, 32);
         // By a table that no longer holds nobody gets a name.
-        *known.gate.write().unwrap() = 2;
+        *known.gate.write() = 2;
         assert!(partition.naming.give(wish(1000)).is_err());
         assert_eq!(tree.counts().0, 32);
     }

@@ -8,6 +8,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use grange_base::{Clock, Throttle};
 use jiff::Timestamp;
@@ -17,19 +18,21 @@ use uuid::Uuid;
 use crate::access::Key;
 use crate::collection::{Collection, Layout};
 use crate::error::Error;
+use crate::gate::Gate;
+use crate::lifecycle::{self, Adoption, Standing};
 use crate::moves::Progress;
-use crate::name::LocalPath;
+use crate::name::{LocalPath, Namespace};
 use crate::partition::Partition;
 use crate::peer::link::Link;
 use crate::properties;
 use crate::settings::Settings;
 use crate::tree::Tree;
 use crate::verify::Verifying;
-use crate::view::{Gate, Inventory, Known, Other, PartitionSeen, SliceSeen, View};
+use crate::view::{Inventory, Known, Other, PartitionSeen, SliceSeen, View};
 
 /// Directories known to be validated, at 16 bytes each: as many as an archive works on at a time.
 const DIRECTORIES: usize = 1_000_000;
-/// Locks shared by all names, so that a move and a removal of one name exclude each other.
+/// Locks shared by all names, so that a removal and a replacement of one name exclude each other.
 const NAME_LOCKS: usize = 64;
 
 #[derive(Debug)]
@@ -63,13 +66,75 @@ struct State {
     records: BTreeMap<Uuid, Collection>,
     /// By collection and partition.
     trees: HashMap<(Uuid, Uuid), Arc<Tree>>,
-    gates: HashMap<Uuid, Gate>,
+    gates: HashMap<Uuid, Arc<Gate>>,
+    /// Names of collections that are being made real here.
+    held_names: HashMap<Uuid, Namespace>,
+    /// The last record of collections that have left our partitions: an older one that is still under way to us comes
+    /// too late. After a restart nothing is under way.
+    left: HashMap<Uuid, Standing>,
+    /// The highest epoch of a collection that was ever decided here, also when it could not be written.
+    spent: HashMap<Uuid, u64>,
     others: BTreeMap<Arc<str>, Other>,
     links: HashMap<Arc<str>, Link>,
     /// Peers from the settings that were never seen since the start, by address.
     unseen: Vec<String>,
     progress: HashMap<(Uuid, usize), Arc<Progress>>,
     verifying: HashMap<Uuid, Arc<Verifying>>,
+}
+
+/// A name that is held; dropped, it is free or has its record.
+#[derive(Debug)]
+pub(crate) struct HeldName {
+    node: Arc<Node>,
+    collection: Uuid,
+}
+
+impl Drop for HeldName {
+    fn drop(&mut self) {
+        self.node.state().held_names.remove(&self.collection);
+    }
+}
+
+impl State {
+    /// Another living collection on our partitions with that name or one that overlaps.
+    fn name_taken(&self, uuid: Uuid, namespace: &Namespace) -> Option<&Namespace> {
+        let living = self.records.values().filter(|record| record.layout != Layout::Gone);
+        let mut others = living.filter(|record| record.uuid != uuid).map(|record| &record.namespace);
+        others.find(|other| other.overlaps(namespace))
+    }
+
+    fn name_is_free(&self, collection: Uuid, namespace: &Namespace, servers: &[String]) -> Result<(), Error> {
+        let taken = self.name_taken(collection, namespace);
+        let mut held = self.held_names.iter().filter(|(uuid, _)| **uuid != collection);
+        let held = held.any(|(_, other)| other.overlaps(namespace));
+        let not_asked = self.others.keys().find(|base| !servers.iter().any(|server| **server == ***base));
+        if lifecycle::name_is_free(taken.is_some(), held, not_asked.is_none()) {
+            return Ok(());
+        }
+        Err(match (taken, not_asked) {
+            (Some(other), _) => Error::Overlap { namespace: namespace.clone(), other: other.clone() },
+            (None, Some(base)) => Error::away(format!("{base} was not asked, and might know that name")),
+            (None, None) => Error::away(format!("{namespace} is just being made by somebody else")),
+        })
+    }
+
+    /// The records of others that replace ours or concern our partitions; removals first, they free names.
+    fn wanted(&self, partitions: &[Arc<Partition>]) -> Vec<Collection> {
+        let mut wanted: Vec<Collection> = Vec::new();
+        for record in self.others.values().flat_map(|other| &other.inventory.collections) {
+            let ours = || partitions.iter().any(|partition| record.slice_on(partition.uuid).is_some());
+            let own = self.records.get(&record.uuid).map(Collection::standing);
+            let newer = match own.or_else(|| self.left.get(&record.uuid).copied()) {
+                Some(own) => lifecycle::replaces(record.standing(), own),
+                None => ours(),
+            };
+            if newer && !wanted.contains(record) {
+                wanted.push(record.clone());
+            }
+        }
+        wanted.sort_by_key(|record| (record.layout != Layout::Gone, record.epoch));
+        wanted
+    }
 }
 
 impl Node {
@@ -117,29 +182,41 @@ impl Node {
         // Where a slice still lies; a record of what is gone is only remembered.
         let mut on: Vec<(Uuid, Arc<Partition>)> = Vec::new();
         for partition in &self.partitions {
-            for record in records_on(partition)? {
-                if record.layout != Layout::Gone {
+            for (record, leaving) in records_on(partition)? {
+                if record.layout != Layout::Gone || leaving {
                     on.push((record.uuid, Arc::clone(partition)));
                 }
                 let known = newest.entry(record.uuid).or_insert_with(|| record.clone());
-                if record.epoch > known.epoch {
+                if lifecycle::replaces(record.standing(), known.standing()) {
                     *known = record;
                 }
             }
         }
-        for record in newest.into_values() {
-            // Opened as if by an older epoch, so that adopting it also finishes what a crash cut off.
+        // Removals first: they free names.
+        let mut newest: Vec<_> = newest.into_values().collect();
+        newest.sort_by_key(|record| record.layout != Layout::Gone);
+        for record in newest {
+            // Opened as if nothing was known yet, so that adopting it also finishes what a crash cut off.
             let mut state = self.state();
             for (_, partition) in on.iter().filter(|(uuid, _)| *uuid == record.uuid) {
                 let tree = Tree::open(Arc::clone(partition), record.namespace.clone())?;
                 state.trees.insert((record.uuid, partition.uuid), Arc::new(tree));
             }
-            if record.layout == Layout::Gone {
-                state.records.insert(record.uuid, Collection { epoch: 0, ..record.clone() });
-            }
             drop(state);
-            self.adopt(&record)?;
+            match self.adopt(&record) {
+                Ok(true) => {}
+                // Of what is gone from all our partitions only the record is left, which must not be forgotten.
+                Ok(false) => {
+                    self.state().records.insert(record.uuid, record);
+                }
+                Err(error @ Error::Overlap { .. }) => {
+                    self.state().trees.retain(|(uuid, _), _| *uuid != record.uuid);
+                    tracing::error!(uuid = %record.uuid, %error, "manual intervention required: a collection on these disks is not served");
+                }
+                Err(error) => return Err(error),
+            }
         }
+        self.refresh();
         Ok(())
     }
 
@@ -159,7 +236,7 @@ impl Node {
         let state = &mut *state;
         let (trees, gates) = (&state.trees, &mut state.gates);
         let view = View::assemble(&own, trees, &others, |record| {
-            Arc::clone(gates.entry(record.uuid).or_insert_with(|| Arc::new(RwLock::new(record.epoch))))
+            Arc::clone(gates.entry(record.uuid).or_insert_with(|| Arc::new(Gate::at(record.epoch))))
         });
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
     }
@@ -177,23 +254,41 @@ impl Node {
     /// here gives a name by the old table afterwards. Blocks.
     pub fn adopt(&self, record: &Collection) -> Result<bool, Error> {
         let _one = self.adopting.lock().unwrap_or_else(PoisonError::into_inner);
-        let (before, had): (Option<u64>, Vec<Arc<Tree>>) = {
+        let (before, had, taken): (_, Vec<Arc<Tree>>, _) = {
             let state = self.state();
             let of_it = state.trees.iter().filter(|((uuid, _), _)| *uuid == record.uuid);
             (
-                state.records.get(&record.uuid).map(|known| known.epoch),
+                state
+                    .records
+                    .get(&record.uuid)
+                    .map(Collection::standing)
+                    .or_else(|| state.left.get(&record.uuid).copied()),
                 of_it.map(|(_, tree)| Arc::clone(tree)).collect(),
+                state.name_taken(record.uuid, &record.namespace).cloned(),
             )
         };
         let ours = self.partitions.iter().filter_map(|partition| {
             record.slice_on(partition.uuid).map(|slice| (Arc::clone(partition), slice))
         });
         let ours: Vec<_> = ours.collect();
-        if before.is_some_and(|epoch| epoch >= record.epoch) || (ours.is_empty() && had.is_empty()) {
-            return Ok(false);
+        let concerned = !ours.is_empty() || !had.is_empty();
+        match (lifecycle::adoption(before, record.standing(), concerned, taken.is_some()), taken) {
+            (Adoption::Take, _) => {}
+            (Adoption::NameTaken, Some(other)) => {
+                return Err(Error::Overlap { namespace: record.namespace.clone(), other });
+            }
+            (Adoption::Remember, _) => {
+                self.state().left.insert(record.uuid, record.standing());
+                return Ok(false);
+            }
+            (Adoption::Ignore | Adoption::NameTaken, _) => return Ok(false),
         }
         let gate = Arc::clone(self.state().gates.entry(record.uuid).or_default());
-        let mut epoch = gate.write().unwrap_or_else(PoisonError::into_inner);
+        let mut epoch = gate.write();
+        if record.layout == Layout::Gone {
+            // Whatever becomes of it here: a removal that was begun is finished one day, with all that is there then.
+            *epoch = record.epoch;
+        }
         let mut trees = Vec::new();
         for (partition, slice) in &ours {
             let tree = match had.iter().find(|tree| tree.partition.uuid == partition.uuid) {
@@ -209,6 +304,7 @@ impl Node {
             self.leave(record, tree)?;
         }
         *epoch = record.epoch;
+        gate.forget_removed();
         {
             let mut state = self.state();
             state.trees.retain(|(uuid, _), _| *uuid != record.uuid);
@@ -217,6 +313,7 @@ impl Node {
             }
             if ours.is_empty() && record.layout != Layout::Gone {
                 state.records.remove(&record.uuid);
+                state.left.insert(record.uuid, record.standing());
             } else {
                 state.records.insert(record.uuid, record.clone());
             }
@@ -236,13 +333,16 @@ impl Node {
         let path = partition.root.join(record.namespace.as_str());
         if record.layout == Layout::Gone {
             let day = self.clock.now().strftime("%Y-%m-%d").to_string();
+            let text = record.to_text(usize::MAX);
+            // First the record: a crash in between is finished by the next start, never forgotten.
+            partition.write_file(&record.file_name(), format!("{text}{LEAVING}=true\n").as_bytes())?;
             match tree.all_to_attic(&day) {
-                // A crash came between this and the record.
+                // A crash came between this and the next line.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 other => other.map_err(Error::io("move to the attic", &path))?,
             }
             // The record stays, so that no disk that was away brings the collection back.
-            return partition.write_file(&record.file_name(), record.to_text(usize::MAX).as_bytes());
+            return partition.write_file(&record.file_name(), text.as_bytes());
         }
         let mut files = 0_u64;
         tree.walk(|met| {
@@ -260,24 +360,71 @@ impl Node {
 
     /// What a peer announced. The records that concern our disks are to be adopted by the caller.
     pub(crate) fn learn(&self, base: &Arc<str>, inventory: Inventory) -> Vec<Collection> {
-        let newer = {
+        let wanted = {
             let mut state = self.state();
-            let newer: Vec<_> = inventory
-                .collections
-                .iter()
-                .filter(|record| match state.records.get(&record.uuid) {
-                    Some(own) => own.epoch < record.epoch,
-                    None => self.partitions.iter().any(|partition| record.slice_on(partition.uuid).is_some()),
-                })
-                .cloned()
-                .collect();
             let other = Other { base: Arc::clone(base), alive: true, inventory: Arc::new(inventory) };
             state.others.insert(Arc::clone(base), other);
-            newer
+            state.wanted(&self.partitions)
         };
         self.refresh();
         self.move_now.notify_one();
-        newer
+        wanted
+    }
+
+    /// Our own record of a collection, and the highest epoch that was ever decided here.
+    pub(crate) fn own(&self, collection: Uuid) -> Option<(Collection, u64)> {
+        let state = self.state();
+        let spent = state.spent.get(&collection).copied().unwrap_or_default();
+        state.records.get(&collection).map(|record| (record.clone(), spent))
+    }
+
+    /// An epoch was decided: whatever becomes of the record, it names no other.
+    pub(crate) fn spend(&self, collection: Uuid, epoch: u64) {
+        let mut state = self.state();
+        let spent = state.spent.entry(collection).or_default();
+        *spent = epoch.max(*spent);
+    }
+
+    /// Every peer must be here when a name is given to a collection: one that is away might know the name.
+    pub(crate) fn all_here(&self) -> Result<(), Error> {
+        let state = self.state();
+        let away = state.others.values().find(|other| !other.alive).map(|other| other.base.to_string());
+        match state.unseen.first().cloned().or(away) {
+            None => Ok(()),
+            Some(first) => {
+                Err(Error::away(format!("{first} is away, and might know a collection of that name")))
+            }
+        }
+    }
+
+    /// Whether a new collection may have a name as far as we know, provided that `servers` are all that we know.
+    pub(crate) fn name_is_free(
+        &self,
+        collection: Uuid,
+        namespace: &Namespace,
+        servers: &[String],
+    ) -> Result<(), Error> {
+        self.all_here()?;
+        self.state().name_is_free(collection, namespace, servers)
+    }
+
+    /// Holds a name while a collection with its slice 0 here is made real.
+    pub(crate) fn hold_name(
+        self: &Arc<Self>,
+        collection: Uuid,
+        namespace: &Namespace,
+        servers: &[String],
+    ) -> Result<HeldName, Error> {
+        self.all_here()?;
+        let mut state = self.state();
+        state.name_is_free(collection, namespace, servers)?;
+        state.held_names.insert(collection, namespace.clone());
+        Ok(HeldName { node: Arc::clone(self), collection })
+    }
+
+    /// The records of others that we have still to take over.
+    pub(crate) fn wanted(&self) -> Vec<Collection> {
+        self.state().wanted(&self.partitions)
     }
 
     /// Takes a connection into use; false when there is one already, by another address of the same server.
@@ -326,7 +473,27 @@ impl Node {
         known.ok_or_else(|| Error::NoCollection { namespace: collection.to_string() })
     }
 
-    /// Held while a file is moved away or removed.
+    /// Waits shortly until we know a collection by another epoch than one that is changing: `epoch` is what a peer, or we
+    /// ourselves, were seen to leave or to reach.
+    pub(crate) async fn catch_up(&self, collection: Uuid, epoch: u64) -> Result<Arc<Known>, Error> {
+        let mut version = self.watch_version();
+        let caught_up = async {
+            loop {
+                version.borrow_and_update();
+                let known = self.known(collection)?;
+                if known.record.epoch >= epoch && known.gate.epoch() == known.record.epoch {
+                    return Ok(known);
+                }
+                if version.changed().await.is_err() {
+                    return Ok(known);
+                }
+            }
+        };
+        let patience = Duration::from_millis(200);
+        tokio::time::timeout(patience, caught_up).await.unwrap_or_else(|_| self.known(collection))
+    }
+
+    /// Held while a file is removed or replaced.
     pub(crate) async fn lock_name(&self, path: &LocalPath) -> tokio::sync::MutexGuard<'_, ()> {
         self.name_locks[(path.point().0 % NAME_LOCKS as u128) as usize].lock().await
     }
@@ -390,7 +557,11 @@ impl Node {
     }
 }
 
-fn records_on(partition: &Partition) -> Result<Vec<Collection>, Error> {
+/// In the record of a collection that is gone: its tree is still on its way to the attic.
+const LEAVING: &str = "swap.leaving";
+
+/// The records on a partition, and whether what they say is gone may still be there.
+fn records_on(partition: &Partition) -> Result<Vec<(Collection, bool)>, Error> {
     let mut found = Vec::new();
     let root = &partition.root;
     for entry in fs::read_dir(root).map_err(Error::io("list", root))? {
@@ -408,7 +579,8 @@ fn records_on(partition: &Partition) -> Result<Vec<Collection>, Error> {
         if Some(record.uuid) != stem {
             return Err(bad("swap.uuid differs from the file's name".to_owned()));
         }
-        found.push(record);
+        let leaving = properties::read(&text).get(LEAVING).is_some_and(|leaving| leaving == "true");
+        found.push((record, leaving));
     }
     Ok(found)
 }

@@ -1,8 +1,9 @@
 //! Taking files out of sight. The bytes go to the attic of their partition, for people.
 
-use std::sync::{Arc, PoisonError};
+use std::io::ErrorKind;
+use std::sync::Arc;
 
-use crate::collection::Spot;
+use crate::collection::{Layout, Spot};
 use crate::conflict::{changing, gone};
 use crate::digest::Sum;
 use crate::error::Error;
@@ -10,7 +11,7 @@ use crate::name::LocalPath;
 use crate::node::Node;
 use crate::peer::call::{Answer, Call};
 use crate::peer::serve::blocking;
-use crate::tree::Found;
+use crate::tree::{Found, Tree};
 use crate::verify;
 use crate::view::{Home, Known};
 
@@ -23,17 +24,18 @@ pub(crate) async fn remove(
 ) -> Result<bool, Error> {
     let Spot { slice, before } = known.record.layout.spot(path.point()).ok_or_else(gone)?;
     let mut removed = false;
-    // First where it may still wait to be moved: afterwards nothing brings it back here.
+    // First where it may still wait to be moved: afterwards only a copy under way could bring it back, and the gate of
+    // its new slice does not let it.
     if let Some(before) = before {
         removed = match &known.homes[before] {
             Home::Here(_) => remove_here(node, known, before, path, sum).await?,
             Home::There { base, alive: true } => {
                 let (collection, epoch) = (known.record.uuid, known.record.epoch);
-                let call = Call::Find { collection, epoch, slice: before, path: path.clone() };
-                let link = node.link(base)?;
-                let there = matches!(link.ask(call).await?, Answer::Found(Found::File { .. }));
-                link.ask(Call::Remove { collection, epoch, slice: before, path: path.clone(), sum }).await?;
-                there
+                let call = Call::Remove { collection, epoch, slice: before, path: path.clone(), sum };
+                match node.link(base)?.ask(call).await? {
+                    Answer::Removed(removed) => removed,
+                    _ => return Err(Error::away("an answer did not fit the question")),
+                }
             }
             Home::There { .. } | Home::Nowhere => {
                 return Err(Error::away(format!("the server of slice {before} is away")));
@@ -51,34 +53,49 @@ pub(crate) async fn remove_here(
     path: &LocalPath,
     sum: Option<Sum>,
 ) -> Result<bool, Error> {
-    // Not while it is being moved.
+    // Not while its bytes are replaced.
     let _name = node.lock_name(path).await;
     let tree = known.tree(slice).cloned().ok_or_else(changing)?;
     let (known, path) = (Arc::clone(known), path.clone());
     let day = node.clock.now().strftime("%Y-%m-%d").to_string();
     blocking(move || {
-        let Found::File { size, sum: kept } =
-            tree.find(&path).map_err(Error::io("look for", path.as_str()))?
-        else {
-            return Ok(false);
-        };
-        if let Some(expected) = sum {
-            let found = match kept {
-                Some(kept) => Some(kept),
-                None => verify::sum_again(&tree, &path)?,
-            };
-            if found != Some(expected) {
-                return Err(Error::refused(format!(
-                    "the file \"{path}\" has another checksum; it was left where it is"
-                )));
-            }
+        let layout = known.record.layout;
+        let last = matches!(layout, Layout::Moving { .. })
+            && layout.spot(path.point()).is_some_and(|spot| spot.slice == slice);
+        if last {
+            known.gate.note_removal(known.record.epoch, path.point())?;
         }
-        let epoch = known.gate.read().unwrap_or_else(PoisonError::into_inner);
-        if *epoch != known.record.epoch {
-            return Err(changing());
-        }
-        tree.to_attic(&path, &day, size).map_err(Error::io("move to the attic", path.as_str()))?;
-        Ok(true)
+        remove_now(&known, &tree, &path, sum, &day)
     })
     .await
+}
+
+fn remove_now(
+    known: &Known,
+    tree: &Tree,
+    path: &LocalPath,
+    sum: Option<Sum>,
+    day: &str,
+) -> Result<bool, Error> {
+    let Found::File { size, sum: kept } = tree.find(path).map_err(Error::io("look for", path.as_str()))?
+    else {
+        return Ok(false);
+    };
+    if let Some(expected) = sum {
+        // What it was stored with may not be what it holds.
+        let Some(found) = verify::sum_again(tree, path)? else { return Ok(false) };
+        if found != expected {
+            let rotten = if kept == Some(expected) { "no longer has" } else { "does not have" };
+            return Err(Error::refused(format!(
+                "cannot remove \"{path}\": it {rotten} that checksum; its bytes now have the SHA-512 {found}"
+            )));
+        }
+    }
+    let _epoch = known.gate.unchanged(known.record.epoch)?;
+    match tree.to_attic(path, day, size) {
+        Ok(()) => Ok(true),
+        // Moved on since it was found.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io("move to the attic", path.as_str())(error)),
+    }
 }

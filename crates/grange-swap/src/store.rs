@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustix::fs::Advice;
 
-use crate::digest::{Declared, Summing, Sums};
+use crate::digest::{Declared, Sum, Summing, Sums};
 use crate::error::Error;
 use crate::name::LocalPath;
 use crate::naming::{self, Wish};
@@ -21,6 +21,10 @@ pub(crate) enum Kept {
     Same(Sums),
     /// The name is taken by something else.
     Taken(Found),
+    /// The name is a file that was stored with these bytes and no longer holds them: [`replace`] it.
+    Rotten(Replacement),
+    /// The same, on the slice it is moving away from.
+    RottenElsewhere,
     /// The bytes are not what their sender says.
     Wrong(&'static str),
 }
@@ -32,9 +36,29 @@ pub(crate) struct Spot {
     pub tree: Arc<Tree>,
     pub path: LocalPath,
     /// The file of that name which waits to be moved here.
-    pub unmoved: Option<Found>,
+    pub unmoved: Option<Unmoved>,
     /// Seconds since 1970, when the sender knows better than now.
     pub modified: Option<i64>,
+    /// A copy of a file that moves here from another slice.
+    pub moved: bool,
+    /// The checksum the file was first stored with. It moves with the bytes, also when they no longer have it.
+    pub stored: Option<Sum>,
+}
+
+/// A file on the slice it is moving away from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unmoved {
+    pub found: Found,
+    /// What its bytes were just read to be.
+    pub read: Option<Sum>,
+}
+
+/// Good bytes, synced, for a name that holds rotten ones.
+#[derive(Debug)]
+pub(crate) struct Replacement {
+    staged: Arc<Staged>,
+    sums: Sums,
+    size: u64,
 }
 
 /// Bytes that come in pieces. Blocks.
@@ -76,30 +100,78 @@ impl Incoming {
         if let Some(which) = sums.differs(declared) {
             return Ok(Kept::Wrong(which));
         }
-        if let Some(found) = spot.unmoved {
-            return Ok(judge(found, sums, || None));
+        if let Some(Unmoved { found, read }) = spot.unmoved {
+            return Ok(match judge(found, read, &sums) {
+                Judged::Same => Kept::Same(sums),
+                Judged::Rotten => Kept::RottenElsewhere,
+                Judged::Other => Kept::Taken(found),
+            });
         }
-        staged.seal(&sums.sha512, spot.modified).map_err(failed("sync"))?;
-        match naming::give(Wish { staged, spot: spot.clone(), size })? {
+        staged.seal(&spot.stored.unwrap_or(sums.sha512), spot.modified).map_err(failed("sync"))?;
+        let staged = Arc::new(staged);
+        match naming::give(Wish { staged: Arc::clone(&staged), spot: spot.clone(), size })? {
             Published::New => Ok(Kept::New(sums)),
-            Published::Taken(found) => {
-                let kept = judge(found, sums, || verify::sum_again(&spot.tree, &spot.path).ok().flatten());
-                if matches!(kept, Kept::Same(_)) {
+            Published::Taken(found) => match judge(found, read_again(spot, found)?, &sums) {
+                Judged::Same => {
                     // Another upload of the same bytes may have named them without having synced yet.
                     spot.tree.sync_parent(&spot.path).map_err(failed("sync the folder of"))?;
+                    Ok(Kept::Same(sums))
                 }
-                Ok(kept)
-            }
+                Judged::Rotten if !spot.moved => Ok(Kept::Rotten(Replacement { staged, sums, size })),
+                Judged::Rotten | Judged::Other => Ok(Kept::Taken(found)),
+            },
         }
     }
 }
 
-/// What has the name already: the same bytes, or something else.
-fn judge(found: Found, sums: Sums, read: impl FnOnce() -> Option<crate::digest::Sum>) -> Kept {
+/// What has the name already, compared with bytes that came for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judged {
+    Same,
+    /// It was stored with these bytes and holds others now.
+    Rotten,
+    Other,
+}
+
+/// Only bytes that were read count: the checksum kept with a file says what it was, not what it is.
+fn judge(found: Found, read: Option<Sum>, sums: &Sums) -> Judged {
     match found {
-        Found::File { sum, .. } if sum.or_else(read) == Some(sums.sha512) => Kept::Same(sums),
-        other => Kept::Taken(other),
+        Found::File { .. } if read == Some(sums.sha512) => Judged::Same,
+        Found::File { sum, .. } if sum == Some(sums.sha512) => Judged::Rotten,
+        _ => Judged::Other,
     }
+}
+
+/// What the bytes of a file here are now; `None` when there is none or the disk does not give them back.
+fn read_again(spot: &Spot, found: Found) -> Result<Option<Sum>, Error> {
+    if !matches!(found, Found::File { .. }) {
+        return Ok(None);
+    }
+    match verify::sum_again(&spot.tree, &spot.path) {
+        Err(Error::Io { source, .. }) if source.raw_os_error() == Some(EIO) => Ok(None),
+        other => other,
+    }
+}
+
+/// What a disk says of a sector that it cannot read any more.
+const EIO: i32 = 5;
+
+/// Puts good bytes in the place of rotten ones, which go to the attic. The caller holds the name. Blocks.
+pub(crate) fn replace(spot: &Spot, replacement: Replacement, day: &str) -> Result<Kept, Error> {
+    let Replacement { staged, sums, size } = replacement;
+    let Spot { known, tree, path, .. } = spot;
+    let failed = |doing| Error::io(doing, path.as_str());
+    let found = tree.find(path).map_err(failed("look for"))?;
+    match judge(found, read_again(spot, found)?, &sums) {
+        Judged::Same => return Ok(Kept::Same(sums)),
+        Judged::Rotten => {}
+        // Somebody else was faster.
+        Judged::Other => return Ok(Kept::Taken(found)),
+    }
+    let _epoch = known.gate.for_names(known.record.standing())?;
+    tree.replace(&staged, path, day, size).map_err(failed("replace"))?;
+    tracing::warn!(namespace = %known.record.namespace, %path, "replaced rotten bytes; they are in the attic");
+    Ok(Kept::New(sums))
 }
 
 /// A whole small file at once. Blocks.

@@ -186,11 +186,7 @@ impl Tree {
     /// Moves a file out of sight, to `.swap-attic/<day>/<namespace>/<path>`. Earlier removals of that day stay.
     pub fn to_attic(&self, path: &LocalPath, day: &str, size: u64) -> io::Result<()> {
         let parent = self.open_parent(path)?;
-        let folder = match path.parent() {
-            Some(parent) => format!("{ATTIC}/{day}/{}/{parent}", self.namespace),
-            None => format!("{ATTIC}/{day}/{}", self.namespace),
-        };
-        let attic = make_below(self.partition.dir(), &folder)?;
+        let (attic, folder) = self.attic_for(path, day)?;
         let (sums, here) = (&self.partition.sums, self.in_partition(path.as_str()));
         let _together = sums.together();
         let sum = sums.read(&here)?;
@@ -200,8 +196,7 @@ impl Tree {
         let mut kept = name.to_owned();
         match rustix::fs::renameat_with(&parent, name, &attic, name, flags) {
             Err(Errno::EXIST) => {
-                // Removed, stored again and removed again on one day. Long names leave room for the number alone.
-                kept = format!("{}.{}", name.chars().take(40).collect::<String>(), Uuid::new_v4());
+                kept = another_name(name);
                 rustix::fs::renameat_with(&parent, name, &attic, &kept, flags)?;
             }
             other => other?,
@@ -212,6 +207,15 @@ impl Tree {
         self.count(-1, -size.cast_signed());
         rustix::fs::fsync(&attic)?;
         Ok(rustix::fs::fsync(parent)?)
+    }
+
+    /// The folder for removed files of that name's directory, and its path in the partition.
+    fn attic_for(&self, path: &LocalPath, day: &str) -> io::Result<(OwnedFd, String)> {
+        let folder = match path.parent() {
+            Some(parent) => format!("{ATTIC}/{day}/{}/{parent}", self.namespace),
+            None => format!("{ATTIC}/{day}/{}", self.namespace),
+        };
+        Ok((make_below(self.partition.dir(), &folder)?, folder))
     }
 
     /// Moves the whole tree out of sight.
@@ -228,6 +232,11 @@ impl Tree {
         rustix::fs::fsync(&attic)?;
         Ok(rustix::fs::fsync(above)?)
     }
+}
+
+/// For a file that is removed, stored again and removed again on one day. Long names leave room for the number alone.
+fn another_name(name: &str) -> String {
+    format!("{}.{}", name.chars().take(40).collect::<String>(), Uuid::new_v4())
 }
 
 fn opened(fd: OwnedFd) -> io::Result<Opened> {

@@ -13,6 +13,7 @@ use crate::digest::Sum;
 use crate::error::Error;
 use crate::name::LocalPath;
 use crate::node::Node;
+use crate::peer::serve::blocking;
 use crate::tree::{Met, Tree};
 use crate::view::Known;
 
@@ -111,7 +112,7 @@ fn verify_slice(known: &Known, slice: usize, tree: &Tree, verifying: &Verifying)
             let problem = Problem::Misplaced { path: path.to_string(), slice, belongs_to: spot.slice };
             verifying.change(|report| report.problem(problem));
         }
-        match compare(tree, &path) {
+        match compare(known, tree, &path) {
             // Moved or removed since the walk met it.
             Ok(None) => {}
             Ok(Some(Compared { size, stored, found })) => verifying.change(|report| {
@@ -145,14 +146,17 @@ struct Compared {
     found: Sum,
 }
 
-fn compare(tree: &Tree, path: &LocalPath) -> io::Result<Option<Compared>> {
+fn compare(known: &Known, tree: &Tree, path: &LocalPath) -> io::Result<Option<Compared>> {
     let opened = match tree.open_file(path.as_str()) {
         Ok(opened) => opened,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     let found = sum_file(&opened.file)?;
-    if opened.sum.is_none() {
+    // Not in a tree that was removed meanwhile: another may have the name.
+    if opened.sum.is_none()
+        && let Ok(_epoch) = known.gate.unchanged(known.record.epoch)
+    {
         tree.keep_sum(path, &opened.file, &found)?;
     }
     Ok(Some(Compared { size: opened.size, stored: opened.sum, found }))
@@ -168,6 +172,12 @@ fn sum_file(file: &File) -> io::Result<Sum> {
             read => hasher.update(&buffer[..read]),
         }
     }
+}
+
+/// The same for a slice that is here.
+pub(crate) async fn sum_on(known: &Known, slice: usize, path: LocalPath) -> Result<Option<Sum>, Error> {
+    let tree = known.tree(slice).cloned().ok_or_else(|| Error::refused("that slice is not here"))?;
+    blocking(move || sum_again(&tree, &path)).await
 }
 
 /// The checksum of a stored file, read again; `None` when it is not there.

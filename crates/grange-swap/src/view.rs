@@ -1,12 +1,14 @@
 //! What a server knows about the network at one moment: which collections there are, and who keeps each slice.
 
 use std::collections::HashMap;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::collection::{Collection, Layout};
+use crate::gate::Gate;
+use crate::lifecycle::replaces;
 use crate::tree::Tree;
 
 /// Where a slice is.
@@ -21,10 +23,6 @@ pub enum Home {
     Nowhere,
 }
 
-/// Held for reading while a name is given, for writing while the record changes: so no name is given by a table
-/// that no longer holds.
-pub type Gate = Arc<RwLock<u64>>;
-
 /// One collection and its homes.
 #[derive(Debug)]
 pub struct Known {
@@ -32,13 +30,13 @@ pub struct Known {
     /// By slice index.
     pub homes: Vec<Home>,
     /// The epoch this server works by.
-    pub gate: Gate,
+    pub gate: Arc<Gate>,
 }
 
 impl Known {
     #[cfg(test)]
     pub(crate) fn for_tests(record: Collection, homes: Vec<Home>) -> Self {
-        let gate = Arc::new(RwLock::new(record.epoch));
+        let gate = Arc::new(Gate::at(record.epoch));
         Self { record, homes, gate }
     }
 
@@ -128,17 +126,17 @@ pub struct View {
 }
 
 impl View {
-    /// Puts the records of all servers together; of two the higher epoch holds.
+    /// Puts the records of all servers together; of two the one that replaces the other holds.
     pub fn assemble(
         own: &[Collection],
         here: &HashMap<(Uuid, Uuid), Arc<Tree>>,
         others: &[Other],
-        mut gate: impl FnMut(&Collection) -> Gate,
+        mut gate: impl FnMut(&Collection) -> Arc<Gate>,
     ) -> Self {
         let mut newest: HashMap<Uuid, &Collection> = HashMap::new();
         for record in own.iter().chain(others.iter().flat_map(|other| &other.inventory.collections)) {
             let known = newest.entry(record.uuid).or_insert(record);
-            if record.epoch > known.epoch {
+            if replaces(record.standing(), known.standing()) {
                 *known = record;
             }
         }
@@ -163,7 +161,7 @@ impl View {
             let known = Known { record: record.clone(), homes, gate: gate(record) };
             view.depth = view.depth.max(record.namespace.components().count());
             let namespace = record.namespace.as_str().to_owned();
-            // Two records of one namespace cannot be made; should disks of two networks meet, the older one holds.
+            // Two records of one namespace cannot be made; should disks of two networks meet, one holds everywhere.
             match view.by_namespace.get(&namespace) {
                 Some(other) if other.record.uuid < record.uuid => {}
                 _ => {

@@ -27,6 +27,7 @@ Run it:
   up           Start a node: everything in one process, or some roles of a cluster
   demo         Show what Grange does, on a folder and ports of its own
   nodes        The nodes of this Grange and whether they live
+  findings     What needs a person: wrong copies, lost nodes, failed jobs
   db           The database: state, migration, backup
 
 Harvests:
@@ -108,6 +109,15 @@ pub(crate) struct Common {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum NodesCommand {
+    /// Forget a stopped or lost node that will not come back
+    Forget {
+        /// Its name or id, as listed by `nodes`
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Create an empty archive in the data folder
     ///
@@ -134,7 +144,18 @@ pub(crate) enum Command {
         once: bool,
     },
     /// The nodes of this Grange and whether they live
-    Nodes,
+    Nodes {
+        #[command(subcommand)]
+        command: Option<NodesCommand>,
+    },
+    /// What needs a person: wrong copies, lost nodes, failed jobs
+    ///
+    /// Lists the open findings, each with what to do. A finding closes by itself when its cause is gone.
+    Findings {
+        /// List closed findings too; they are kept for 90 days
+        #[arg(long)]
+        all: bool,
+    },
     /// The database: state, migration, backup
     #[command(subcommand)]
     Db(DbCommand),

@@ -1,6 +1,8 @@
 //! The system itself: version, nodes, database.
 
+use grange_model::FindingKind;
 use grange_model::node::{Liveness, NodeRecord};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Who answers, and whom.
@@ -18,6 +20,18 @@ pub struct NodeSeen {
     #[serde(flatten)]
     pub node: NodeRecord,
     pub state: Liveness,
+}
+
+/// A state that needs a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindingSeen {
+    pub id: i64,
+    pub kind: FindingKind,
+    pub subject: String,
+    pub detail: String,
+    pub opened_at: Timestamp,
+    pub announced_at: Option<Timestamp>,
+    pub closed_at: Option<Timestamp>,
 }
 
 /// The database: which one, and how old its tables are.

@@ -1,7 +1,7 @@
 //! Keeping copies true: replicas, checks, repairs, the log.
 
 use grange_archive::{LogReport, Proof, Rebuilt, RepairReport, Second};
-use grange_db::{AuditRow, DepositCounts, RepairRow, ReplicaOverview, StrayFile, WaitingDeposit};
+use grange_db::{AuditRow, DepositCounts, LogKey, RepairRow, ReplicaOverview, StrayFile, WaitingDeposit};
 use grange_model::account::Permission;
 use grange_model::{AuditKind, RepairChoice};
 
@@ -118,6 +118,18 @@ impl App {
     pub async fn verify_log(&self, who: &Who) -> Result<LogReport, Error> {
         who.needs(Permission::ReadAudit)?;
         Ok(self.archive.get().await?.verify_log().await?)
+    }
+
+    /// The keys that sign the log, or once did.
+    pub async fn log_keys(&self, who: &Who) -> Result<Vec<LogKey>, Error> {
+        who.needs(Permission::ReadAudit)?;
+        Ok(self.archive.get().await?.log_keys().await?)
+    }
+
+    /// Takes a new key for the log on this node; the old one vouches for it.
+    pub async fn rotate_log_key(&self, who: &Who) -> Result<LogKey, Error> {
+        who.needs(Permission::ManageSystem)?;
+        Ok(self.archive.get().await?.rotate_log_key(&who.actor()).await?)
     }
 
     /// A proof about a file that a third party can check.

@@ -45,6 +45,7 @@ pub(crate) async fn parts(dir: &Path, db: Db, clock: &Clock, settings: Settings)
         places: open_places(&settings, &context).await.unwrap(),
         settings,
         announcer: None,
+        node_token: Some("the token that the nodes of this test share".to_owned()),
     }
 }
 

@@ -14,3 +14,4 @@ mod record;
 mod recovery;
 mod store;
 mod throttle;
+mod watch;

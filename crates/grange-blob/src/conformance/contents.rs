@@ -130,13 +130,43 @@ pub(super) async fn names_of_every_kind_are_kept_apart(bench: &Bench) {
     assert_eq!(bench.names().await, sorted);
 }
 
-pub(super) async fn removed_files_go_to_the_attic_and_may_come_again(bench: &Bench) {
-    for bytes in [b"first", b"other", b"first"] {
+pub(super) async fn removed_files_are_in_the_attic_and_may_come_again(bench: &Bench) {
+    assert!(bench.attic().await.is_empty());
+    let large = noise(9_000_000, 5);
+    let files = [&b"first"[..], b"other", b"first", b"", &large];
+    for bytes in files {
         bench.put("a", bytes).await.unwrap();
         bench.blob.remove_to_attic(&file("a"), &sums(bytes)).await.unwrap();
         assert_eq!(bench.blob.stat(&file("a")).await.unwrap(), None);
         assert!(bench.names().await.is_empty());
     }
+    let mut removed = files.map(<[u8]>::to_vec);
+    removed.sort();
+    assert!(bench.attic().await == removed, "each of them, byte by byte");
     bench.put("a", b"last").await.unwrap();
     assert_eq!(bench.read("a").await, b"last");
+}
+
+pub(super) async fn there_is_room_and_it_is_told(bench: &Bench) {
+    let room = bench.blob.free().await.unwrap();
+    assert!(room.largest_bytes > 1_000_000, "{room:?}");
+    assert_eq!(room.free_bytes.is_some(), room.total_bytes.is_some());
+    assert!(room.free_bytes <= room.total_bytes, "{room:?}");
+    assert!(!bench.blob.place().is_empty());
+}
+
+pub(super) async fn a_marker_lies_beside_the_files_and_can_be_replaced(bench: &Bench) {
+    let parts = bench.blob.markers().await.unwrap();
+    assert!(!parts.is_empty() && parts.iter().all(|part| part.marker.is_none() && part.empty), "{parts:?}");
+    bench.put("a", b"bytes").await.unwrap();
+    let parts = bench.blob.markers().await.unwrap();
+    assert_eq!(parts.iter().filter(|part| !part.empty).count(), 1, "{parts:?}");
+    for text in ["one\n", "another, and longer"] {
+        for part in &parts {
+            bench.blob.mark(&part.part, text).await.unwrap();
+        }
+        let marked = bench.blob.markers().await.unwrap();
+        assert!(marked.iter().all(|part| part.marker.as_deref() == Some(text)), "{marked:?}");
+    }
+    assert_eq!(bench.names().await, ["a"]);
 }

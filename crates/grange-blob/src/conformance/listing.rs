@@ -29,6 +29,25 @@ pub(super) async fn names_come_in_the_order_of_their_bytes_page_by_page(bench: &
     assert_eq!(page[0].name, file("a2"));
 }
 
+pub(super) async fn what_is_no_file_of_the_store_is_not_listed_and_shortens_no_page(bench: &Bench) {
+    bench.lay_foreign_things().await;
+    let names = ["a1", "a2", "a3", "b1", "c1", "y1", "zz"];
+    for name in names {
+        bench.put(name, name.as_bytes()).await.unwrap();
+    }
+    for limit in 1..=names.len() {
+        let (mut listed, mut after) = (Vec::new(), None);
+        loop {
+            let page = bench.blob.list(after.as_ref(), limit).await.unwrap();
+            let Some(last) = page.last() else { break };
+            after = Some(last.name.clone());
+            listed.extend(page.into_iter().map(|listed| listed.name.to_string()));
+        }
+        assert_eq!(listed, names, "pages of {limit}");
+    }
+    assert_eq!(bench.blob.list(None, 4).await.unwrap().len(), 4);
+}
+
 pub(super) async fn what_is_listed_is_what_stat_says(bench: &Bench) {
     for size in [0, 1, 70_000] {
         bench.put(&size.to_string(), &vec![7; size]).await.unwrap();

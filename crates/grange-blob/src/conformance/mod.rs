@@ -13,8 +13,14 @@ use crate::digest::{By, Summing};
 use crate::disk::{Disk, DiskSettings};
 use crate::error::Error;
 use crate::memory::Memory;
+use crate::swap::Swap;
+use insides::Insides;
 
 mod contents;
+mod damage;
+#[cfg(feature = "s3")]
+mod faulty_bucket;
+mod insides;
 mod listing;
 mod peer_node;
 mod peer_pull;
@@ -25,6 +31,7 @@ mod swap_network;
 /// A store of its own for one case.
 struct Bench {
     blob: Arc<dyn Blob>,
+    insides: Insides,
     /// The node behind a peer.
     _node: Option<peer_node::Node>,
     /// Where plain files for `put_file` can lie; on the same disk as a disk store.
@@ -34,51 +41,68 @@ struct Bench {
 impl Bench {
     fn memory() -> Ready<Option<Self>> {
         let blob = Arc::new(Memory::new(Clock::system()));
-        ready(Some(Self { blob, _node: None, folder: tempfile::tempdir().unwrap() }))
+        let insides = Insides::Memory(Arc::clone(&blob));
+        ready(Some(Self { blob, insides, _node: None, folder: tempfile::tempdir().unwrap() }))
     }
 
     fn disk() -> Ready<Option<Self>> {
         let folder = tempfile::tempdir().unwrap();
-        let blob = Arc::new(disk(&folder, &["one", "two"]));
-        ready(Some(Self { blob, _node: None, folder }))
+        let disk = disk(&folder, &["one", "two"]);
+        ready(Some(Self { blob: Arc::new(disk.clone()), insides: Insides::Disk(disk), _node: None, folder }))
     }
 
     async fn peer() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let node = peer_node::Node::start(Arc::new(disk(&folder, &["one", "two"]))).await;
-        Some(Self { blob: Arc::new(node.peer()), _node: Some(node), folder })
+        let disk = disk(&folder, &["one", "two"]);
+        let node = peer_node::Node::start(Arc::new(disk.clone())).await;
+        let (blob, insides) = (Arc::new(node.peer()), Insides::Disk(disk));
+        Some(Self { blob, insides, _node: Some(node), folder })
+    }
+
+    /// The code for buckets over a bucket in memory, which needs no server.
+    #[cfg(feature = "s3")]
+    fn bucket() -> Ready<Option<Self>> {
+        let memory = Arc::new(object_store::memory::InMemory::new());
+        ready(Some(Self::over_bucket(memory, "prefix", tempfile::tempdir().unwrap())))
+    }
+
+    #[cfg(feature = "s3")]
+    fn over_bucket(
+        store: Arc<dyn object_store::ObjectStore>,
+        prefix: &str,
+        folder: tempfile::TempDir,
+    ) -> Self {
+        let faulty = Arc::new(faulty_bucket::FaultyBucket::new(store));
+        let s3 = Arc::new(crate::s3::S3::over(faulty.clone(), prefix));
+        Self { blob: s3.clone(), insides: Insides::Bucket(s3, faulty), _node: None, folder }
     }
 
     #[cfg(feature = "s3")]
     async fn s3() -> Option<Self> {
         let lent = grange_testkit::TestBucket::lend()?;
-        let folder = tempfile::tempdir().unwrap();
-        let secret = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, format!("{text}\n")).unwrap();
-            Some(path)
+        let settings = crate::s3::S3Settings {
+            bucket: lent.bucket.clone(),
+            prefix: lent.prefix.clone(),
+            endpoint: Some(lent.endpoint.clone()),
+            region: "us-east-1".to_owned(),
+            access_key: lent.access_key.clone(),
+            secret_key: lent.secret_key.clone(),
+            checksums: Algorithm::ALL.to_vec(),
+            read_only: false,
         };
-        let settings = crate::Settings {
-            url: format!("s3://{}/{}?endpoint={}", lent.bucket, lent.prefix, lent.endpoint),
-            access_key_file: secret("access.key", &lent.access_key),
-            secret_key_file: secret("secret.key", &lent.secret_key),
-            ..crate::Settings::default()
-        };
-        let context = crate::Context::local(folder.path(), Clock::system());
-        Some(Self { blob: crate::open(&settings, &context).await.unwrap(), _node: None, folder })
+        let opened = crate::s3::S3::open(settings, Clock::system()).await.unwrap();
+        Some(Self::over_bucket(Arc::clone(opened.store()), &lent.prefix, tempfile::tempdir().unwrap()))
     }
 
     /// Two servers, so that some names are redirected.
     async fn swap() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let address = swap_network::start(folder.path()).await;
-        let settings = crate::Settings {
-            url: format!("swap://{address}/library/warcs"),
-            secret_key_file: Some("swap.key".into()),
-            ..crate::Settings::default()
-        };
-        let context = crate::Context::local(folder.path(), Clock::system());
-        Some(Self { blob: crate::open(&settings, &context).await.unwrap(), _node: None, folder })
+        let key = std::fs::read_to_string(folder.path().join("swap.key")).unwrap();
+        let all = Algorithm::ALL.to_vec();
+        let swap = Swap::new(&address, "library/warcs", Some(key.trim()), all, false).unwrap();
+        let swap = Arc::new(swap);
+        Some(Self { blob: swap.clone(), insides: Insides::Swap(swap), _node: None, folder })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -156,6 +180,8 @@ macro_rules! on_every_backend {
         on_every_backend! { @ peer $($file { $($case)* })* }
         on_every_backend! { @ swap $($file { $($case)* })* }
         #[cfg(feature = "s3")]
+        on_every_backend! { @ bucket $($file { $($case)* })* }
+        #[cfg(feature = "s3")]
         on_every_backend! { @ s3 $($file { $($case)* })* }
     };
     (@ $backend:ident $($file:ident { $($case:ident)* })*) => {
@@ -182,14 +208,25 @@ on_every_backend! {
         a_local_file_is_copied_or_moved
         a_local_file_that_is_not_what_is_stored_stays
         names_of_every_kind_are_kept_apart
-        removed_files_go_to_the_attic_and_may_come_again
+        removed_files_are_in_the_attic_and_may_come_again
+        a_marker_lies_beside_the_files_and_can_be_replaced
+        there_is_room_and_it_is_told
+    }
+    damage {
+        a_write_that_reads_back_differently_is_not_kept
+        a_local_file_stays_when_its_copy_reads_back_differently
+        a_changed_byte_is_told_by_every_question_about_the_bytes
+        changed_bytes_are_removed_by_their_own_checksum_only
     }
     listing {
+        what_is_no_file_of_the_store_is_not_listed_and_shortens_no_page
         names_come_in_the_order_of_their_bytes_page_by_page
         what_is_listed_is_what_stat_says
     }
     refusals {
         the_same_bytes_again_change_nothing
+        the_bytes_of_a_file_that_is_known_are_not_read_again
+        nobody_sees_a_part_of_a_file_that_is_being_written
         other_bytes_under_a_known_name_are_refused
         a_sender_with_a_wrong_checksum_is_refused_and_leaves_nothing
         a_sender_with_a_wrong_size_is_refused_and_leaves_nothing

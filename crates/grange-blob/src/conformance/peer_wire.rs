@@ -123,6 +123,19 @@ async fn an_upload_whose_answer_was_lost_is_not_sent_again() {
     assert!(there < LARGE as u64 + (9 << 20), "{there} bytes went over");
 }
 
+/// A store has 256 places for uploads under way; 300 that came one after the other need one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_that_has_ended_holds_no_place() {
+    let memory = Arc::new(Memory::new(Clock::system()));
+    let node = Node::start(memory.clone()).await;
+    let peer = node.peer();
+    for number in 0..300 {
+        let stored = peer.put(&file(&format!("file-{number}")), b"bytes"[..].into(), None).await;
+        assert!(stored.is_ok(), "file {number}: {stored:?}");
+    }
+    assert_eq!(memory.list(None, 1000).await.unwrap().len(), 300);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_is_away_is_said_to_be_away() {
     let (_memory, node) = node_with(b"bytes").await;

@@ -1,7 +1,7 @@
 //! What is refused leaves everything as it was.
 
 use grange_model::{Checksums, Md5};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Bench, breaking, file, noise, sums};
 use crate::blob::Source;
@@ -21,6 +21,14 @@ pub(super) async fn the_same_bytes_again_change_nothing(bench: &Bench) {
         assert_eq!(bench.blob.stat(&file(&name)).await.unwrap(), before);
         assert!(bench.read(&name).await == bytes);
     }
+}
+
+pub(super) async fn the_bytes_of_a_file_that_is_known_are_not_read_again(bench: &Bench) {
+    let bytes = noise(900_000, 3);
+    bench.put("a", &bytes).await.unwrap();
+    // A sender that has nothing to give.
+    let stored = bench.blob.put(&file("a"), breaking(b""), Some(&sums(&bytes))).await.unwrap();
+    assert_eq!((stored.size, stored.checksums.sha512, stored.already), (900_000, sums(&bytes).sha512, true));
 }
 
 pub(super) async fn other_bytes_under_a_known_name_are_refused(bench: &Bench) {
@@ -73,6 +81,26 @@ pub(super) async fn a_sender_that_breaks_off_leaves_nothing(bench: &Bench) {
     }
     bench.put("a", b"whole").await.unwrap();
     assert_eq!(bench.read("a").await, b"whole");
+}
+
+pub(super) async fn nobody_sees_a_part_of_a_file_that_is_being_written(bench: &Bench) {
+    // More than one part of an upload in parts, in two halves.
+    let bytes = noise(20_000_000, 6);
+    let (mut writer, reader) = tokio::io::duplex(64 << 10);
+    let sending = tokio::spawn({
+        let blob = bench.blob.clone();
+        async move { blob.put(&file("a"), Source::new(reader).of_size(20_000_000), None).await }
+    });
+    for half in bytes.chunks(bytes.len() / 2) {
+        assert_eq!(bench.blob.stat(&file("a")).await.unwrap(), None);
+        assert_eq!(bench.blob.get(&file("a")).await.unwrap_err().code(), "blob-not-found");
+        assert_eq!(bench.blob.checksum(&file("a"), &[]).await.unwrap(), None);
+        assert!(bench.names().await.is_empty());
+        writer.write_all(half).await.unwrap();
+    }
+    drop(writer);
+    assert_eq!(sending.await.unwrap().unwrap().size, 20_000_000);
+    assert!(bench.read("a").await == bytes);
 }
 
 pub(super) async fn two_writers_of_one_name_leave_one_of_them_whole(bench: &Bench) {

@@ -9,7 +9,7 @@
 //!
 //! A node may have many base directories, usually one per disk. A name lies in at most one of them.
 
-mod base;
+pub(crate) mod base;
 mod lanes;
 mod listing;
 mod place;
@@ -17,7 +17,7 @@ mod port;
 mod take;
 mod temp;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod write;
 
 use std::fs::File;
@@ -108,7 +108,9 @@ impl Disk {
         let mut bases = bases.collect::<Result<Vec<_>, _>>()?;
         #[cfg(test)]
         if let Some((first, others)) = bases.split_first_mut() {
-            others.iter_mut().for_each(|base| base.faults = first.faults.clone());
+            for base in others {
+                base.faults = first.faults.clone();
+            }
         }
         Ok(Self(Arc::new(Inner {
             place: names.join(","),

@@ -5,7 +5,7 @@
 //! Behind an upload runs one `put` of the store, which sees a plain stream. An upload that nobody goes on with is given
 //! up, and leaves nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +19,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tokio_util::io::StreamReader;
 
 use super::giving::announced;
@@ -30,8 +31,12 @@ use crate::blob::{Blob, Source, Stored, Trailer};
 /// to pick up a broken wire; what a dead sender left behind does not lie about for longer.
 pub(super) const LINGER: Duration = Duration::from_secs(60);
 
-/// Uploads under way at once: each has an open file.
+/// Uploads under way at once: each has an open file. One that has ended holds no place.
 const OPEN_MAX: usize = 256;
+
+/// Outcomes remembered for senders whose answer got lost: about half a kilobyte each. A sender asks again within seconds;
+/// one that finds its outcome forgotten sends the file again and learns that it is there.
+const ENDED_MAX: usize = 4096;
 
 /// Pieces between the socket and the disk.
 const UNDER_WAY: usize = 16;
@@ -68,7 +73,35 @@ pub(super) struct Begin {
 #[derive(Debug)]
 pub(super) struct Uploads {
     linger: Duration,
-    open: Mutex<HashMap<String, Arc<Upload>>>,
+    known: Mutex<KnownUploads>,
+}
+
+/// The uploads under way, and the outcomes of those that ended recently.
+#[derive(Debug, Default)]
+struct KnownUploads {
+    open: HashMap<String, Arc<Upload>>,
+    ended: HashMap<String, Arc<Upload>>,
+    /// The keys of `ended`, oldest first, with when each is forgotten.
+    forget: VecDeque<(Instant, String)>,
+}
+
+impl KnownUploads {
+    fn find(&self, id: &str) -> Option<&Arc<Upload>> {
+        self.open.get(id).or_else(|| self.ended.get(id))
+    }
+
+    /// The upload gives up its place; its outcome is remembered for a while.
+    fn end(&mut self, id: &str, now: Instant, linger: Duration) {
+        if let Some(upload) = self.open.remove(id) {
+            self.ended.insert(id.to_owned(), upload);
+            self.forget.push_back((now + linger, id.to_owned()));
+        }
+        while let Some((_, id)) =
+            self.forget.pop_front_if(|(due, _)| *due <= now || self.ended.len() > ENDED_MAX)
+        {
+            self.ended.remove(&id);
+        }
+    }
 }
 
 type Outcome = Option<Result<Stored, (StatusCode, Fault)>>;
@@ -87,16 +120,16 @@ struct Upload {
 
 impl Uploads {
     pub(super) fn new(linger: Duration) -> Self {
-        Self { linger, open: Mutex::default() }
+        Self { linger, known: Mutex::default() }
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Upload>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, KnownUploads> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How far it came. Whoever asks has lost the wire of the part before, which ends here.
     pub(super) async fn progress(&self, id: &str) -> Option<Progress> {
-        let upload = Arc::clone(self.open().get(id)?);
+        let upload = Arc::clone(self.known().find(id)?);
         upload.turn.send_modify(|turn| *turn += 1);
         let _no_part = upload.pieces.lock().await;
         Some(Progress { received: upload.received.load(Ordering::Acquire) })
@@ -104,7 +137,7 @@ impl Uploads {
 
     /// The sender has no more: nothing of it is kept.
     pub(super) async fn give_up(&self, id: &str) {
-        let Some(upload) = self.open().remove(id) else { return };
+        let Some(upload) = self.known().open.remove(id) else { return };
         upload.turn.send_modify(|turn| *turn += 1);
         let pieces = upload.pieces.lock().await.take();
         if let Some(pieces) = pieces {
@@ -119,8 +152,8 @@ impl Uploads {
         begin: &Begin,
         offset: u64,
     ) -> Result<Arc<Upload>, Refusal> {
-        let mut open = self.open();
-        if let Some(upload) = open.get(&begin.id) {
+        let mut known = self.known();
+        if let Some(upload) = known.find(&begin.id) {
             if upload.name != begin.name {
                 return Err(bad("this upload is of another file"));
             }
@@ -131,7 +164,7 @@ impl Uploads {
                 Fault::plain("blob-upload-gone", "nothing is known of this upload: send the file again");
             return Err(Refusal(StatusCode::GONE, Box::new(fault)));
         }
-        if open.len() >= OPEN_MAX {
+        if known.open.len() >= OPEN_MAX {
             let fault = Fault::plain("blob-busy", "too many files are being sent here: try again soon");
             return Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, Box::new(fault)));
         }
@@ -146,7 +179,7 @@ impl Uploads {
             turn: watch::Sender::new(0),
             outcome,
         });
-        open.insert(begin.id.clone(), Arc::clone(&upload));
+        known.open.insert(begin.id.clone(), Arc::clone(&upload));
         let (blob, begin, uploads) = (Arc::clone(blob), begin.clone(), Arc::clone(self));
         tokio::spawn(async move {
             let reader = StreamReader::new(Box::pin(incoming(receiver, uploads.linger)));
@@ -156,8 +189,7 @@ impl Uploads {
             }
             let stored = blob.put(&begin.name, source, begin.expected.as_ref()).await;
             told.send_replace(Some(stored.map_err(|error| Fault::of(&error))));
-            tokio::time::sleep(uploads.linger).await;
-            uploads.open().remove(&begin.id);
+            uploads.known().end(&begin.id, Instant::now(), uploads.linger);
         });
         Ok(upload)
     }

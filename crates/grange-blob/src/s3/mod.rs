@@ -8,10 +8,11 @@
 //! ```
 //!
 //! A name is given with the condition that it is free (`If-None-Match: *`), so that two writers cannot both be told
-//! that theirs is stored. The store must know that condition, on single and multipart uploads; a lifecycle rule
-//! for abandoned multipart uploads keeps the bucket clean. Copies on the server's side end at 5 GiB (the limit of
+//! that theirs is stored. The store must know that condition, on single and multipart uploads. Multipart uploads that
+//! killed archivers left are aborted at start and every hour, a week after they were begun. Copies on the server's side end at 5 GiB (the limit of
 //! one part in S3), and so do files here.
 
+mod abandoned;
 mod clock;
 mod foreign;
 mod write;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
-use grange_base::Clock;
+use grange_base::{Chain, Clock};
 use grange_model::{Algorithm, Checksums, FileName, Sha512};
 use jiff::Timestamp;
 use object_store::aws::{AmazonS3Builder, S3ConditionalPut, S3CopyIfNotExists};
@@ -81,6 +82,7 @@ pub struct S3 {
     read_only: bool,
     clock: Clock,
     locks: Vec<Mutex<()>>,
+    multipart: abandoned::MultipartAccess,
 }
 
 impl S3 {
@@ -108,11 +110,37 @@ impl S3 {
             place: place.clone(),
             source: source.into(),
         })?;
+        let multipart = abandoned::MultipartAccess::new(&settings, &place, store.clone())?;
         let S3Settings { prefix, checksums, read_only, .. } = settings;
         let locks = (0..LOCKS).map(|_| Mutex::default()).collect();
-        let s3 = Self { store: Arc::new(store), prefix, place, checksums, read_only, clock, locks };
+        let s3 =
+            Self { store: Arc::new(store), prefix, place, checksums, read_only, clock, locks, multipart };
         s3.clear_temp().await?;
+        if let Err(error) = s3.remove_abandoned_uploads().await {
+            // A key may lack the right to list them, and files can be kept without it.
+            tracing::warn!(place = s3.place, error = %Chain(&error), "abandoned multipart uploads were not looked for");
+        }
         Ok(s3)
+    }
+
+    /// The same over any store of objects.
+    #[cfg(test)]
+    pub(crate) fn over(store: Arc<dyn ObjectStore>, prefix: &str) -> Self {
+        let locks = (0..LOCKS).map(|_| Mutex::default()).collect();
+        Self {
+            store,
+            prefix: prefix.to_owned(),
+            place: format!("s3://test/{prefix}"),
+            checksums: Algorithm::ALL.to_vec(),
+            read_only: false,
+            clock: Clock::system(),
+            locks,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.store
     }
 
     /// Also finds out at start whether the bucket can be reached.
@@ -129,7 +157,7 @@ impl S3 {
     }
 
     /// The key itself: nothing is escaped, for names hold nothing that a key may not hold.
-    fn key(&self, parts: &[&str]) -> Path {
+    pub(crate) fn key(&self, parts: &[&str]) -> Path {
         let mut key = self.prefix.clone();
         for part in parts {
             if !key.is_empty() {
@@ -158,7 +186,7 @@ impl S3 {
 
     fn error(&self, doing: impl Into<String>, error: S3Error) -> Error {
         let (place, doing) = (self.place.clone(), doing.into());
-        let answer = grange_base::Chain(&error).to_string();
+        let answer = Chain(&error).to_string();
         if clock::refuses_time(&answer) {
             // Requests are signed with the machine's own time, whatever clock the node goes by.
             return Error::Clock {
@@ -308,7 +336,14 @@ impl Blob for S3 {
         self.writable()?;
         let _lock = self.lock(name).await;
         let deciding = check::deciding(name, expected);
-        let summed = self.sum(name, deciding.as_deref().unwrap_or_default()).await?;
+        let summed = match self.sum(name, deciding.as_deref().unwrap_or_default()).await {
+            // Without a checksum only an object that cannot be read is taken; the copy is made by the store itself.
+            Err(error) if deciding.is_err() => {
+                tracing::warn!(place = self.place, %name, error = %Chain(&error), "an unreadable copy goes to the attic");
+                return self.retire(name).await;
+            }
+            summed => summed?,
+        };
         let (_, found) =
             summed.ok_or_else(|| Error::NotFound { name: name.clone(), place: self.place.clone() })?;
         deciding?;
@@ -338,6 +373,10 @@ impl Blob for S3 {
         self.writable()?;
         let put = self.store.put(&self.key(&[MARKER]), Bytes::copy_from_slice(text.as_bytes()).into()).await;
         put.map(|_| ()).map_err(|error| self.error("write the marker", error))
+    }
+
+    async fn remove_abandoned_uploads(&self) -> Result<u64, Error> {
+        if self.read_only { Ok(0) } else { abandoned::abort_abandoned(self).await }
     }
 
     fn place(&self) -> &str {

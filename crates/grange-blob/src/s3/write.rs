@@ -126,7 +126,7 @@ async fn upload(
     match received.await {
         Ok(received) => writer.finish().await.map(|_| received).map_err(failed),
         Err(error) => {
-            // What is left over anyway falls to the bucket's rule for abandoned uploads.
+            // An upload that stays open anyway is aborted by the sweep of abandoned uploads.
             let _ = writer.abort().await;
             Err(error)
         }

@@ -39,6 +39,9 @@ pub struct Swap {
     authorization: Option<String>,
     checksums: Vec<Algorithm>,
     read_only: bool,
+    /// A byte of the next file changes on its way to the server.
+    #[cfg(test)]
+    pub(crate) flip_next: std::sync::Arc<std::sync::atomic::AtomicBool>,
 }
 
 /// A directory as a SWAP server lists it.
@@ -111,7 +114,17 @@ impl Swap {
             .map_err(|source| Error::Unreachable { place: place.clone(), source: source.into() })?;
         let authorization = key.map(|key| format!("Bearer {key}"));
         let (base, namespace) = (format!("http://{address}"), namespace.to_owned());
-        Ok(Self { http, base, namespace, place, authorization, checksums, read_only })
+        Ok(Self {
+            http,
+            base,
+            namespace,
+            place,
+            authorization,
+            checksums,
+            read_only,
+            #[cfg(test)]
+            flip_next: std::sync::Arc::default(),
+        })
     }
 
     fn unreachable(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
@@ -128,6 +141,18 @@ impl Swap {
 
     fn writable(&self) -> Result<(), Error> {
         if self.read_only { Err(Error::ReadOnly { place: self.place.clone() }) } else { Ok(()) }
+    }
+
+    /// Stores a file in a folder of the collection, as another program may.
+    #[cfg(test)]
+    pub(crate) async fn put_deep(&self, path: &str) {
+        let (_, server) = self
+            .ask(Method::HEAD, &format!("/get/{}/{path}", self.namespace), |request| request)
+            .await
+            .unwrap();
+        let url = format!("{server}/put/{}/{path}", self.namespace);
+        let response = self.request(Method::PUT, &url).body("foreign").send().await.unwrap();
+        assert_eq!(response.status(), 201);
     }
 
     /// The marker lies among the files, which a collection has nothing beside; it is not listed.

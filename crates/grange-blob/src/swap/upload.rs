@@ -3,12 +3,13 @@
 use std::io;
 
 use bytes::Bytes;
+use grange_base::Chain;
 use grange_model::{Checksums, FileName};
 use http::Method;
 use http_body_util::channel::Channel;
 
 use super::Swap;
-use crate::blob::{Source, Stored};
+use crate::blob::{Blob, Source, Stored};
 use crate::buffers::Buffers;
 use crate::check;
 use crate::digest::{By, Summing};
@@ -54,6 +55,14 @@ pub(super) async fn put(
                 break;
             }
             summing.update(&bytes);
+            #[cfg(test)]
+            let bytes = if swap.flip_next.swap(false, std::sync::atomic::Ordering::SeqCst) {
+                let mut flipped = bytes.to_vec();
+                flipped[0] ^= 1;
+                Bytes::from(flipped)
+            } else {
+                bytes
+            };
             // The server has answered already; the answer says why.
             if sender.send_data(bytes).await.is_err() {
                 return Ok(None);
@@ -96,7 +105,17 @@ pub(super) async fn put(
         _ => return Err(swap.refused(&format!("store {name}"), response).await),
     };
     let (size, checksums) = sent.ok_or_else(|| swap.foreign("it was content before the last byte"))?;
-    let read = swap.sum(name, &algorithms).await?.ok_or_else(|| swap.not_found(name))?;
-    check::read_back(name, &swap.place, (size, &checksums), read)?;
+    let (read_size, read) = swap.sum(name, &algorithms).await?.ok_or_else(|| swap.not_found(name))?;
+    if already {
+        // Whatever the server takes it for: what lies there decides.
+        return check::known(name, &swap.place, read_size, read, &checksums);
+    }
+    if let Err(error) = check::read_back(name, &swap.place, (size, &checksums), (read_size, read)) {
+        // The name is freed for the next try, and the bytes stay in the attic, for people.
+        if let Err(error) = swap.remove_to_attic(name, &read).await {
+            tracing::warn!(place = swap.place, %name, error = %Chain(&error), "a wrong copy keeps its name");
+        }
+        return Err(error);
+    }
     Ok(Stored { size, checksums, already })
 }

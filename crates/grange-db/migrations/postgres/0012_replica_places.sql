@@ -1,7 +1,7 @@
 -- The id of this archive, which the markers on its replicas bear. One row.
 CREATE TABLE archive_identity (
     one          BIGINT NOT NULL PRIMARY KEY CHECK (one = 1),
-    archive      TEXT   NOT NULL,
+    archive      TEXT   COLLATE "C" NOT NULL,
     created_at   BIGINT NOT NULL
 );
 
@@ -9,10 +9,10 @@ CREATE TABLE archive_identity (
 -- mounted or was emptied; nothing is judged by it and nothing is written to it.
 CREATE TABLE replica_places (
     replica_id   BIGINT NOT NULL REFERENCES replicas (id),
-    place        TEXT   NOT NULL,
+    place        TEXT   COLLATE "C" NOT NULL,
     marked_at    BIGINT NOT NULL,
     PRIMARY KEY (replica_id, place)
 );
 
 -- Why the replica cannot be used now.
-ALTER TABLE replicas ADD COLUMN away TEXT;
+ALTER TABLE replicas ADD COLUMN away TEXT COLLATE "C";

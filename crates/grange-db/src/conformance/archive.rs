@@ -30,19 +30,19 @@ on_both_engines! {
     files_are_listed_by_trouble_and_page_by_page,
 }
 
-pub(super) fn name(text: &str) -> FileName {
+pub(crate) fn name(text: &str) -> FileName {
     text.parse().unwrap()
 }
 
-pub(super) fn sums(byte: u8) -> Checksums {
+pub(crate) fn sums(byte: u8) -> Checksums {
     Checksums { sha512: Some(Sha512([byte; 64])), md5: Some(Md5([byte; 16])), ..Checksums::default() }
 }
 
-pub(super) fn new(text: &str, byte: u8) -> NewFile {
+pub(crate) fn new(text: &str, byte: u8) -> NewFile {
     NewFile { name: name(text), size: 10, checksums: sums(byte), source: Some("here".to_owned()) }
 }
 
-pub(super) fn record(event: LogEvent, text: &str) -> LogRecord {
+pub(crate) fn record(event: LogEvent, text: &str) -> LogRecord {
     LogRecord {
         at: jiff::Timestamp::UNIX_EPOCH,
         event,
@@ -55,7 +55,7 @@ pub(super) fn record(event: LogEvent, text: &str) -> LogRecord {
     }
 }
 
-pub(super) async fn three(bed: &Bed) -> Vec<ReplicaRow> {
+pub(crate) async fn three(bed: &Bed) -> Vec<ReplicaRow> {
     let kinds = [
         ("one", ReplicaKind::Bitarchive),
         ("two", ReplicaKind::Bitarchive),
@@ -69,7 +69,7 @@ pub(super) async fn three(bed: &Bed) -> Vec<ReplicaRow> {
 }
 
 /// Files f0, f1, … with the same answer everywhere, except as told.
-pub(super) async fn adopted(
+pub(crate) async fn adopted(
     bed: &Bed,
     replicas: &[ReplicaRow],
     files: u8,
@@ -90,14 +90,14 @@ pub(super) async fn adopted(
     assert_eq!(bed.db.files().adopt(all, vec![]).await.unwrap(), u64::from(files));
 }
 
-pub(super) async fn claimed(bed: &Bed, text: &str, byte: u8) -> (crate::FileStatus, Claim) {
+pub(crate) async fn claimed(bed: &Bed, text: &str, byte: u8) -> (crate::FileStatus, Claim) {
     match bed.db.files().begin(new(text, byte), "me", LONG, IfStored::Skip).await.unwrap() {
         Begun::Claimed(status, claim) => (status, claim),
         other => panic!("{other:?}"),
     }
 }
 
-pub(super) fn change(replica_id: i64, state: UploadState, byte: u8) -> HoldingChange {
+pub(crate) fn change(replica_id: i64, state: UploadState, byte: u8) -> HoldingChange {
     HoldingChange {
         replica_id,
         state,

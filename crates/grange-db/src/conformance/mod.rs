@@ -3,16 +3,18 @@
 //! Each file holds plain functions over a [`Bed`]; the list at the end of it runs them on SQLite in a temporary
 //! folder and on a PostgreSQL database of their own.
 
-mod archive;
+pub(crate) mod archive;
 mod audit;
 mod claims;
 mod domains;
+mod findings;
 pub(crate) mod harvest_bed;
 mod indexing;
 mod jobs;
 mod leaving;
 mod nodes;
 pub(crate) mod oai;
+mod places;
 mod planning;
 mod records;
 mod recovery;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use grange_model::{Liveness, NodeId, NodeRole};
 
-use super::{Bed, LONG, SHORT, on_both_engines};
+use super::{Bed, LONG, SHORT, anna, on_both_engines};
 use crate::{NewNode, NodeHeartbeat};
 
 on_both_engines! {
@@ -13,9 +13,10 @@ on_both_engines! {
     a_silent_node_is_lost_and_a_heartbeat_brings_it_back,
     long_dead_nodes_are_forgotten_and_must_register_again,
     a_role_from_the_future_is_passed_over,
+    one_node_is_forgotten_when_it_does_not_live,
 }
 
-fn new(name: &str) -> NewNode {
+pub(super) fn new(name: &str) -> NewNode {
     NewNode {
         id: NodeId::new(),
         name: name.to_owned(),
@@ -96,4 +97,15 @@ async fn a_role_from_the_future_is_passed_over(bed: &Bed) {
         .await
         .unwrap();
     assert_eq!(bed.db.nodes().get(node.id).await.unwrap().unwrap().roles, [NodeRole::Harvester]);
+}
+
+async fn one_node_is_forgotten_when_it_does_not_live(bed: &Bed) {
+    let nodes = bed.db.nodes();
+    let (a, b) = (nodes.register(new("a")).await.unwrap(), nodes.register(new("b")).await.unwrap());
+    assert_eq!(nodes.forget_one(a.id, LONG, &anna()).await.unwrap_err().code(), "not-found");
+    nodes.mark_stopped(a.id).await.unwrap();
+    nodes.forget_one(a.id, LONG, &anna()).await.unwrap();
+    bed.pass(b.seen_at + SHORT).await;
+    nodes.forget_one(b.id, SHORT, &anna()).await.unwrap();
+    assert_eq!(nodes.list(LONG).await.unwrap(), []);
 }

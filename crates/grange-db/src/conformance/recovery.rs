@@ -7,10 +7,10 @@ use grange_model::{
 };
 use serde_json::json;
 
-use super::{Bed, LONG, anna, on_both_engines};
+use super::{Bed, LONG, SHORT, anna, on_both_engines};
 use crate::{
-    AUDIT_WORK, Adopted, Begun, CollectedState, Declared, HoldingChange, KeptRule, NewFile, Page,
-    RemovedRule, ReplicaRow, Seen, StrayRange, WaitingDeposit, deciding,
+    AUDIT_WORK, Adopted, Begun, CollectedState, DeadJobs, Declared, HoldingChange, IfStored, KeptRule,
+    NewFile, Page, Policy, RemovedRule, ReplicaRow, Seen, StrayRange, WaitingDeposit, deciding,
 };
 
 on_both_engines! {
@@ -21,6 +21,7 @@ on_both_engines! {
     an_audit_names_strays_until_they_have_rows,
     a_file_is_to_be_indexed_when_one_copy_with_bytes_is_verified,
     folders_that_wait_are_counted_and_shown_with_their_job,
+    a_job_whose_files_wait_is_neither_crawled_again_nor_timed_out,
     an_access_rule_that_was_lost_is_established_again_and_a_removed_one_is_not,
 }
 
@@ -73,7 +74,7 @@ async fn numbers_in_names_of_stored_files_are_never_given_again(bed: &Bed) {
     bed.stocked(&["a.dk"]).await;
     let new = |text: &str| NewFile { name: name(text), size: 1, checksums: sums(1), source: None };
     for text in ["3-metadata-1.warc.gz", "oai-9-20200101120000-00000.warc.gz"] {
-        let begun = bed.db.files().begin(new(text), "me", LONG).await.unwrap();
+        let begun = bed.db.files().begin(new(text), "me", LONG, IfStored::Skip).await.unwrap();
         assert!(matches!(begun, Begun::Claimed(..)), "{begun:?}");
     }
     assert_eq!(next_job(bed, "h").await, JobId(4));
@@ -148,7 +149,8 @@ async fn an_audit_names_strays_until_they_have_rows(bed: &Bed) {
 async fn a_file_is_to_be_indexed_when_one_copy_with_bytes_is_verified(bed: &Bed) {
     let rows = replicas(bed).await;
     let new = NewFile { name: name("a.warc.gz"), size: 10, checksums: sums(1), source: None };
-    let Begun::Claimed(status, claim) = bed.db.files().begin(new, "me", LONG).await.unwrap() else {
+    let Begun::Claimed(status, claim) = bed.db.files().begin(new, "me", LONG, IfStored::Skip).await.unwrap()
+    else {
         panic!("not claimed")
     };
     let change = |row: &ReplicaRow, state| HoldingChange {
@@ -219,6 +221,34 @@ async fn folders_that_wait_are_counted_and_shown_with_their_job(bed: &Bed) {
     assert_eq!(deposits.counts().await.unwrap().folders, 1);
     deposits.retain("m1", &[]).await.unwrap();
     assert_eq!(bed.db.jobs().get(job).await.unwrap().unwrap().waiting_files, 0);
+}
+
+async fn a_job_whose_files_wait_is_neither_crawled_again_nor_timed_out(bed: &Bed) {
+    bed.stocked(&["a.dk"]).await;
+    bed.selective("h", &["a.dk"]).await;
+    bed.plan(HarvestKind::Selective).await;
+    let jobs = bed.db.jobs();
+    let claim = jobs.claim(&["focused".parse().unwrap()], "h1", SHORT).await.unwrap().unwrap();
+    let beat = jobs.start(&claim, SHORT).await.unwrap();
+    let deposit = WaitingDeposit {
+        harvester: "h1".to_owned(),
+        folder: "1_a".to_owned(),
+        job: claim.job,
+        files: 1,
+        bytes: 1,
+        reason: None,
+        since: bed.clock.now(),
+    };
+    bed.db.deposits().keep(deposit).await.unwrap();
+    bed.pass(beat.lease_until).await;
+    let policy = Policy { takeovers_max: 1, job_timeout: std::time::Duration::ZERO };
+    assert_eq!(jobs.supervise(policy).await.unwrap(), DeadJobs::default());
+    // The harvester comes back to its job.
+    let beat = jobs.renew(&claim, SHORT).await.unwrap();
+    // A person need not wait for a machine that never comes back.
+    jobs.cancel(claim.job, &anna()).await.unwrap();
+    bed.pass(beat.lease_until).await;
+    assert_eq!(jobs.supervise(policy).await.unwrap().failed, [claim.job]);
 }
 
 async fn an_access_rule_that_was_lost_is_established_again_and_a_removed_one_is_not(bed: &Bed) {

@@ -55,6 +55,8 @@ impl Jobs<'_> {
     }
 }
 
+// A job whose crawl has ended is not crawled again: its files are in a folder on the harvester that is silent, which
+// deposits them when it is back. A person who does not want to wait cancels the job.
 // A job is taken over as often as `takeovers_max`, so it may be claimed once more than that.
 static EXPIRE: Sql = Sql::new(
     "UPDATE jobs SET
@@ -64,6 +66,7 @@ static EXPIRE: Sql = Sql::new(
              'the harvester ' || COALESCE(harvester, '?') || ' fell silent'),
          lease_until = NULL, lease_token = lease_token + 1
      WHERE status IN ('submitted', 'started') AND lease_until <= {now}
+         AND (stop_wanted = 1 OR NOT EXISTS (SELECT 1 FROM waiting_deposits w WHERE w.job_id = jobs.id))
      RETURNING id, status, channel",
 );
 // A job whose crawl has ended and whose files wait for a replica is not crawled any more.

@@ -227,4 +227,13 @@ pub(super) async fn there(tx: &mut Tx<'_>, name: &str) -> Result<(), Fail> {
     tx.row(query).await?.map(|_| ()).ok_or_else(|| missing("collection", name))
 }
 
+/// As [`there`], and held until the commit: whoever registers files does so alone, so that their numbers are in the order
+/// they become visible in. Those who follow a collection by number would miss a smaller one that came later.
+pub(super) async fn held(tx: &mut Tx<'_>, name: &str) -> Result<(), Fail> {
+    let query = tx.sql(&HELD).bind(name.to_owned());
+    tx.row(query).await?.map(|_| ()).ok_or_else(|| missing("collection", name))
+}
+
+static HELD: Sql =
+    Sql::new("SELECT name FROM collections WHERE name = $1 AND removed_at IS NULL {for_update}");
 static THERE: Sql = Sql::new("SELECT name FROM collections WHERE name = $1 AND removed_at IS NULL");

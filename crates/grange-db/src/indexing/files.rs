@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::any::AnyRow;
 
-use super::collections::{Collections, there};
+use super::collections::{Collections, held, there};
 use crate::act::Tx;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
@@ -121,7 +121,7 @@ impl Collections<'_> {
         self.0
             .write("register the files", input, |tx, (collection, files, actor)| {
                 Box::pin(async move {
-                    there(tx, collection).await?;
+                    held(tx, collection).await?;
                     if collection == "archive" {
                         return Err(refused(
                             "the collection archive takes what is stored: use `grange store`, or another collection",

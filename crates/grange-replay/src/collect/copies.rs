@@ -15,6 +15,9 @@ use jiff::Timestamp;
 use super::mirror::{self, MirrorError};
 use super::shelf::{Shelf, ShelfError};
 
+/// What the names of folders begin with while an index is copied.
+const ASIDE: &str = ".copy-";
+
 /// Puts a copy of every index into a store whenever it has changed.
 #[derive(Debug)]
 pub struct Publisher {
@@ -41,6 +44,7 @@ pub enum CopyError {
 
 impl Publisher {
     pub fn new(db: Db, shelf: Shelf, blob: Arc<dyn Blob>, clock: Clock) -> Self {
+        remove_left_copies(shelf.folder());
         Self { db, shelf, blob, clock, seen: HashMap::new() }
     }
 
@@ -55,7 +59,7 @@ impl Publisher {
             let folder = self.shelf.folder();
             let failed = |source| CopyError::Folder { path: folder.to_owned(), source };
             // On the disk of the index, where links cost nothing.
-            let aside = tempfile::Builder::new().prefix(".copy-").tempdir_in(folder).map_err(failed)?;
+            let aside = tempfile::Builder::new().prefix(ASIDE).tempdir_in(folder).map_err(failed)?;
             let files = aside.path().join("files");
             let new = mirror::publish(&index, &name, &*self.blob, &files, &self.clock).await?;
             tracing::info!(collection = name, new, place = self.blob.place(), "index copied");
@@ -63,6 +67,18 @@ impl Publisher {
             self.seen.insert(name, Arc::downgrade(&index.snapshot()));
         }
         Ok(Step::Idle)
+    }
+}
+
+/// Removes what a process that was killed while it copied left: links that would keep the space of removed segments. One
+/// process alone writes to the folder of indexes.
+fn remove_left_copies(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(ASIDE)
+            && let Err(error) = std::fs::remove_dir_all(entry.path())
+        {
+            tracing::warn!(path = %entry.path().display(), %error, "a left copy of an index was not removed");
+        }
     }
 }
 

@@ -31,7 +31,7 @@ mod tests {
 
     fn row(rule: serde_json::Value) -> AccessRow {
         let created_at = grange_base::Clock::system().now();
-        AccessRow { id: 1, rule, note: String::new(), created_at, created_by: "anna".to_owned() }
+        AccessRow { id: 1, key: None, rule, note: String::new(), created_at, created_by: "anna".to_owned() }
     }
 
     #[test]

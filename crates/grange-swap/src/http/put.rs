@@ -18,7 +18,7 @@ use crate::node::Node;
 use crate::peer::serve::blocking;
 use crate::removal;
 use crate::route::{Route, route};
-use crate::store::{self, Incoming, Kept, Spot};
+use crate::store::{self, Incoming, Kept, Spot, Unmoved};
 use crate::tree::Found;
 use crate::view::Known;
 
@@ -81,7 +81,15 @@ pub(crate) async fn put(
         conn.flush().await?;
     }
     let name = spot.path.clone();
-    match receive(conn, request, spot).await? {
+    let kept = match receive(conn, request, spot.clone()).await? {
+        Ok(Kept::Rotten(replacement)) => {
+            let _name = node.lock_name(&name).await;
+            let day = node.clock.now().strftime("%Y-%m-%d").to_string();
+            blocking(move || store::replace(&spot, replacement, &day)).await
+        }
+        kept => kept,
+    };
+    match kept {
         Ok(Kept::New(sums)) => {
             let lines = format!("{}ETag: \"sha512-{}\"\r\n", sums.header_lines(), sums.sha512);
             done(conn, request, 201, &lines).await
@@ -92,6 +100,10 @@ pub(crate) async fn put(
         }
         Ok(Kept::Same(_)) => conn.say(request, 412, "", "the file is there already").await,
         Ok(Kept::Taken(found)) => taken(conn, request, name.as_str(), found, false).await,
+        Ok(Kept::Rotten(_) | Kept::RottenElsewhere) => {
+            let text = format!("\"{name}\" is damaged and waits to be moved: send it again soon");
+            conn.say(request, 503, "Retry-After: 1\r\n", &text).await
+        }
         Ok(Kept::Wrong(which)) => {
             let text = format!(
                 "the {which} of what arrived is not the one announced: nothing was kept; send it again"
@@ -152,12 +164,17 @@ async fn prepare(
         None => None,
         Some(before) => match conflict::find(node, known, before, &path).await? {
             Found::Nothing => None,
-            found @ Found::File { .. } => Some(found),
+            found @ Found::File { .. } => {
+                let read = conflict::sum(node, known, before, &path).await?;
+                Some(Unmoved { found, read })
+            }
             found => return Err(Failure::Conflict { path: path.to_string(), found }),
         },
     };
     let modified = request.last_modified.as_deref().filter(|_| moving).and_then(read_http_date);
-    Ok(Spot { known: Arc::clone(known), tree: Arc::clone(tree), path, unmoved, modified })
+    let stored = request.parameter("stored").filter(|_| moving).and_then(|sum| sum.parse().ok());
+    let (known, tree) = (Arc::clone(known), Arc::clone(tree));
+    Ok(Spot { known, tree, path, unmoved, modified, moved: moving, stored })
 }
 
 /// Reads the body and keeps it. The outer error is the client's: nothing was kept.

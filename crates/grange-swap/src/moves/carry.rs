@@ -2,10 +2,11 @@
 //! removed from the old.
 
 use std::fs::File;
-use std::io::Read as _;
-use std::sync::Arc;
+use std::io::{ErrorKind, Read as _};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::stream;
+use sha2::{Digest as _, Sha512};
 
 use crate::conflict;
 use crate::digest::{Declared, Sum};
@@ -31,36 +32,58 @@ pub(crate) async fn carry(
     to: usize,
     path: &LocalPath,
 ) -> Result<Option<u64>, Error> {
-    // Nobody removes it meanwhile.
-    let _name = node.lock_name(path).await;
     let (tree, name) = (Arc::clone(from), path.clone());
     let opened = blocking(move || match tree.open_file(name.as_str()) {
         Ok(opened) => Ok(Some(opened)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io("open", name.as_str())(error)),
     });
     let Some(opened) = opened.await? else { return Ok(None) };
-    let size = opened.size;
+    let (size, stored) = (opened.size, opened.sum);
     node.throttle.take(size).await;
-    let (sent, proven) = match &known.homes[to] {
+    let Proof { read, received, proven } = match &known.homes[to] {
         Home::Here(target) => copy_here(node, known, target, opened, path).await?,
-        Home::There { base, alive: true } => send(node, known, base, opened, path).await?,
+        Home::There { base, alive: true } => send(node, known, (to, base), opened, path).await?,
         Home::There { .. } | Home::Nowhere => {
             return Err(Error::away(format!("the server of slice {to} is away")));
         }
     };
-    if proven != Some(sent) {
+    if received != read || proven != Some(read) {
         return Err(Error::refused(format!(
             "\"{path}\" reads back differently on slice {to}; it stays where it is too"
         )));
     }
-    let (tree, name) = (Arc::clone(from), path.clone());
-    blocking(move || tree.unlink(&name, size).map_err(Error::io("remove", name.as_str()))).await?;
+    let (known, tree, name) = (Arc::clone(known), Arc::clone(from), path.clone());
+    blocking(move || {
+        // Rotten bytes move as they are, with the checksum that shows it. But only the disk can have changed them: what it
+        // gives back twice.
+        if stored.is_some_and(|stored| stored != read) {
+            tracing::warn!(namespace = %known.record.namespace, path = %name, "moves bytes that no longer have their checksum");
+            if verify::sum_again(&tree, &name)?.is_some_and(|again| again != read) {
+                return Err(Error::refused(format!("\"{name}\" is read differently each time; it is not moved")));
+            }
+        }
+        // Not by a record that no longer holds: the name may be another file's by now.
+        let _epoch = known.gate.unchanged(known.record.epoch)?;
+        match tree.unlink(&name, size) {
+            // Removed by a person meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            other => other.map_err(Error::io("remove", name.as_str())),
+        }
+    })
+    .await?;
     Ok(Some(size))
 }
 
-/// The checksum of what was sent, and of what the new place gives back.
-type Proof = (Sum, Option<Sum>);
+/// Checksums of the bytes of a copy.
+struct Proof {
+    /// As the old place gave them.
+    read: Sum,
+    /// As they arrived.
+    received: Sum,
+    /// As the new place gives them back.
+    proven: Option<Sum>,
+}
 
 async fn copy_here(
     node: &Arc<Node>,
@@ -81,9 +104,11 @@ async fn copy_here(
         path: path.clone(),
         unmoved: None,
         modified: Some(opened.modified),
+        moved: true,
+        stored: opened.sum,
     };
     blocking(move || {
-        let declared = declared(opened.sum);
+        let declared = Declared::default();
         let mut incoming = Incoming::start(&tree, &declared)?;
         let (mut file, mut buffer) = (opened.file, vec![0; PIECE]);
         loop {
@@ -93,16 +118,14 @@ async fn copy_here(
             }
         }
         match incoming.keep(&spot, &declared)? {
-            Kept::New(sums) | Kept::Same(sums) => Ok((sums.sha512, verify::sum_again(&tree, &spot.path)?)),
-            Kept::Taken(_) => Err(taken(spot.path.as_str())),
-            Kept::Wrong(which) => Err(wrong(spot.path.as_str(), which)),
+            Kept::New(sums) | Kept::Same(sums) => {
+                let (read, received) = (sums.sha512, sums.sha512);
+                Ok(Proof { read, received, proven: verify::sum_again(&tree, &spot.path)? })
+            }
+            _ => Err(taken(spot.path.as_str())),
         }
     })
     .await
-}
-
-fn declared(sum: Option<Sum>) -> Declared {
-    Declared { sha512: sum.map(|sum| sum.0.to_vec()), ..Declared::default() }
 }
 
 fn taken(path: &str) -> Error {
@@ -111,17 +134,11 @@ fn taken(path: &str) -> Error {
     ))
 }
 
-fn wrong(path: &str, which: &str) -> Error {
-    Error::refused(format!(
-        "\"{path}\" no longer has the {which} it was stored with; it is not moved: verify the slice"
-    ))
-}
-
 /// Over HTTP, as any upload; the peer then reads its copy again.
 async fn send(
     node: &Arc<Node>,
     known: &Arc<Known>,
-    base: &Arc<str>,
+    (to, base): (usize, &Arc<str>),
     opened: Opened,
     path: &LocalPath,
 ) -> Result<Proof, Error> {
@@ -139,14 +156,13 @@ async fn send(
         &url[base.len()..url.find('?').unwrap_or(url.len())],
         crate::http::answer::now(),
     );
-    let mut request = node.http.put(format!("{url}&swap-ticket={ticket}"));
+    let stored = opened.sum.map(|sum| format!("&stored={sum}")).unwrap_or_default();
+    let mut request = node.http.put(format!("{url}{stored}&swap-ticket={ticket}"));
     request =
         request.header("Last-Modified", http_date(opened.modified)).header("Content-Length", opened.size);
-    if let Some(sum) = &opened.sum {
-        request = request.header("Repr-Digest", format!("sha-512=:{}:", sum.base64()));
-    }
-    let response =
-        request.body(reqwest::Body::wrap_stream(pieces(opened.file))).send().await.map_err(unreachable)?;
+    let read = Arc::new(Mutex::new(Sha512::new()));
+    let body = reqwest::Body::wrap_stream(pieces(opened.file, Arc::clone(&read)));
+    let response = request.body(body).send().await.map_err(unreachable)?;
     let status = response.status().as_u16();
     let digest =
         response.headers().get("repr-digest").and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -161,24 +177,30 @@ async fn send(
     let foreign = |reason: &str| Error::Foreign { place: base.to_string(), reason: reason.to_owned() };
     let mut received = Declared::default();
     received.header("Repr-Digest", &digest.unwrap_or_default()).map_err(|reason| foreign(&reason))?;
-    let sent = received.sha512.and_then(|bytes| bytes.try_into().ok()).map(Sum);
-    let sent = sent.ok_or_else(|| foreign("no SHA-512 came"))?;
-    match node.link(base)?.ask(Call::Sum { collection: record.uuid, path: path.clone() }).await? {
-        Answer::Sum(proven) => Ok((sent, proven)),
+    let received = received.sha512.and_then(|bytes| bytes.try_into().ok()).map(Sum);
+    let received = received.ok_or_else(|| foreign("no SHA-512 came"))?;
+    let read = Sum(read.lock().unwrap_or_else(PoisonError::into_inner).clone().finalize().into());
+    let (collection, epoch, path) = (record.uuid, record.epoch, path.clone());
+    match node.link(base)?.ask(Call::Sum { collection, epoch, slice: to, path }).await? {
+        Answer::Sum(proven) => Ok(Proof { read, received, proven }),
         _ => Err(foreign("no checksum came")),
     }
 }
 
-/// A file as a stream of pieces, read off the async threads.
-fn pieces(file: File) -> impl futures_util::Stream<Item = std::io::Result<Vec<u8>>> + Send + 'static {
-    stream::try_unfold(file, |mut file| async move {
+/// A file as a stream of pieces, read and summed up off the async threads.
+fn pieces(
+    file: File,
+    read: Arc<Mutex<Sha512>>,
+) -> impl futures_util::Stream<Item = std::io::Result<Vec<u8>>> + Send + 'static {
+    stream::try_unfold((file, read), |(mut file, sum)| async move {
         let read = tokio::task::spawn_blocking(move || {
             let mut piece = vec![0; PIECE];
             let read = file.read(&mut piece)?;
             piece.truncate(read);
-            Ok::<_, std::io::Error>((piece, file))
+            sum.lock().unwrap_or_else(PoisonError::into_inner).update(&piece);
+            Ok::<_, std::io::Error>((piece, (file, sum)))
         });
-        let (piece, file) = read.await.map_err(std::io::Error::other)??;
-        Ok((!piece.is_empty()).then_some((piece, file)))
+        let (piece, rest) = read.await.map_err(std::io::Error::other)??;
+        Ok((!piece.is_empty()).then_some((piece, rest)))
     })
 }

@@ -10,8 +10,10 @@ mod worker;
 
 use std::sync::{Mutex, PoisonError};
 
+use jiff::Timestamp;
+
 pub use plan::{Estimate, estimate};
-pub(crate) use worker::run;
+pub(crate) use worker::{all_settled, run};
 
 /// How a slice's part in the running move stands.
 #[derive(Debug, Default)]
@@ -24,6 +26,11 @@ pub(crate) struct Seen {
     pub files: u64,
     pub bytes: u64,
     pub trouble: Option<String>,
+    /// Walks over the slice, and how many of the last ones failed in a row.
+    pub walks: u64,
+    pub failures: u32,
+    /// Not walked again before.
+    pub not_before: Option<Timestamp>,
 }
 
 impl Progress {

@@ -12,24 +12,35 @@ use tokio::sync::mpsc;
 use super::carry;
 use super::plan::destination;
 use crate::change;
-use crate::collection::{Collection, Layout};
+use crate::collection::Layout;
 use crate::conflict;
 use crate::error::Error;
 use crate::node::Node;
+use crate::peer::call::Change;
 use crate::tree::{Met, Tree};
 use crate::view::Known;
 
 /// Files on their way at a time: while one is synced there, the next is read here.
 const AT_A_TIME: usize = 8;
-/// How long to wait before looking again after something went wrong, or for news that may have been missed.
+/// How long to wait before looking again for a server that is away, or for news that may have been missed.
 const PAUSE: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_secs(5);
+/// Longest pause after a walk that met something which cannot be moved, usually until a person has looked at it. A walk
+/// over a full slice reads all of its directories.
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
 /// Until shutdown.
 pub(crate) async fn run(node: Arc<Node>, shutdown: Shutdown) {
     while !shutdown.requested() {
         let troubled = shutdown.or(step(&node)).await.unwrap_or_default();
-        let pause = tokio::time::sleep(if troubled { PAUSE } else { IDLE });
+        let pause = async {
+            if troubled {
+                // By the clock of the slices that wait.
+                node.clock.sleep(PAUSE).await;
+            } else {
+                tokio::time::sleep(IDLE).await;
+            }
+        };
         tokio::select! {
             () = shutdown.wait() => return,
             () = node.move_now.notified(), if !troubled => {}
@@ -38,47 +49,83 @@ pub(crate) async fn run(node: Arc<Node>, shutdown: Shutdown) {
     }
 }
 
+/// The pause after so many walks in a row that failed: doubled each time.
+fn pause_after(failures: u32) -> Duration {
+    PAUSE.saturating_mul(1 << failures.min(16)).min(LONGEST_PAUSE)
+}
+
 /// One look at all collections; whether something went wrong that may go right later.
 async fn step(node: &Arc<Node>) -> bool {
     let view = node.view();
-    let moving = view.collections().filter(|known| matches!(known.record.layout, Layout::Moving { .. }));
     let mut troubled = false;
-    for known in moving {
+    for known in view.collections() {
         let epoch = known.record.epoch;
+        match known.record.layout {
+            Layout::Moving { .. } => {}
+            // Closed by a removal that a crash cut off, unless one is under way.
+            Layout::Closing { .. } if known.tree(0).is_some() && node.deciding.try_lock().is_ok() => {
+                let reopen = Change::Reopen { collection: known.record.uuid };
+                if let Err(error) = change::decide(node, reopen).await {
+                    tracing::debug!(namespace = %known.record.namespace, error = %Chain(&error), "did not reopen");
+                    troubled = true;
+                }
+                continue;
+            }
+            _ => continue,
+        }
         // A record that others have and we do not yet is not ours to act on.
-        if *known.gate.read().unwrap_or_else(std::sync::PoisonError::into_inner) != epoch {
+        if known.gate.epoch() != epoch {
             troubled = true;
             continue;
         }
         for (slice, tree) in known.here() {
             let progress = node.progress(known.record.uuid, slice);
-            if progress.seen().settled == Some(epoch) {
+            let seen = progress.seen();
+            if seen.settled == Some(epoch) {
                 continue;
             }
+            if seen.not_before.is_some_and(|moment| node.clock.now() < moment) {
+                troubled = true;
+                continue;
+            }
+            progress.change(|seen| seen.walks += 1);
             match pass(node, known, slice, tree).await {
                 Ok(0) => {
-                    progress.change(|seen| (seen.settled, seen.trouble) = (Some(epoch), None));
+                    progress.change(|seen| {
+                        (seen.settled, seen.trouble, seen.failures, seen.not_before) =
+                            (Some(epoch), None, 0, None);
+                    });
                     node.touch();
                 }
                 // Only a walk that meets nothing to move proves that nothing is left.
                 Ok(_) => {
-                    progress.change(|seen| seen.trouble = None);
+                    progress.change(|seen| (seen.trouble, seen.failures, seen.not_before) = (None, 0, None));
                     node.touch();
                     node.move_now.notify_one();
                 }
                 Err(error) => {
                     let text = Chain(&error).to_string();
                     tracing::warn!(namespace = %known.record.namespace, slice, error = text, "the move pauses");
-                    progress.change(|seen| seen.trouble = Some(text));
+                    // Who is away comes back by himself; anything else may last.
+                    let away = matches!(error, Error::Away { .. } | Error::Unreachable { .. });
+                    let now = node.clock.now();
+                    progress.change(|seen| {
+                        seen.failures = if away { 0 } else { seen.failures + 1 };
+                        let pause = if away { PAUSE } else { pause_after(seen.failures - 1) };
+                        seen.not_before = now.checked_add(pause).ok();
+                        seen.trouble = Some(text);
+                    });
                     node.touch();
                     troubled = true;
                 }
             }
         }
-        if let Some(done) = finished(node, known)
-            && let Err(error) = change::install(node, &done).await
+        let end = Change::EndMove { collection: known.record.uuid, epoch };
+        if known.tree(0).is_some()
+            && all_settled(node, known)
+            && let Err(error) = change::decide(node, end).await
         {
-            tracing::warn!(namespace = %done.namespace, error = %Chain(&error), "cannot end the move");
+            tracing::warn!(namespace = %known.record.namespace, error = %Chain(&error), "cannot end the move");
             troubled = true;
         }
     }
@@ -154,11 +201,9 @@ async fn pass(node: &Arc<Node>, known: &Arc<Known>, slice: usize, tree: &Arc<Tre
     Ok(moved)
 }
 
-/// The record after the move, when we keep slice 0 and every slice has been walked without finding anything.
-fn finished(node: &Node, known: &Known) -> Option<Collection> {
+/// Whether every slice has been walked by this record without finding anything to move.
+pub(crate) fn all_settled(node: &Node, known: &Known) -> bool {
     let record = &known.record;
-    let Layout::Moving { to, .. } = record.layout else { return None };
-    known.tree(0)?;
     let others = node.others();
     let settled = |index: usize| {
         let here = known.tree(index).is_some();
@@ -171,12 +216,16 @@ fn finished(node: &Node, known: &Known) -> Option<Collection> {
         };
         if here { node.progress(record.uuid, index).seen().settled == Some(record.epoch) } else { told() }
     };
-    if !(0..record.slices.len()).all(settled) {
-        return None;
+    (0..record.slices.len()).all(settled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_and_end_somewhere() {
+        let pauses: Vec<u64> = [0, 1, 2, 9, 10, 40].map(|failures| pause_after(failures).as_secs()).to_vec();
+        assert_eq!(pauses, [1, 2, 4, 512, 600, 600]);
     }
-    let mut done = record.clone();
-    done.epoch += 1;
-    done.layout = Layout::Stable { slices: to };
-    done.slices.truncate(to.get() as usize);
-    Some(done)
 }

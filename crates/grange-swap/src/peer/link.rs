@@ -49,14 +49,25 @@ impl Link {
         self.ask_within(call, PATIENCE).await
     }
 
+    /// Asks where another epoch is an answer.
+    pub(crate) async fn ask_any(&self, call: Call) -> Result<Answer, Error> {
+        self.carry(call, PATIENCE).await
+    }
+
     async fn ask_within(&self, call: Call, patience: Duration) -> Result<Answer, Error> {
+        match self.carry(call, patience).await? {
+            Answer::OtherEpoch(_) => Err(Error::away("the servers are just learning of a change")),
+            answer => Ok(answer),
+        }
+    }
+
+    async fn carry(&self, call: Call, patience: Duration) -> Result<Answer, Error> {
         let away = || Error::away(format!("the server {} is away", self.base));
         let (sender, receiver) = oneshot::channel();
         self.calls.send((call, sender)).await.map_err(|_| away())?;
         match timeout(patience, receiver).await {
             Ok(Ok(Answer::Away(reason))) => Err(Error::Away { reason }),
             Ok(Ok(Answer::Refused(reason))) => Err(Error::Refused { reason }),
-            Ok(Ok(Answer::OtherEpoch(_))) => Err(Error::away("the servers are just learning of a change")),
             Ok(Ok(answer)) => Ok(answer),
             _ => Err(away()),
         }

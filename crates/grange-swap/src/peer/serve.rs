@@ -7,10 +7,8 @@ use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::collection::Collection;
-use crate::digest::Sum;
+use crate::collection::{Collection, Layout};
 use crate::error::Error;
-use crate::name::LocalPath;
 use crate::node::Node;
 use crate::peer::call::{Answer, Call};
 use crate::peer::handshake;
@@ -97,23 +95,54 @@ async fn answer(node: &Arc<Node>, call: Call) -> Result<Answer, Error> {
                 Err(conflict::Failure::Other(error)) => return Err(error),
             })
         }
-        Call::List { collection, path, after, limit } => {
+        Call::List { collection, epoch, path, after, limit } => {
             let known = node.known(collection)?;
-            let (entries, more) = listing::list_here(&known, path.as_ref(), after.as_deref(), limit).await?;
-            Ok(Answer::Entries(entries, more))
+            if known.record.epoch != epoch {
+                return Ok(Answer::OtherEpoch(known.record.epoch));
+            }
+            match listing::list_here(&known, path.as_ref(), after.as_deref(), limit).await {
+                Ok((entries, more)) => Ok(Answer::Entries(entries, more)),
+                Err(Error::Away { .. }) => Ok(Answer::OtherEpoch(known.gate.epoch())),
+                Err(error) => Err(error),
+            }
         }
-        Call::Sum { collection, path } => sum(node, collection, path).await.map(Answer::Sum),
+        Call::Sum { collection, epoch, slice, path } => {
+            let known = node.known(collection)?;
+            if known.record.epoch != epoch {
+                return Ok(Answer::OtherEpoch(known.record.epoch));
+            }
+            verify::sum_on(&known, slice, path).await.map(Answer::Sum)
+        }
         Call::Remove { collection, epoch, slice, path, sum } => {
             let known = node.known(collection)?;
             if known.record.epoch != epoch {
                 return Ok(Answer::OtherEpoch(known.record.epoch));
             }
-            removal::remove_here(node, &known, slice, &path, sum).await?;
-            Ok(Answer::Done)
+            removal::remove_here(node, &known, slice, &path, sum).await.map(Answer::Removed)
+        }
+        Call::NameFree { collection, namespace, servers } => {
+            match node.name_is_free(collection, &namespace, &servers) {
+                Ok(()) => Ok(watch(node, None).await),
+                Err(Error::Overlap { other, .. }) => Ok(Answer::Overlap(other)),
+                Err(error) => Err(error),
+            }
+        }
+        Call::Establish { record } => match change::create::establish_here(node, &record).await {
+            Ok(()) => Ok(Answer::Done),
+            Err(Error::Overlap { other, .. }) => Ok(Answer::Overlap(other)),
+            Err(error) => Err(error),
+        },
+        Call::FirstFile { collection, epoch } => {
+            change::remove::first_file_here(node, collection, epoch).await.map(Answer::First)
         }
         Call::Adopt { record } => {
-            let own = Arc::clone(node);
+            let (own, gone) = (Arc::clone(node), record.layout == Layout::Gone);
             blocking(move || own.adopt(&record)).await?;
+            // A name that became free may be waited for.
+            let wanted = if gone { node.wanted() } else { Vec::new() };
+            if !wanted.is_empty() {
+                adopt_all(Arc::clone(node), wanted).await;
+            }
             Ok(Answer::Done)
         }
         Call::Change { change } => {
@@ -139,22 +168,26 @@ async fn watch(node: &Arc<Node>, since: Option<u64>) -> Answer {
     }
 }
 
-async fn sum(node: &Arc<Node>, collection: uuid::Uuid, path: LocalPath) -> Result<Option<Sum>, Error> {
-    let known = node.known(collection)?;
-    let spot = known.record.layout.spot(path.point());
-    let Some(tree) = spot.and_then(|spot| known.tree(spot.slice).cloned()) else {
-        return Err(Error::refused("that slice is not here"));
-    };
-    blocking(move || verify::sum_again(&tree, &path)).await
-}
-
-/// Takes over records, and says in the log what could not be.
+/// Takes over records, and says in the log what could not be. One that has to wait for a removal is tried again after it.
 pub(crate) async fn adopt_all(node: Arc<Node>, records: Vec<Collection>) {
-    for record in records {
-        let (own, namespace) = (Arc::clone(&node), record.namespace.clone());
-        if let Err(error) = blocking(move || own.adopt(&record)).await {
-            tracing::error!(%namespace, error = %grange_base::Chain(&error), "cannot take over a record");
+    let mut left = records;
+    loop {
+        let (mut waiting, mut progress) = (Vec::new(), false);
+        for record in left {
+            let (own, offered) = (Arc::clone(&node), record.clone());
+            match blocking(move || own.adopt(&offered)).await {
+                Ok(adopted) => progress |= adopted,
+                Err(error) => waiting.push((record, error)),
+            }
         }
+        if !progress || waiting.is_empty() {
+            for (record, error) in waiting {
+                let (namespace, error) = (&record.namespace, grange_base::Chain(&error).to_string());
+                tracing::error!(%namespace, error, "cannot take over a record");
+            }
+            return;
+        }
+        left = waiting.into_iter().map(|(record, _)| record).collect();
     }
 }
 

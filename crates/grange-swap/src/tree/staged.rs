@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use super::{Found, Tree};
+use super::{Found, Tree, another_name};
 use crate::digest::Sum;
 use crate::name::LocalPath;
 use crate::partition::Partition;
@@ -99,5 +99,34 @@ impl Tree {
             Err(Errno::EXIST) => self.find(path).map(Published::Taken),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Puts synced bytes in the place of a file, which goes to the attic, in one step: at every moment the name leads to
+    /// the one or the other. Durable when this returns. The checksum kept beside it stays: it is that of the new bytes.
+    pub(crate) fn replace(&self, staged: &Staged, path: &LocalPath, day: &str, size: u64) -> io::Result<()> {
+        let parent = self.open_parent(path)?;
+        let before = rustix::fs::statat(&parent, path.file_name(), AtFlags::SYMLINK_NOFOLLOW)?.st_size;
+        let (attic, _) = self.attic_for(path, day)?;
+        let link = |name: &str| rustix::fs::linkat(&parent, path.file_name(), &attic, name, AtFlags::empty());
+        match link(path.file_name()) {
+            Err(Errno::EXIST) => link(&another_name(path.file_name()))?,
+            other => other?,
+        }
+        rustix::fs::fsync(&attic)?;
+        let temp = self.partition.temp();
+        let aside = if let Some(name) = &staged.name {
+            name.clone()
+        } else {
+            let (from, name) =
+                (format!("/proc/self/fd/{}", staged.file.as_raw_fd()), Uuid::new_v4().to_string());
+            rustix::fs::linkat(rustix::fs::CWD, from, temp, &name, AtFlags::SYMLINK_FOLLOW)?;
+            name
+        };
+        if let Err(error) = rustix::fs::renameat(temp, &aside, &parent, path.file_name()) {
+            let _ = rustix::fs::unlinkat(temp, &aside, AtFlags::empty());
+            return Err(error.into());
+        }
+        self.count(0, size.cast_signed() - before);
+        Ok(rustix::fs::fsync(parent)?)
     }
 }

@@ -172,6 +172,14 @@ pub(super) async fn verify_log(State(web): State<Web>, Caller(who): Caller) -> S
     Ok(Json(web.app.verify_log(&who).await?).into_response())
 }
 
+pub(super) async fn log_keys(State(web): State<Web>, Caller(who): Caller) -> Shown {
+    Ok(Json(web.app.log_keys(&who).await?).into_response())
+}
+
+pub(super) async fn rotate_log_key(State(web): State<Web>, Caller(who): Caller) -> Shown {
+    Ok((StatusCode::CREATED, Json(web.app.rotate_log_key(&who).await?)).into_response())
+}
+
 pub(super) async fn rebuild(State(web): State<Web>, Caller(who): Caller) -> Shown {
     Ok(Json(web.app.rebuild(&who).await?).into_response())
 }

@@ -33,7 +33,8 @@ pub(crate) async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Up { roles } => Box::pin(up::run(common, roles)).await,
         Command::Init => init::run(common).await,
         Command::Demo { once } => Box::pin(demo::run(common, once)).await,
-        Command::Nodes => nodes::run(common).await,
+        Command::Nodes { command } => nodes::run(common, command).await,
+        Command::Findings { all } => nodes::findings(common, all).await,
         Command::Db(command) => db::run(common, command).await,
         Command::Users(command) => users::run(common, command).await,
         Command::Changes { who, subject, before, limit } => {

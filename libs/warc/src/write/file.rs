@@ -315,3 +315,25 @@ impl io::Write for Counted<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_failed_sync_the_file_is_never_called_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.warc");
+        let now = Date::parse(b"2026-01-01T00:00:00Z").unwrap();
+        let mut warc = WarcFile::create(&path, &FileOptions::default(), now).unwrap();
+        warc.sync().unwrap();
+        // A pipe cannot be synced.
+        let (_reader, writer) = io::pipe().unwrap();
+        let file = std::mem::replace(&mut warc.file, File::from(std::os::fd::OwnedFd::from(writer)));
+        assert!(warc.sync().is_err());
+        warc.file = file;
+        assert!(warc.sync().is_err(), "a second sync could succeed without the bytes of the first");
+        assert!(warc.close().is_err());
+        assert!(!path.exists());
+    }
+}

@@ -7,7 +7,7 @@ mod full;
 mod unreadable;
 
 /// Changes a byte of a file where it lies.
-pub(super) fn flip(path: &std::path::Path) {
+pub(crate) fn flip(path: &std::path::Path) {
     use std::os::unix::fs::{FileExt, PermissionsExt};
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
     let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();

@@ -30,11 +30,13 @@ async fn a_collection_is_forgotten_with_files_that_came_last() {
     let mut barrier = Barrier::at(&bed, "AFTER INSERT ON collection_files").await;
     let came =
         barrier.hold(1, act!(bed, |db| db.collections().enrol("news", file("/a/x.warc"), &anna()))).await;
-    bed.db.collections().remove("news", &anna()).await.unwrap();
+    let marked = barrier.hold(2, act!(bed, |db| db.collections().remove("news", &anna()))).await;
     let gone = barrier.hold(2, act!(bed, |db| db.collections().forget("news"))).await;
     barrier.open().await;
     came.await.unwrap().unwrap();
+    marked.await.unwrap().unwrap();
     gone.await.unwrap().unwrap();
+    bed.db.collections().forget("news").await.unwrap();
     assert_eq!(bed.db.collections().get("news").await.unwrap_err().code(), "not-found");
     assert_eq!(bed.db.collections().files("news", None, 0, 10).await.unwrap(), []);
 }
@@ -53,4 +55,21 @@ async fn a_file_that_is_being_taken_out_is_not_marked_indexed() {
     barrier.open().await;
     assert_eq!(out.await.unwrap().unwrap(), 1);
     assert_eq!(came.await.unwrap().unwrap_err().code(), "lease-lost");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_are_numbered_in_the_order_they_become_visible() {
+    let Some(bed) = Bed::postgres().await else { return };
+    bed.db.collections().ensure("news", &anna()).await.unwrap();
+    let mut barrier = Barrier::for_the_first_at(&bed, "AFTER INSERT ON collection_files").await;
+    let one = barrier.hold(1, act!(bed, |db| db.collections().enrol("news", file("/x.warc"), &anna()))).await;
+    let two = barrier.hold(2, act!(bed, |db| db.collections().enrol("news", file("/y.warc"), &anna()))).await;
+    // Whoever serves the collection reads on from the last number it knows.
+    let mut seen = bed.db.collections().files("news", None, 0, 10).await.unwrap();
+    barrier.open().await;
+    one.await.unwrap().unwrap();
+    two.await.unwrap().unwrap();
+    let last = seen.last().map_or(0, |file| file.id);
+    seen.extend(bed.db.collections().files("news", None, last, 10).await.unwrap());
+    assert_eq!(seen.len(), 2, "{seen:?}");
 }

@@ -6,6 +6,7 @@
 mod channels;
 mod checks;
 mod collections;
+mod copies;
 mod domains;
 mod jobs;
 mod oai;
@@ -41,11 +42,20 @@ impl Barrier {
 
     /// Holds every act at statements of this kind, such as `AFTER INSERT ON work`.
     async fn at(bed: &Bed, statement: &str) -> Self {
+        Self::with(bed, statement, "true").await
+    }
+
+    /// Holds the first act that comes to such a statement, and lets those after it pass.
+    async fn for_the_first_at(bed: &Bed, statement: &str) -> Self {
+        Self::with(bed, statement, "pg_try_advisory_xact_lock(4712)").await
+    }
+
+    async fn with(bed: &Bed, statement: &str, held: &str) -> Self {
         let url = &bed.server.as_ref().unwrap().url;
         let mut gate = AnyConnection::connect(url).await.unwrap();
         let function = format!(
             "CREATE FUNCTION held() RETURNS trigger LANGUAGE plpgsql AS
-             $$ BEGIN PERFORM pg_advisory_xact_lock_shared({GATE}); RETURN NULL; END $$"
+             $$ BEGIN IF {held} THEN PERFORM pg_advisory_xact_lock_shared({GATE}); END IF; RETURN NULL; END $$"
         );
         let trigger = format!("CREATE TRIGGER held {statement} FOR EACH STATEMENT EXECUTE FUNCTION held()");
         let lock = format!("SELECT pg_advisory_lock({GATE})");

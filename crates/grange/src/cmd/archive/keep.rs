@@ -111,6 +111,34 @@ pub(super) async fn verify_log(common: &Common) -> anyhow::Result<Exit> {
     Ok(if ok { Exit::Ok } else { Exit::Failed })
 }
 
+pub(super) async fn log_keys(common: &Common) -> anyhow::Result<Exit> {
+    let keys: Vec<Value> = context::client(common).await?.get("/log/keys").await?;
+    if common.json {
+        output::json(&keys)?;
+        return Ok(Exit::Ok);
+    }
+    let row = |key: &Value| {
+        let [public_key, node, since, retired] =
+            ["public_key", "node", "since", "retired_at"].map(|field| text(&key[field]));
+        let vouches = key["vouches"].as_array().map_or(0, Vec::len).to_string();
+        [public_key, node, since, retired, vouches]
+    };
+    let rows: Vec<_> = keys.iter().map(row).collect();
+    output::table(["KEY", "NODE", "SINCE", "RETIRED", "VOUCHES"], &rows)?;
+    Ok(Exit::Ok)
+}
+
+pub(super) async fn rotate_log_key(common: &Common) -> anyhow::Result<Exit> {
+    let key: Value = context::client(common).await?.post("/log/keys", &()).await?;
+    if common.json {
+        output::json(&key)?;
+    } else {
+        println!("The log is now signed with the key {}.", text(&key["public_key"]));
+        println!("Keep it where the first one is kept; the old key signed it.");
+    }
+    Ok(Exit::Ok)
+}
+
 pub(super) async fn prove(common: &Common, name: &str) -> anyhow::Result<Exit> {
     let proof: Value = context::client(common).await?.get(&format!("/files/{}/proof", segment(name))).await?;
     output::json(&proof)?;

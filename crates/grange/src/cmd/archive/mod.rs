@@ -73,6 +73,10 @@ pub(crate) enum AuditCommand {
     Status,
     /// Prove that nothing in the log of events was rewritten
     VerifyLog,
+    /// List the keys that sign the log: whose, since when, retired when
+    Keys,
+    /// Sign the log with a new key on this node; the old key vouches for it and is removed
+    RotateKey,
     /// A proof about a file that a third party can check without Grange's database
     Prove { name: String },
     /// Check a proof, with nothing but this program; exit code 1 if it does not hold
@@ -158,6 +162,8 @@ pub(super) async fn audit(common: &Common, command: AuditCommand) -> anyhow::Res
         AuditCommand::Run { kind, replica, wait } => audit::run(common, kind, replica, wait).await,
         AuditCommand::Status => audit::status(common).await,
         AuditCommand::VerifyLog => keep::verify_log(common).await,
+        AuditCommand::Keys => keep::log_keys(common).await,
+        AuditCommand::RotateKey => keep::rotate_log_key(common).await,
         AuditCommand::Prove { name } => keep::prove(common, &name).await,
         AuditCommand::CheckProof { file, key, witness } => {
             proof::check(common, &file, key.as_deref(), witness.as_deref())

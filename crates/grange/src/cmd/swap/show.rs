@@ -30,6 +30,7 @@ fn row(collection: &CollectionStatus) -> [String; 6] {
             let moved: u64 = collection.slices.iter().map(|slice| slice.moved_files).sum();
             format!("moving from {from} to {to} slices, {moved} files moved")
         }
+        Layout::Closing { .. } => "closed, being removed".to_owned(),
         Layout::Gone => "gone".to_owned(),
     };
     if away > 0 {

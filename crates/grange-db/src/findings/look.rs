@@ -1,0 +1,268 @@
+//! Reading from the rows what is wrong now. Every statement is bounded, and cheap while little is wrong.
+
+use std::collections::BTreeMap;
+
+use grange_model::finding::changes;
+use grange_model::{
+    Condition, FindingChanges, FindingKind, Observation, OpenFinding, Presence, UploadState, Verdict,
+};
+use sqlx::any::AnyRow;
+
+use super::open_finding;
+use crate::act::Tx;
+use crate::dialect::Sql;
+use crate::error::Fail;
+use crate::row::Columns;
+
+/// Rows of one kind that are named; more are only counted.
+const ROWS_MAX: i64 = 1000;
+
+/// Bytes of a reason that a finding repeats; the row it comes from has all of it.
+const DETAIL_BYTES_MAX: usize = 500;
+
+/// What a look at the rows found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// How many states of each kind there are now.
+    pub counts: BTreeMap<FindingKind, u64>,
+    pub changes: FindingChanges,
+}
+
+static OPEN: Sql =
+    Sql::new("SELECT id, kind, grouped_by, subject FROM findings WHERE closed_at IS NULL ORDER BY id");
+// PostgreSQL sums to numeric, which the driver would not read.
+static TOTALS: Sql = Sql::new(
+    "SELECT r.id, r.name, t.state, t.presence, t.verdict, CAST(sum(t.files) AS BIGINT) AS files
+     FROM replicas r LEFT JOIN replica_totals t ON t.replica_id = r.id
+     GROUP BY r.id, r.name, t.state, t.presence, t.verdict",
+);
+macro_rules! copies {
+    ($condition:literal) => {
+        Sql::new(concat!(
+            "SELECT f.id AS file_id, f.name, h.state, h.last_error
+             FROM replica_files h JOIN files f ON f.id = h.file_id WHERE h.replica_id = $1 AND ",
+            $condition,
+            " ORDER BY h.file_id LIMIT $2"
+        ))
+    };
+}
+static CORRUPT: Sql = copies!("h.verdict = 'corrupt'");
+static MISSING: Sql = copies!("h.presence = 'missing'");
+static UNDECIDED: Sql =
+    copies!("h.presence = 'ok' AND h.verdict = 'unknown' AND h.state <> 'upload_completed'");
+static LOST: Sql = Sql::new(
+    "SELECT name || ' (' || id || ')' AS subject, 'on ' || host AS detail FROM nodes
+     WHERE stopped_at IS NULL AND seen_at < {now} - $2 ORDER BY id",
+);
+// A person who stopped a job knows that it failed.
+static JOBS: Sql = Sql::new(
+    "SELECT 'job ' || id AS subject, COALESCE(harvest_errors, upload_errors, '') AS detail FROM jobs
+     WHERE status = 'failed' AND stop_wanted = 0 ORDER BY id DESC LIMIT $1",
+);
+static METADATA: Sql = Sql::new(
+    "SELECT r.name || ' (' || r.base_url || '), ' || h.prefix || CASE h.set_spec WHEN '' THEN '' ELSE ', set ' END
+         || h.set_spec AS subject, COALESCE(h.reason, '') AS detail
+     FROM oai_history h JOIN oai_repositories r ON r.id = h.repository_id
+     WHERE h.outcome = 'failed' AND NOT EXISTS
+         (SELECT 1 FROM oai_history n WHERE n.repository_id = h.repository_id AND n.id > h.id
+             AND n.prefix = h.prefix AND n.set_spec = h.set_spec AND n.outcome <> 'warning')
+     ORDER BY h.id DESC LIMIT $1",
+);
+static INDEXING: Sql = Sql::new(
+    "SELECT name || ' in ' || collection AS subject, told AS detail FROM collection_files
+     WHERE state = 'failed' ORDER BY id DESC LIMIT $1",
+);
+// Both conditions: the first is the index's, word for word.
+static REPAIRS: Sql = Sql::new(
+    "SELECT f.name || ' on ' || r.name || ' (' || p.id || ')' AS subject,
+         p.kind || ', asked for by ' || p.asked_by AS detail
+     FROM repairs p JOIN files f ON f.id = p.file_id JOIN replicas r ON r.id = p.replica_id
+     WHERE p.state IN ('waiting', 'confirmed') AND p.state = 'waiting' ORDER BY p.id DESC LIMIT $1",
+);
+static AUDITS: Sql = Sql::new(
+    "SELECT a.kind || ' audit of ' || r.name AS subject, COALESCE(max(a.last_error), '') AS detail
+     FROM audits a JOIN replicas r ON r.id = a.replica_id
+     WHERE a.state = 'failed' AND NOT EXISTS
+         (SELECT 1 FROM audits n WHERE n.replica_id = a.replica_id AND n.kind = a.kind AND n.state = 'done'
+             AND n.started_at > a.started_at)
+     GROUP BY a.kind, r.name ORDER BY 1 LIMIT $1",
+);
+static STRAYS: Sql = Sql::new(
+    "SELECT 'replica ' || r.name AS subject, max(a.extra) || ' files' AS detail
+     FROM replicas r JOIN audits a ON a.replica_id = r.id
+     WHERE a.extra > 0 AND a.state = 'done' AND a.kind IN ('list', 'checksum') AND a.ended_at =
+         (SELECT max(n.ended_at) FROM audits n WHERE n.replica_id = r.id AND n.state = 'done'
+             AND n.kind IN ('list', 'checksum'))
+     GROUP BY r.name ORDER BY 1 LIMIT $1",
+);
+// Over when another finding is about the copy, or a later check found it good.
+static UNSERVABLE: Sql = Sql::new(
+    "SELECT g.subject, '' AS detail, g.grouped_by FROM findings g
+     LEFT JOIN replica_files h ON h.file_id = g.file_id AND h.replica_id = g.replica_id
+     LEFT JOIN replicas r ON r.id = g.replica_id
+     WHERE g.kind = 'unservable-copy' AND g.closed_at IS NULL AND NOT (
+         (h.file_id IS NOT NULL AND (h.presence = 'missing' OR h.verdict = 'corrupt'))
+         OR (h.file_id IS NOT NULL AND h.verdict = 'ok' AND COALESCE(h.checked_at, 0) > g.opened_at)
+         OR (g.file_id IS NULL AND COALESCE(r.checked_at, 0) > g.opened_at))",
+);
+static AWAY: Sql = Sql::new(
+    "SELECT 'replica ' || name AS subject, away AS detail FROM replicas WHERE away IS NOT NULL LIMIT $1",
+);
+static LOG: Sql = Sql::new(
+    "SELECT subject, '' AS detail FROM findings WHERE kind = 'failed-log-verification' AND closed_at IS NULL",
+);
+
+pub(super) async fn look(tx: &mut Tx<'_>, lost_after: i64) -> Result<Look, Fail> {
+    let open = open_findings(tx).await?;
+    let mut seen = copies(tx).await?;
+    let has = |kind: FindingKind| open.iter().any(|one| one.kind == kind);
+    for (kind, sql) in [
+        (FindingKind::FailedJob, &JOBS),
+        (FindingKind::FailedMetadataHarvest, &METADATA),
+        (FindingKind::FailedIndexing, &INDEXING),
+        (FindingKind::WaitingRepair, &REPAIRS),
+        (FindingKind::FailedAudit, &AUDITS),
+        (FindingKind::StrayFiles, &STRAYS),
+        (FindingKind::ReplicaAway, &AWAY),
+    ] {
+        let query = tx.sql(sql).bind(ROWS_MAX);
+        let rows = tx.rows(query).await?;
+        seen.push(observed(kind, &rows, true)?);
+    }
+    let query = tx.timed(&LOST).bind(lost_after);
+    let rows = tx.rows(query).await?;
+    seen.push(observed(FindingKind::LostNode, &rows, true)?);
+    // Opened elsewhere; here they only end.
+    if has(FindingKind::FailedLogVerification) {
+        let query = tx.sql(&LOG);
+        let rows = tx.rows(query).await?;
+        seen.push(observed(FindingKind::FailedLogVerification, &rows, false)?);
+    }
+    if has(FindingKind::UnservableCopy) {
+        let query = tx.sql(&UNSERVABLE);
+        let rows = tx.rows(query).await?;
+        seen.extend(unservable(&open, &rows)?);
+    }
+    let mut counts: BTreeMap<_, _> = FindingKind::ALL.iter().map(|kind| (*kind, 0)).collect();
+    for one in &seen {
+        *counts.entry(one.kind).or_default() += one.count;
+    }
+    Ok(Look { counts, changes: changes(&seen, &open) })
+}
+
+pub(super) async fn of_copies(tx: &mut Tx<'_>) -> Result<FindingChanges, Fail> {
+    let open = open_findings(tx).await?;
+    let seen = copies(tx).await?;
+    Ok(changes(&seen, &open))
+}
+
+async fn open_findings(tx: &mut Tx<'_>) -> Result<Vec<OpenFinding>, Fail> {
+    let query = tx.sql(&OPEN);
+    tx.rows(query).await?.iter().map(open_finding).collect()
+}
+
+/// Copies that are wrong, and files that wait, replica by replica.
+async fn copies(tx: &mut Tx<'_>) -> Result<Vec<Observation>, Fail> {
+    let query = tx.sql(&TOTALS);
+    let rows = tx.rows(query).await?;
+    let mut replicas: BTreeMap<i64, (String, [u64; 5])> = BTreeMap::new();
+    for row in &rows {
+        let (_, counts) = replicas.entry(row.int("id")?).or_insert((row.text("name")?, [0; 5]));
+        let Some(files) = row.int_or_none("files")? else { continue };
+        let files = files.max(0) as u64;
+        let state: UploadState = row.parsed("state")?;
+        let (presence, verdict): (Presence, Verdict) = (row.parsed("presence")?, row.parsed("verdict")?);
+        let unproven = state != UploadState::UploadCompleted;
+        let refused = matches!(state, UploadState::UploadFailed | UploadState::UploadStarted);
+        for (index, counted) in [
+            verdict == Verdict::Corrupt,
+            presence == Presence::Missing,
+            unproven && presence == Presence::Ok && verdict == Verdict::Unknown,
+            refused && presence == Presence::Unknown,
+            state == UploadState::UploadFailed && presence == Presence::Unknown,
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            counts[index] += if counted { files } else { 0 };
+        }
+    }
+    let mut seen = Vec::new();
+    for (id, (name, [corrupt, missing, undecided, waiting, refused])) in replicas {
+        for (kind, count, sql) in [
+            (FindingKind::CorruptCopy, corrupt, &CORRUPT),
+            (FindingKind::MissingCopy, missing, &MISSING),
+            (FindingKind::UndecidedCopy, undecided, &UNDECIDED),
+        ] {
+            let complete = count <= ROWS_MAX as u64;
+            let mut conditions = Vec::new();
+            if complete && count > 0 {
+                let query = tx.sql(sql).bind(id).bind(ROWS_MAX);
+                for row in &tx.rows(query).await? {
+                    conditions.push(copy(row, kind, id, &name)?);
+                }
+            }
+            seen.push(Observation { kind, group: name.clone(), count, complete, conditions });
+        }
+        let condition = Condition {
+            subject: format!("replica {name}"),
+            detail: format!("{refused} files were not taken"),
+            opens: refused > 0,
+            ..Condition::default()
+        };
+        let conditions = if waiting > 0 { vec![condition] } else { Vec::new() };
+        let count = waiting.min(1);
+        let kind = FindingKind::WaitingCopies;
+        seen.push(Observation { kind, group: name, count, complete: true, conditions });
+    }
+    Ok(seen)
+}
+
+fn copy(row: &AnyRow, kind: FindingKind, replica_id: i64, replica: &str) -> Result<Condition, Fail> {
+    let state: UploadState = row.parsed("state")?;
+    // While somebody is at work on a copy its row passes through states that last for moments.
+    let opens = kind == FindingKind::CorruptCopy || state == UploadState::UploadFailed;
+    Ok(Condition {
+        subject: format!("{} on {replica}", row.text("name")?),
+        detail: shortened(row.text_or_none("last_error")?.unwrap_or_default()),
+        opens,
+        file_id: Some(row.int("file_id")?),
+        replica_id: Some(replica_id),
+    })
+}
+
+fn observed(kind: FindingKind, rows: &[AnyRow], opens: bool) -> Result<Observation, Fail> {
+    let condition = |row: &AnyRow| {
+        let detail = shortened(row.text_or_none("detail")?.unwrap_or_default());
+        Ok::<_, Fail>(Condition { subject: row.text("subject")?, detail, opens, ..Condition::default() })
+    };
+    let conditions = rows.iter().map(condition).collect::<Result<Vec<_>, _>>()?;
+    let complete = rows.len() < ROWS_MAX as usize;
+    Ok(Observation { kind, group: String::new(), count: rows.len() as u64, complete, conditions })
+}
+
+/// By replica, as they were opened; a replica without any left is among them, so that its last ones close.
+fn unservable(open: &[OpenFinding], rows: &[AnyRow]) -> Result<Vec<Observation>, Fail> {
+    let kind = FindingKind::UnservableCopy;
+    let mut groups: BTreeMap<String, Vec<Condition>> = BTreeMap::new();
+    for one in open.iter().filter(|one| one.kind == kind) {
+        groups.entry(one.group.clone()).or_default();
+    }
+    for row in rows {
+        let condition = Condition { subject: row.text("subject")?, ..Condition::default() };
+        groups.entry(row.text("grouped_by")?).or_default().push(condition);
+    }
+    let observation = |(group, conditions): (String, Vec<Condition>)| Observation {
+        kind,
+        group,
+        count: conditions.len() as u64,
+        complete: true,
+        conditions,
+    };
+    Ok(groups.into_iter().map(observation).collect())
+}
+
+fn shortened(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(DETAIL_BYTES_MAX));
+    text
+}

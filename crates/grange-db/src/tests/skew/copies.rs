@@ -1,0 +1,140 @@
+//! Copies that are checked, uploaded and repaired at the same moment.
+
+use std::time::Duration;
+
+use grange_model::{Actor, AuditKind, RepairKind, RepairState, UploadState, Verdict};
+
+use super::{Barrier, act};
+use crate::conformance::archive::{adopted, change, claimed, name, sums, three};
+use crate::conformance::{Bed, LONG, anna};
+use crate::{AUDIT_WORK, Confirmed, NewRepair, Page, STORE_WORK, deciding};
+
+fn bert() -> Actor {
+    Actor::new("bert", "cli")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_of_two_replicas_kept_at_once_are_judged_together() {
+    let Some(bed) = Bed::postgres().await else { return };
+    let rows = three(&bed).await;
+    adopted(&bed, &rows, 1, &[]).await;
+    let file = bed.db.files().get(&name("f0")).await.unwrap().unwrap().file.id;
+    let wrong = deciding(&sums(9));
+    let mut barrier = Barrier::at(&bed, "BEFORE INSERT ON log_leaves").await;
+    let (one, two) = (vec![(rows[0].id, Some(wrong.clone()))], vec![(rows[1].id, Some(wrong))]);
+    let one = barrier.hold(1, act!(bed, |db| db.audits().observe(file, one, "anna"))).await;
+    let two = barrier.hold(2, act!(bed, |db| db.audits().observe(file, two, "bert"))).await;
+    barrier.open().await;
+    one.await.unwrap().unwrap();
+    two.await.unwrap().unwrap();
+    let verdicts = async || -> Vec<Verdict> {
+        let status = bed.db.files().get(&name("f0")).await.unwrap().unwrap();
+        status.holdings.iter().map(|holding| holding.verdict).collect()
+    };
+    let kept = verdicts().await;
+    // What the same ballots say when they are counted once more.
+    bed.db.audits().vote_all().await.unwrap();
+    assert_eq!(kept, verdicts().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_uploaded_after_the_list_was_made_is_not_called_missing() {
+    let Some(bed) = Bed::postgres().await else { return };
+    let rows = three(&bed).await;
+    let (status, upload) = claimed(&bed, "f0", 0).await;
+    bed.hand.advance(Duration::from_secs(1));
+    let audit = bed.db.audits().start(rows[0].id, AuditKind::List, &anna()).await.unwrap();
+    let check = bed.db.work().claim(AUDIT_WORK, "me", LONG).await.unwrap().unwrap();
+    let page = Page {
+        audit: audit.id,
+        replica_id: rows[0].id,
+        replica: "one".to_owned(),
+        kind: AuditKind::List,
+        after: None,
+        upto: None,
+        seen: Vec::new(),
+        asked_at: bed.clock.now(),
+        by: "anna".to_owned(),
+    };
+    bed.hand.advance(Duration::from_secs(1));
+    let mut barrier = Barrier::for_the_first_at(&bed, "BEFORE UPDATE ON replica_files").await;
+    let turned = barrier.hold(1, act!(bed, |db| db.audits().turn_page(&check, page))).await;
+    let changes = vec![change(rows[0].id, UploadState::UploadCompleted, 0)];
+    let file = status.file.id;
+    let uploaded = barrier.hold(2, act!(bed, |db| db.files().advance(&upload, file, changes))).await;
+    barrier.open().await;
+    turned.await.unwrap().unwrap();
+    uploaded.await.unwrap().unwrap();
+    let status = bed.db.files().get(&name("f0")).await.unwrap().unwrap();
+    assert_eq!(status.holdings[0].state, UploadState::UploadCompleted, "{status:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_whose_copy_is_lost_while_it_is_settled_stays_in_the_queue() {
+    let Some(bed) = Bed::postgres().await else { return };
+    let rows = three(&bed).await;
+    let (status, claim) = claimed(&bed, "f0", 0).await;
+    let file = status.file.id;
+    let all = rows.iter().map(|row| change(row.id, UploadState::UploadCompleted, 0)).collect();
+    bed.db.files().advance(&claim, file, all).await.unwrap();
+    let record = crate::conformance::archive::record(grange_model::LogEvent::Stored, "f0");
+    let mut barrier = Barrier::for_the_first_at(&bed, "BEFORE UPDATE ON files").await;
+    let settled = barrier.hold(1, act!(bed, |db| db.files().settle(&claim, file, record))).await;
+    let gone = vec![(rows[0].id, None)];
+    let lost = barrier.hold(2, act!(bed, |db| db.audits().observe(file, gone, "anna"))).await;
+    let queued = barrier.hold(2, act!(bed, |db| db.files().requeue(&name("f0")))).await;
+    barrier.open().await;
+    settled.await.unwrap().unwrap();
+    lost.await.unwrap().unwrap();
+    queued.await.unwrap().unwrap();
+    assert!(bed.db.work().find(STORE_WORK, "f0").await.unwrap().is_some());
+}
+
+async fn broken(bed: &Bed) -> NewRepair {
+    let rows = three(bed).await;
+    adopted(bed, &rows, 1, &[]).await;
+    let file_id = bed.db.files().get(&name("f0")).await.unwrap().unwrap().file.id;
+    NewRepair {
+        file_id,
+        replica_id: rows[0].id,
+        kind: RepairKind::Corrupt,
+        bad_checksum: None,
+        new_checksum: None,
+        confirmed_by: None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_confirmation_does_not_cross_kinds_when_both_are_asked_for_at_once() {
+    let Some(bed) = Bed::postgres().await else { return };
+    let corrupt = broken(&bed).await;
+    let confirmed_by = Some("not needed".to_owned());
+    let missing = NewRepair { kind: RepairKind::Missing, confirmed_by, ..corrupt.clone() };
+    let mut barrier = Barrier::before_the_log(&bed).await;
+    let one = barrier.hold(1, act!(bed, |db| db.repairs().ask(corrupt, &anna()))).await;
+    let two = barrier.hold(2, act!(bed, |db| db.repairs().ask(missing, &bert()))).await;
+    barrier.open().await;
+    let one = one.await.unwrap().unwrap();
+    let two = two.await.unwrap().unwrap();
+    assert_eq!((two.kind, two.state), (RepairKind::Missing, RepairState::Confirmed));
+    assert_eq!(bed.db.repairs().get(one.id).await.unwrap().confirmed_by, None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repair_confirmed_by_two_at_once_has_one_second_person() {
+    let Some(bed) = Bed::postgres().await else { return };
+    let corrupt = broken(&bed).await;
+    let asked = bed.db.repairs().ask(corrupt, &Actor::new("carl", "cli")).await.unwrap();
+    let mut barrier = Barrier::before_the_log(&bed).await;
+    let one = barrier.hold(1, act!(bed, |db| db.repairs().confirm(asked.id, &anna()))).await;
+    let two = barrier.hold(2, act!(bed, |db| db.repairs().confirm(asked.id, &bert()))).await;
+    barrier.open().await;
+    let told = |answer: Confirmed| match answer {
+        Confirmed::Yes(row) | Confirmed::SamePerson(row) => row.confirmed_by,
+    };
+    assert_eq!(told(one.await.unwrap().unwrap()).as_deref(), Some("anna"));
+    assert_eq!(told(two.await.unwrap().unwrap()).as_deref(), Some("anna"));
+    let filter =
+        crate::AuditFilter { act: Some("repair.confirm".to_owned()), ..crate::AuditFilter::default() };
+    assert_eq!(bed.db.audit().list(&filter).await.unwrap().len(), 1, "bert confirmed nothing");
+}

@@ -1,0 +1,541 @@
+//! The life of one file in the archive, explored until no new state appears.
+//!
+//! Every state that deposits, uploads, answers, lost messages, crashes, restored databases, audits, repairs and decisions of
+//! two people can lead to is visited once. In none of them is a deposit acknowledged, or a copy called complete, that
+//! is not what the depositor handed in. The transitions are those of the program: the state machine of a copy
+//! (`store_state::step`), the vote (`vote::vote`) and the rule for acknowledging (`store_state::acknowledged`). The rows
+//! that the SQL acts write are compared with the same functions by the conformance suite of `grange-db`.
+//!
+//! What lies on a disk is not part of a state: disks can lose or change bytes at any moment, so every answer is possible
+//! at every moment. For the same reason a restored database needs no transition of its own: its rows are those of an earlier
+//! state, and the disks are arbitrary in every state. It also makes all replicas alike, so states that differ only in the
+//! order of replicas are one.
+//!
+//! `cargo test` explores three replicas; `make model` (`GRANGE_MODEL=full`) four: three with bytes and one of checksums.
+
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use grange_model::store_state::{acknowledged, step};
+use grange_model::{
+    Ballot, CopyState, Presence, StoreAction, StoreEvent, UNREADABLE, UploadState, Verdict, vote,
+};
+
+/// Uploads that are tried again when the replica says it has nothing; the setting's default is 1.
+const RETRIES: u32 = 1;
+
+/// What a replica can answer, or a depositor hand in. The two contents stand for any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Answer {
+    Nothing,
+    A,
+    B,
+    Unreadable,
+}
+
+const CONTENTS: [Answer; 2] = [Answer::A, Answer::B];
+const ANSWERS: [Answer; 4] = [Answer::Nothing, Answer::A, Answer::B, Answer::Unreadable];
+
+impl Answer {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Nothing => "",
+            Self::A => "A",
+            Self::B => "B",
+            Self::Unreadable => UNREADABLE,
+        }
+    }
+}
+
+/// How far the copy is in the deposit or healing under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Turn {
+    /// Nothing is under way, or the copy's turn has yet to come.
+    Waits,
+    /// The next thing to do about it.
+    Asks,
+    Uploads,
+    /// Over, without the depositor's checksum as answer.
+    Over,
+    /// The replica answered the depositor's checksum.
+    AnsweredEqual,
+}
+
+/// One copy as its row says, and its part in what is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Copy {
+    state: u8,
+    presence: u8,
+    verdict: u8,
+    answer: Answer,
+    attempts: u8,
+    turn: Turn,
+}
+
+const STATES: [UploadState; 5] = [
+    UploadState::Unknown,
+    UploadState::UploadStarted,
+    UploadState::DataUploaded,
+    UploadState::UploadCompleted,
+    UploadState::UploadFailed,
+];
+const PRESENCES: [Presence; 3] = [Presence::Unknown, Presence::Ok, Presence::Missing];
+const VERDICTS: [Verdict; 3] = [Verdict::Unknown, Verdict::Ok, Verdict::Corrupt];
+
+fn index<T: PartialEq>(all: &[T], one: &T) -> u8 {
+    all.iter().position(|other| other == one).unwrap() as u8
+}
+
+impl Copy {
+    const fn new() -> Self {
+        Self { state: 0, presence: 0, verdict: 0, answer: Answer::Nothing, attempts: 0, turn: Turn::Waits }
+    }
+    const fn state(self) -> UploadState {
+        STATES[self.state as usize]
+    }
+    const fn presence(self) -> Presence {
+        PRESENCES[self.presence as usize]
+    }
+    const fn verdict(self) -> Verdict {
+        VERDICTS[self.verdict as usize]
+    }
+    fn with(self, state: UploadState, presence: Presence, verdict: Verdict, answer: Answer) -> Self {
+        let (state, presence) = (index(&STATES, &state), index(&PRESENCES, &presence));
+        Self { state, presence, verdict: index(&VERDICTS, &verdict), answer, ..self }
+    }
+    fn machine(self) -> CopyState {
+        CopyState { state: self.state(), attempts: u32::from(self.attempts) }
+    }
+    fn at(self, machine: CopyState) -> Self {
+        Self { state: index(&STATES, &machine.state), attempts: machine.attempts as u8, ..self }
+    }
+}
+
+/// What is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Work {
+    None,
+    /// A depositor has these bytes, and waits for an answer.
+    Deposit(Answer),
+    /// The queue completes copies by the record it saw.
+    Healing(Answer),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State<const N: usize> {
+    /// The recorded checksum; nothing before the first deposit, or in a database that is older than the file.
+    record: Answer,
+    /// Every copy was complete once.
+    stored: bool,
+    work: Work,
+    copies: [Copy; N],
+}
+
+impl<const N: usize> State<N> {
+    fn code(&self) -> u64 {
+        let mut copies = self.copies;
+        copies.sort_unstable();
+        let work = match self.work {
+            Work::None => 0,
+            Work::Deposit(content) => content as u64,
+            Work::Healing(content) => 2 + content as u64,
+        };
+        let mut code = (self.record as u64 * 2 + u64::from(self.stored)) * 5 + work;
+        for copy in copies {
+            for (value, of) in [
+                (u64::from(copy.state), 5),
+                (u64::from(copy.presence), 3),
+                (u64::from(copy.verdict), 3),
+                (copy.answer as u64, 4),
+                (u64::from(copy.attempts), 2),
+                (copy.turn as u64, 5),
+            ] {
+                code = code * of + value;
+            }
+        }
+        code
+    }
+
+    fn decode(mut code: u64) -> Self {
+        let mut take = |of: u64| {
+            let value = code % of;
+            code /= of;
+            value
+        };
+        let mut copies = [Copy::new(); N];
+        for copy in copies.iter_mut().rev() {
+            copy.turn =
+                [Turn::Waits, Turn::Asks, Turn::Uploads, Turn::Over, Turn::AnsweredEqual][take(5) as usize];
+            copy.attempts = take(2) as u8;
+            copy.answer = ANSWERS[take(4) as usize];
+            (copy.verdict, copy.presence, copy.state) = (take(3) as u8, take(3) as u8, take(5) as u8);
+        }
+        let work = match take(5) {
+            0 => Work::None,
+            one @ 1..=2 => Work::Deposit(ANSWERS[one as usize]),
+            other => Work::Healing(ANSWERS[other as usize - 2]),
+        };
+        let stored = take(2) == 1;
+        Self { record: ANSWERS[take(4) as usize], stored, work, copies }
+    }
+
+    /// The vote, and what it writes: `judge` in `grange-db`.
+    fn judge(&mut self) {
+        let ballot = |(replica, copy): (usize, &Copy)| Ballot {
+            replica,
+            presence: copy.presence(),
+            checksum: (copy.answer != Answer::Nothing).then(|| copy.answer.text().to_owned()),
+        };
+        let ballots: Vec<_> = self.copies.iter().enumerate().map(ballot).collect();
+        for (replica, verdict) in vote(self.record.text(), &ballots).verdicts {
+            let copy = self.copies[replica];
+            self.copies[replica] = copy.with(verdict.upload_state(), copy.presence(), verdict, copy.answer);
+        }
+    }
+
+    fn disputed(&self) -> bool {
+        let differs = |copy: &Copy| copy.answer != Answer::Nothing && copy.answer != self.record;
+        self.copies.iter().any(|copy| copy.presence() == Presence::Ok && differs(copy))
+    }
+
+    /// What an audit of one replica writes: `turn` in `grange-db`.
+    fn audit(&mut self, replica: usize, answer: Answer) {
+        let copy = self.copies[replica];
+        self.copies[replica] = match answer {
+            Answer::Nothing => {
+                copy.with(UploadState::UploadFailed, Presence::Missing, Verdict::Unknown, answer)
+            }
+            answer if answer == self.record => {
+                copy.with(UploadState::UploadCompleted, Presence::Ok, Verdict::Ok, answer)
+            }
+            answer => copy.with(copy.state(), Presence::Ok, copy.verdict(), answer),
+        };
+        if self.disputed() {
+            self.judge();
+        }
+    }
+
+    /// What a worker writes about one copy: `advance` in `grange-db`, by the record as it is at that moment.
+    fn advance(&mut self, replica: usize, copy: Copy, answered: bool) {
+        let stale = copy.answer != self.record;
+        let state = match copy.state() {
+            UploadState::UploadCompleted if stale => UploadState::UploadFailed,
+            state => state,
+        };
+        let verdict = if copy.verdict() == Verdict::Ok && stale { Verdict::Unknown } else { copy.verdict() };
+        self.copies[replica] = copy.with(state, copy.presence(), verdict, copy.answer);
+        if answered && self.disputed() {
+            self.judge();
+        }
+    }
+
+    fn all_over(&self) -> bool {
+        self.copies.iter().all(|copy| matches!(copy.turn, Turn::Over | Turn::AnsweredEqual))
+    }
+
+    fn idle(mut self) -> Self {
+        self.work = Work::None;
+        for copy in &mut self.copies {
+            copy.turn = Turn::Waits;
+        }
+        self
+    }
+
+    fn with_turns(mut self, work: Work) -> Self {
+        self = self.idle();
+        self.work = work;
+        self
+    }
+
+    /// Every state that can come next. `Err` names what must never happen.
+    fn next(&self, out: &mut Vec<Self>) -> Result<(), String> {
+        out.clear();
+        if self.work == Work::None {
+            for content in CONTENTS {
+                let mut next = self.clone();
+                if self.record == Answer::Nothing {
+                    next.record = content;
+                } else if self.record != content {
+                    // Refused: nothing changes.
+                    continue;
+                }
+                out.push(next.with_turns(Work::Deposit(content)));
+            }
+        }
+        if self.record == Answer::Nothing {
+            return Ok(());
+        }
+        if self.work == Work::None {
+            out.push(self.clone().with_turns(Work::Healing(self.record)));
+        } else {
+            // A killed process leaves the rows as they are; so does one whose lease was lost.
+            out.push(self.clone().idle());
+            self.drive(out)?;
+        }
+        for replica in 0..N {
+            for answer in ANSWERS {
+                let mut next = self.clone();
+                next.audit(replica, answer);
+                out.push(next);
+            }
+            let mut next = self.clone();
+            let copy = next.copies[replica];
+            next.copies[replica] = copy.with(copy.state(), Presence::Ok, copy.verdict(), copy.answer);
+            out.push(next);
+            // A repair of a corrupt copy, or of an undecided one by two people, takes it out and heals.
+            let copy = self.copies[replica];
+            let wrong = copy.presence() == Presence::Ok && copy.answer != self.record;
+            if self.work == Work::None && wrong && copy.verdict() != Verdict::Ok {
+                out.push(self.clone().with_turns(Work::Healing(self.record)));
+            }
+        }
+        // Two people decide that the copies are right, also while something is under way.
+        let mut next = self.clone();
+        next.record = if self.record == Answer::A { Answer::B } else { Answer::A };
+        next.judge();
+        // Copies without an answer of their own are complete under no record that they did not answer.
+        out.push(next);
+        Ok(())
+    }
+
+    /// One step of the worker: one copy at a time, in any order. Copies under way touch only their own rows, and the vote
+    /// is taken anew with each.
+    fn drive(&self, out: &mut Vec<Self>) -> Result<(), String> {
+        let (reference, begins) = match self.work {
+            Work::Deposit(content) => (content, StoreEvent::Deposit),
+            Work::Healing(content) => (content, StoreEvent::Due),
+            Work::None => return Ok(()),
+        };
+        let under_way = self.copies.iter().position(|copy| matches!(copy.turn, Turn::Asks | Turn::Uploads));
+        let turn_of = |action: Option<StoreAction>, over: Turn| match action {
+            Some(StoreAction::AskChecksum) => Turn::Asks,
+            Some(StoreAction::Upload) => Turn::Uploads,
+            None => over,
+        };
+        let Some(replica) = under_way else {
+            for replica in (0..N).filter(|replica| self.copies[*replica].turn == Turn::Waits) {
+                let copy = self.copies[replica];
+                let (machine, action) = step(copy.machine(), begins, RETRIES);
+                let mut next = self.clone();
+                let written = Copy { turn: turn_of(action, Turn::Over), ..copy.at(machine) };
+                next.advance(replica, written, false);
+                out.push(next);
+            }
+            return self.end(reference, out);
+        };
+        let copy = self.copies[replica];
+        let mut follow = |event: StoreEvent, written: Copy, answered: bool, over: Turn| {
+            let (machine, action) = step(written.machine(), event, RETRIES);
+            let mut next = self.clone();
+            next.advance(replica, Copy { turn: turn_of(action, over), ..written.at(machine) }, answered);
+            out.push(next);
+        };
+        if copy.turn == Turn::Uploads {
+            follow(StoreEvent::Taken, copy, false, Turn::Over);
+            follow(StoreEvent::Refused, copy, false, Turn::Over);
+            return Ok(());
+        }
+        follow(StoreEvent::Unanswered, copy, false, Turn::Over);
+        for answer in ANSWERS {
+            let (event, presence, verdict) = match answer {
+                Answer::Nothing => (StoreEvent::Missing, Presence::Missing, Verdict::Unknown),
+                answer if answer == reference => (StoreEvent::Equal, Presence::Ok, Verdict::Ok),
+                _ => (StoreEvent::Different, Presence::Ok, Verdict::Unknown),
+            };
+            let over = if event == StoreEvent::Equal { Turn::AnsweredEqual } else { Turn::Over };
+            follow(event, copy.with(copy.state(), presence, verdict, answer), true, over);
+        }
+        Ok(())
+    }
+
+    /// The end of a deposit or healing: the file is settled if every row is complete, and the depositor is answered.
+    fn end(&self, reference: Answer, out: &mut Vec<Self>) -> Result<(), String> {
+        if !self.all_over() {
+            return Ok(());
+        }
+        let complete =
+            |copy: &Copy| copy.state() == UploadState::UploadCompleted && copy.answer == self.record;
+        let mut next = self.clone().idle();
+        next.stored |= self.copies.iter().all(complete);
+        let answered = self.copies.iter().map(|copy| copy.turn == Turn::AnsweredEqual);
+        // The depositor is refused when the record is another by now.
+        let acknowledges =
+            matches!(self.work, Work::Deposit(_)) && acknowledged(answered) && self.record == reference;
+        if acknowledges {
+            for copy in &self.copies {
+                if copy.turn != Turn::AnsweredEqual || self.record != reference {
+                    return Err("a deposit was acknowledged that not every replica has answered".to_owned());
+                }
+            }
+        }
+        out.push(next);
+        Ok(())
+    }
+
+    /// What must hold in every state.
+    fn broken(&self) -> Option<String> {
+        for copy in &self.copies {
+            let complete = copy.state() == UploadState::UploadCompleted;
+            if complete && copy.answer != self.record {
+                return Some(format!("a copy is complete that does not answer the record: {copy:?}"));
+            }
+            if complete && copy.presence() == Presence::Missing {
+                return Some(format!("a missing copy is complete: {copy:?}"));
+            }
+            if copy.verdict() == Verdict::Ok && copy.answer != self.record {
+                return Some(format!("a copy is called good that does not answer the record: {copy:?}"));
+            }
+            if copy.verdict() == Verdict::Corrupt && copy.answer == self.record {
+                return Some(format!("a copy is called corrupt that answers the record: {copy:?}"));
+            }
+        }
+        None
+    }
+
+    /// Audit, repair and audit again agree, whatever the disks hold. `disks` are what the replicas have from now on.
+    fn audits_agree(&self, disks: &[Answer; N]) -> Option<String> {
+        let audited = |state: &Self, disks: &[Answer; N]| {
+            let mut next = state.clone();
+            for (replica, answer) in disks.iter().enumerate() {
+                next.audit(replica, *answer);
+            }
+            next
+        };
+        let first = audited(self, disks);
+        if audited(&first, disks) != first {
+            return Some(format!("a second audit says otherwise: {disks:?}"));
+        }
+        // What a repair of all does: every missing or corrupt copy is made again from one that answers the record.
+        let repairable =
+            |copy: &Copy| copy.presence() == Presence::Missing || copy.verdict() == Verdict::Corrupt;
+        let source = disks.contains(&self.record);
+        let mut repaired = *disks;
+        for (disk, copy) in repaired.iter_mut().zip(&first.copies) {
+            if repairable(copy) && source {
+                *disk = self.record;
+            }
+        }
+        let last = audited(&first, &repaired);
+        for (before, after) in first.copies.iter().zip(&last.copies) {
+            if repairable(after) && source {
+                // An undecided copy may turn out corrupt when the record has got more voices.
+                let was_undecided = before.presence() == Presence::Ok && before.verdict() == Verdict::Unknown;
+                if !was_undecided {
+                    return Some(format!("a repaired copy is wrong again: {disks:?}"));
+                }
+            }
+            if before.verdict() == Verdict::Ok && after.verdict() != Verdict::Ok {
+                return Some(format!("a repair spoiled a good copy: {disks:?}"));
+            }
+        }
+        None
+    }
+}
+
+/// Fast enough for tens of millions of codes; they are spread by a multiplication.
+#[derive(Default)]
+struct CodeHasher(u64);
+
+impl Hasher for CodeHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("codes are numbers")
+    }
+    fn write_u64(&mut self, code: u64) {
+        let mixed = code.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+type Seen = HashMap<u64, (u64, u32), BuildHasherDefault<CodeHasher>>;
+
+/// Visits every state from the empty database on; gives how many states and transitions there are, and the longest path.
+fn explore<const N: usize>(audit_every_state: bool) -> (usize, u64, u32) {
+    let start =
+        State::<N> { record: Answer::Nothing, stored: false, work: Work::None, copies: [Copy::new(); N] };
+    let mut seen = Seen::default();
+    let mut queue = VecDeque::from([start.code()]);
+    seen.insert(start.code(), (0, 0));
+    let (mut transitions, mut deepest, mut out) = (0_u64, 0, Vec::new());
+    let mut configurations = vec![[Answer::Nothing; N]];
+    for replica in 0..N {
+        configurations = configurations
+            .into_iter()
+            .flat_map(|disks| {
+                ANSWERS.map(|answer| {
+                    let mut disks = disks;
+                    disks[replica] = answer;
+                    disks
+                })
+            })
+            .collect();
+    }
+    while let Some(code) = queue.pop_front() {
+        let state = State::<N>::decode(code);
+        let depth = seen[&code].1;
+        let mut found = state.broken().or_else(|| state.next(&mut out).err());
+        if found.is_none() && audit_every_state && state.work == Work::None && state.record != Answer::Nothing
+        {
+            found = configurations.iter().find_map(|disks| state.audits_agree(disks));
+        }
+        if let Some(problem) = found {
+            panic!("{problem}\n{}", path(&seen, code, State::<N>::decode));
+        }
+        for next in &out {
+            transitions += 1;
+            let next = next.code();
+            seen.entry(next).or_insert_with(|| {
+                queue.push_back(next);
+                deepest = deepest.max(depth + 1);
+                (code, depth + 1)
+            });
+        }
+    }
+    (seen.len(), transitions, deepest)
+}
+
+/// How a state is reached, for people.
+fn path<S: std::fmt::Debug>(seen: &Seen, mut code: u64, decode: fn(u64) -> S) -> String {
+    let mut lines = Vec::new();
+    loop {
+        lines.push(format!("{:?}", decode(code)));
+        match seen[&code] {
+            (_, 0) => break,
+            (from, _) => code = from,
+        }
+    }
+    lines.reverse();
+    lines.join("\n")
+}
+
+#[test]
+fn a_state_is_itself_after_encoding() {
+    let mut out = Vec::new();
+    let start = State::<3> { record: Answer::B, stored: true, work: Work::None, copies: [Copy::new(); 3] };
+    start.next(&mut out).unwrap();
+    for state in out {
+        let code = state.code();
+        assert_eq!(State::<3>::decode(code).code(), code);
+    }
+}
+
+#[test]
+fn no_reachable_state_acknowledges_or_completes_what_the_depositor_did_not_say() {
+    let full = std::env::var_os("GRANGE_MODEL").is_some_and(|size| size == "full");
+    let (states, transitions, deepest) = explore::<2>(true);
+    println!(
+        "store, two replicas: {states} states, {transitions} transitions, longest path {deepest}; audits agree in every state"
+    );
+    assert!(states > 1_000, "{states}");
+    if full {
+        let (states, transitions, deepest) = explore::<3>(true);
+        println!(
+            "store, three replicas: {states} states, {transitions} transitions, longest path {deepest}; audits agree in every state"
+        );
+        let (states, transitions, deepest) = explore::<4>(false);
+        println!("store, four replicas: {states} states, {transitions} transitions, longest path {deepest}");
+    }
+}
