@@ -171,7 +171,6 @@ subject TEXT COLLATE "C" NOT NULL
 detail TEXT COLLATE "C" NOT NULL
 file_id BIGINT
 replica_id BIGINT
-node TEXT COLLATE "C"
 opened_at BIGINT NOT NULL
 due_at BIGINT NOT NULL
 announced_at BIGINT

@@ -240,7 +240,6 @@ CREATE TABLE findings (
     detail       TEXT    NOT NULL,
     file_id      INTEGER,
     replica_id   INTEGER,
-    node         TEXT,
     opened_at    INTEGER NOT NULL,
     due_at       INTEGER NOT NULL,
     announced_at INTEGER,

@@ -204,7 +204,7 @@ async fn a_node_without_heartbeat_and_a_replica_that_is_away_are_findings_until_
         open(bed).await,
         [format!("lost-node a ({})", node.id), "replica-away replica two".to_owned()]
     );
-    bed.db.nodes().heartbeat(node.id, None).await.unwrap();
+    bed.db.nodes().heartbeat(node.id, crate::NodeHeartbeat::default()).await.unwrap();
     bed.db.places().set_away(replicas[1].id, None).await.unwrap();
     findings.look(LONG).await.unwrap();
     assert_eq!(open(bed).await, Vec::<String>::new());
