@@ -86,7 +86,7 @@ impl App {
                 tracing::warn!(error = %Chain(&error), "cannot keep the access rules beside the bits yet");
             }
             Err(_) => {
-                tracing::warn!("the replicas are slow: the access rules are kept beside the bits later")
+                tracing::warn!("the replicas are slow: the access rules are kept beside the bits later");
             }
         }
     }

@@ -42,7 +42,7 @@ impl KeyFile {
     pub(crate) fn create_next(&self) -> Result<SigningKey, Error> {
         match std::fs::remove_file(&self.next) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io("remove", &self.next)(error));
+                Err(Error::io("remove", &self.next)(error))
             }
             _ => SigningKey::open(&self.next),
         }

@@ -278,10 +278,11 @@ impl Replica {
             }
             away.clone_from(&now);
         }
-        match &now {
+        if let Some(reason) = &now {
             // The row is a finding, which one node announces.
-            Some(reason) => tracing::warn!(replica = self.name(), reason, "the replica is away"),
-            None => tracing::info!(replica = self.name(), "the replica is back"),
+            tracing::warn!(replica = self.name(), reason, "the replica is away");
+        } else {
+            tracing::info!(replica = self.name(), "the replica is back");
         }
         if let Err(error) = self.watch.0.db.places().set_away(self.row.id, now.as_deref()).await {
             tracing::warn!(replica = self.name(), error = %Chain(&error), "cannot keep whether the replica is away");

@@ -32,10 +32,10 @@ struct HealthState {
     waiting: Mutex<BTreeMap<&'static str, String>>,
     /// What is wrong with the machine's clock.
     clock: Mutex<Option<String>>,
-    /// Set once every role has started.
-    started: AtomicBool,
     /// Shown on the node port; a finding does not make a node unready.
     findings: OpenFindings,
+    /// Set once every role has started.
+    started: AtomicBool,
 }
 
 /// One thing readiness depends on.
@@ -58,11 +58,6 @@ impl Check {
 impl Health {
     pub fn opened(&self, db: Db, bus: Arc<dyn Bus>) {
         let _ = self.0.opened.set((db, bus));
-    }
-
-    /// What needs a person now, as the watch of findings keeps it.
-    pub fn findings(&self) -> &OpenFindings {
-        &self.0.findings
     }
 
     pub fn started(&self) {
@@ -88,6 +83,11 @@ impl Health {
         let waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<_> = waiting.iter().map(|(backend, reason)| format!("{backend}: {reason}")).collect();
         (!lines.is_empty()).then(|| lines.join("; "))
+    }
+
+    /// States that need a person, as this node last counted them.
+    pub fn findings(&self) -> &OpenFindings {
+        &self.0.findings
     }
 
     async fn checks(&self) -> Vec<Check> {

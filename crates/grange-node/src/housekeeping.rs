@@ -151,6 +151,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn scratch_folders_of_killed_processes_go_and_other_things_stay() {
+        let spool = tempfile::tempdir().unwrap();
+        std::fs::create_dir(spool.path().join(".tmpAb12")).unwrap();
+        std::fs::write(spool.path().join(".tmpAb12/1-metadata-1.warc.gz"), b"bytes").unwrap();
+        std::fs::write(spool.path().join("0190"), b"an upload").unwrap();
+        clear_scratch(spool.path());
+        let left: Vec<_> =
+            std::fs::read_dir(spool.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["0190"]);
+        clear_scratch(&spool.path().join("absent"));
+    }
+
+    #[test]
     fn a_clock_that_differs_by_more_than_is_allowed_is_told_with_both_times() {
         let database = Timestamp::from_second(1_000_000).unwrap();
         let skew = |seconds| {
@@ -168,18 +181,5 @@ mod tests {
             }
         }
         assert_eq!(clock_fault(&skew(3600), Duration::ZERO), None);
-    }
-
-    #[test]
-    fn scratch_folders_of_killed_processes_go_and_other_things_stay() {
-        let spool = tempfile::tempdir().unwrap();
-        std::fs::create_dir(spool.path().join(".tmpAb12")).unwrap();
-        std::fs::write(spool.path().join(".tmpAb12/1-metadata-1.warc.gz"), b"bytes").unwrap();
-        std::fs::write(spool.path().join("0190"), b"an upload").unwrap();
-        clear_scratch(spool.path());
-        let left: Vec<_> =
-            std::fs::read_dir(spool.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left, ["0190"]);
-        clear_scratch(&spool.path().join("absent"));
     }
 }

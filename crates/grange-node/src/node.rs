@@ -240,8 +240,9 @@ impl Node {
         keep_house(&mut parts, &settings, &data, id, &db, &clock, &wake, &health);
         let lost_after = settings.node.heartbeat.0 * 3;
         parts.start("findings", |shutdown| {
-            let (db, announcer, clock) = (db.clone(), announcer.clone(), clock.clone());
-            findings::watch(db, announcer, id, lost_after, health.findings().clone(), clock, shutdown)
+            let (db, announcer, clock, open) =
+                (db.clone(), announcer.clone(), clock.clone(), health.findings().clone());
+            findings::watch(db, announcer, id, lost_after, open, clock, shutdown)
         });
 
         let key = Arc::new(LocalToken::new(local));

@@ -102,6 +102,15 @@ impl Bench {
         let all = Algorithm::ALL.to_vec();
         let swap = Swap::new(&address, "library/warcs", Some(key.trim()), all, false).unwrap();
         let swap = Arc::new(swap);
+        grange_testkit::until("every slice answers", async || {
+            for name in ["a", "b", "c", "d", "e", "f"] {
+                if swap.stat(&file(name)).await.is_err() {
+                    return false;
+                }
+            }
+            true
+        })
+        .await;
         Some(Self { blob: swap.clone(), insides: Insides::Swap(swap), _node: None, folder })
     }
 

@@ -94,7 +94,7 @@ impl MultipartAccess {
 }
 
 /// Aborts the uploads that belong to nobody any more, and gives how many.
-pub(super) async fn abort_abandoned(s3: &S3) -> Result<u64, Error> {
+pub(super) async fn abort_abandoned(s3: &S3, access: &MultipartAccess) -> Result<u64, Error> {
     let now = s3.clock.now();
     let failed = |doing: &str, reason: String| Error::Remote {
         doing: doing.to_owned(),
@@ -106,11 +106,11 @@ pub(super) async fn abort_abandoned(s3: &S3) -> Result<u64, Error> {
         let prefix = format!("{}/", s3.key(&[folder]));
         let mut after = None;
         for _ in 0..PAGES_MAX {
-            let page = s3.multipart.page(&prefix, after.as_ref()).await;
+            let page = access.page(&prefix, after.as_ref()).await;
             let page = page.map_err(|reason| failed("list the multipart uploads", reason))?;
             for upload in page.uploads.iter().filter(|upload| abandoned(upload, &prefix, now)) {
                 let Ok(key) = Path::parse(&upload.key) else { continue };
-                let ended = s3.multipart.store.abort_multipart(&key, &upload.id).await;
+                let ended = access.store.abort_multipart(&key, &upload.id).await;
                 ended.map_err(|error| failed("abort a multipart upload", error.to_string()))?;
                 tracing::info!(
                     place = s3.place,
@@ -218,16 +218,20 @@ mod tests {
         S3::open(settings, clock).await.unwrap()
     }
 
+    fn access(s3: &S3) -> &MultipartAccess {
+        s3.multipart.as_ref().unwrap()
+    }
+
     async fn open_uploads(s3: &S3, folder: &str) -> usize {
         let prefix = format!("{}/", s3.key(&[folder]));
-        s3.multipart.page(&prefix, None).await.unwrap().uploads.len()
+        access(s3).page(&prefix, None).await.unwrap().uploads.len()
     }
 
     /// An upload of which a part is there and whose process was killed.
     async fn killed(s3: &S3, folder: &str) {
         let key = s3.key(&[folder, &uuid::Uuid::new_v4().simple().to_string()]);
-        let id = s3.multipart.store.create_multipart(&key).await.unwrap();
-        s3.multipart.store.put_part(&key, &id, 0, vec![7; 5 << 20].into()).await.unwrap();
+        let id = access(s3).store.create_multipart(&key).await.unwrap();
+        access(s3).store.put_part(&key, &id, 0, vec![7; 5 << 20].into()).await.unwrap();
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -82,7 +82,8 @@ pub struct S3 {
     read_only: bool,
     clock: Clock,
     locks: Vec<Mutex<()>>,
-    multipart: abandoned::MultipartAccess,
+    /// Absent over stores of objects that are not S3.
+    multipart: Option<abandoned::MultipartAccess>,
 }
 
 impl S3 {
@@ -110,7 +111,7 @@ impl S3 {
             place: place.clone(),
             source: source.into(),
         })?;
-        let multipart = abandoned::MultipartAccess::new(&settings, &place, store.clone())?;
+        let multipart = Some(abandoned::MultipartAccess::new(&settings, &place, store.clone())?);
         let S3Settings { prefix, checksums, read_only, .. } = settings;
         let locks = (0..LOCKS).map(|_| Mutex::default()).collect();
         let s3 =
@@ -135,6 +136,7 @@ impl S3 {
             read_only: false,
             clock: Clock::system(),
             locks,
+            multipart: None,
         }
     }
 
@@ -376,7 +378,10 @@ impl Blob for S3 {
     }
 
     async fn remove_abandoned_uploads(&self) -> Result<u64, Error> {
-        if self.read_only { Ok(0) } else { abandoned::abort_abandoned(self).await }
+        match &self.multipart {
+            Some(access) if !self.read_only => abandoned::abort_abandoned(self, access).await,
+            _ => Ok(0),
+        }
     }
 
     fn place(&self) -> &str {

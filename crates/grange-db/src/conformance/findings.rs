@@ -84,7 +84,9 @@ async fn a_finding_is_announced_by_one_of_many_and_not_lost_with_it(bed: &Bed) {
     // Nodes that look at the same moment.
     let findings = bed.db.findings();
     let looks = tokio::join!(findings.look(NEVER), findings.look(NEVER), findings.look(NEVER));
-    (looks.0.unwrap(), looks.1.unwrap(), looks.2.unwrap());
+    for look in [looks.0, looks.1, looks.2] {
+        look.unwrap();
+    }
     assert_eq!(open(bed).await.len(), 3);
     let claims = tokio::join!(
         findings.claim_unannounced("a", SHORT),

@@ -32,7 +32,7 @@ pub(crate) async fn run(common: &Common, args: RestoreArgs) -> anyhow::Result<Ex
     }
     let common = &Common { data: args.to, ..common.clone() };
     let settings = context::load(common)?.settings;
-    let actor = Actor::new(&context::person(), "cli");
+    let actor = Actor::new(context::person(), "cli");
     let restored = restore_database(&settings, &common.data, &args.backup, &actor).await?;
 
     let client = context::client(common).await?;
