@@ -5,6 +5,7 @@ use crate::harness::{Grange, run};
 /// A command of every kind that works on an archive.
 const NEEDS_AN_ARCHIVE: &[&str] = &[
     "nodes",
+    "findings",
     "db status",
     "db migrate",
     "db backup",
