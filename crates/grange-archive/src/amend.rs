@@ -53,7 +53,7 @@ impl Archive {
         let Some(found) = contradiction(&was, &ballots) else {
             return Err(not("the copies do not contradict it with one voice".to_owned()));
         };
-        if confirmed.is_some_and(|confirmed| confirmed != found.checksum) {
+        if confirmed != Some(found.checksum) {
             return Err(not(format!("the copies now say {}, which nobody confirmed", found.checksum)));
         }
         let said: Checksums =

@@ -102,7 +102,9 @@ impl Archive {
         let healed = status.file.stored_at.is_some();
         let event = if healed { LogEvent::Repaired } else { LogEvent::Stored };
         let sent: Vec<_> = done.iter().filter(|copy| copy.sent).map(|copy| copy.replica.clone()).collect();
-        let record = self.record(event, status, None, by, json!({ "sent": sent }));
+        // A deposit of a file that was complete everywhere is read back and adds nothing to the log.
+        let news = !healed || !status.proven();
+        let record = news.then(|| self.record(event, status, None, by, json!({ "sent": sent })));
         if self.0.db.files().settle(claim, status.file.id, record).await? {
             self.drop_spooled(status).await;
             if let Some(announcer) = &self.0.announcer {
@@ -132,9 +134,11 @@ impl Archive {
 
     /// The file that the last depositor handed in, if it still lies on this machine. Its bytes are compared when they are
     /// sent.
-    async fn deposited_file(&self, status: &FileStatus) -> Option<From> {
+    pub(crate) async fn deposited_file(&self, status: &FileStatus) -> Option<From> {
         let source: serde_json::Value = serde_json::from_str(status.file.source.as_deref()?).ok()?;
-        let path = PathBuf::from(source["path"].as_str().filter(|_| source["node"] == self.0.node.as_str())?);
+        // A command without a node stores from the machine that it runs on.
+        let here = source["node"] == self.0.node.as_str() || source["node"] == "command";
+        let path = PathBuf::from(source["path"].as_str().filter(|_| here)?);
         let size = tokio::fs::metadata(&path).await.ok()?.len();
         (size == status.file.size).then_some(From::File(path))
     }
@@ -169,7 +173,9 @@ impl Archive {
         begins: StoreEvent,
         from: Option<&From>,
     ) -> Result<CopyDone, Error> {
-        let retries = self.0.settings.upload_retries;
+        // A copy that failed is sent once more in any case: it may never have been there.
+        let failed = holding.state == UploadState::UploadFailed;
+        let retries = self.0.settings.upload_retries.max(u32::from(failed));
         let replica = holding.replica.to_string();
         let mut done = CopyDone { replica, sent: false, answered_equal: false, error: None };
         let Some(replica) = self.replica_by_id(holding.replica_id) else { return Ok(done) };

@@ -155,6 +155,16 @@ impl Replica {
         looked
     }
 
+    /// Looks again and keeps the answer in the row, whatever this process kept there before: another may have written it.
+    pub(crate) async fn report_presence(&self) {
+        let looked = self.look(None).await;
+        self.heard(looked.as_ref().err()).await;
+        let away = self.watch.0.away.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Err(error) = self.watch.0.db.places().set_away(self.row.id, away.as_deref()).await {
+            tracing::warn!(replica = self.name(), error = %Chain(&error), "cannot keep whether the replica is away");
+        }
+    }
+
     /// The same of the one node that a copy goes to.
     pub(crate) async fn verify_node(&self, node: &Arc<dyn Blob>) -> Result<(), Error> {
         let looked = self.look(Some(node)).await;

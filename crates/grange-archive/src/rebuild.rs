@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use grange_base::Chain;
 use grange_db::{Adopted, deciding};
-use grange_model::vote::recovered_record;
+use grange_model::vote::{COPIES_AGAINST_RECORD_MIN, recovered_record};
 use grange_model::{Checksums, FileName, LogEvent, LogRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -200,6 +200,11 @@ impl Archive {
                 .collect(),
         };
         let Some(winner) = winner else { return Ok(Err(told())) };
+        // A replica that cannot be asked could contradict a single copy, which would then be the record against it.
+        let agreeing = answers.iter().filter(|(_, said)| *said == winner).count();
+        if !rebuilt.away.is_empty() && agreeing < COPIES_AGAINST_RECORD_MIN {
+            return Ok(Err(told()));
+        }
         let Some((best, _)) = answers.iter().find(|(_, said)| *said == winner) else {
             return Ok(Err(told()));
         };

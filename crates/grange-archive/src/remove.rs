@@ -110,7 +110,8 @@ impl Archive {
     ) -> Result<FileStatus, Error> {
         let (name, file) = (&status.file.name, &status.file);
         let answer = self.bad_answer(replica, status, bad).await?;
-        if self.source_for(status, replica).await.is_none() {
+        // Read now: a row may be older than the disk, and nothing leaves its place before another copy is known to be good.
+        if !self.good_copy_elsewhere(status, replica).await {
             return Err(Error::NoCopy { name: name.clone(), reason: NO_GOOD_COPY.to_owned() });
         }
         // Claimed before anything is moved: if we die in between, the queue makes the copy again.
@@ -126,6 +127,7 @@ impl Archive {
                 }
                 Begun::Proven(_) => {
                     // The rows think well of a copy that does not answer well: what it answers counts.
+                    let answer = self.bad_answer(replica, status, bad).await?;
                     let told = crate::audit::text(answer);
                     self.0.db.audits().observe(file.id, vec![(replica.row.id, told)], by).await?;
                 }
@@ -145,6 +147,21 @@ impl Archive {
         self.file(name).await
     }
 
+    /// Whether the bytes to make the copy again are there now: another replica answers the recorded checksum, the
+    /// depositor's file lies here, or the replica keeps no bytes.
+    async fn good_copy_elsewhere(&self, status: &FileStatus, replica: &Replica) -> bool {
+        let Some((algorithm, _)) = status.file.checksums.strongest() else { return false };
+        for other in
+            self.0.replicas.iter().filter(|other| other.keeps_bytes() && other.row.id != replica.row.id)
+        {
+            let answer = other.checksum(&status.file.name, algorithm).await;
+            if matches!(answer, Ok(Answer::Sums(sums)) if sums.same_as(&status.file.checksums)) {
+                return true;
+            }
+        }
+        !replica.keeps_bytes() || self.deposited_file(status).await.is_some()
+    }
+
     /// The copy's answer now, provided it is the bad one.
     async fn bad_answer(
         &self,
@@ -157,14 +174,12 @@ impl Archive {
         let algorithm = bad.and_then(Checksums::strongest).or_else(|| file.checksums.strongest());
         let Some((algorithm, _)) = algorithm else { return Ok(Answer::Unreadable) };
         let answer = replica.checksum(&file.name, algorithm).await?;
-        if let (Some(bad), Answer::Sums(sums)) = (bad, answer)
-            && !bad.same_as(&sums)
-        {
-            return Err(Error::NotThatBad { name, replica: replica_name, found: deciding(&sums) });
-        }
         match answer {
             Answer::Sums(sums) if sums.same_as(&file.checksums) => {
                 Err(Error::IsGood { name, replica: replica_name })
+            }
+            Answer::Sums(sums) if bad.is_some_and(|bad| !bad.same_as(&sums)) => {
+                Err(Error::NotThatBad { name, replica: replica_name, found: deciding(&sums) })
             }
             answer => Ok(answer),
         }

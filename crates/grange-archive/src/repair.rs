@@ -4,7 +4,8 @@
 use grange_base::Chain;
 use grange_db::{Begun, Confirmed, FileFilter, FileStatus, Holding, IfStored, NewRepair, RepairRow, Trouble};
 use grange_model::{
-    Actor, FileName, Presence, RepairChoice, RepairId, RepairKind, RepairState, UploadState, Verdict,
+    Actor, Checksums, FileName, Presence, RepairChoice, RepairId, RepairKind, RepairState, UploadState,
+    Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,9 @@ use crate::replica::Replica;
 
 /// What can be repaired, in this order: copies are made by what the records say.
 const TROUBLES: [Trouble; 3] = [Trouble::Undecided, Trouble::Missing, Trouble::Corrupt];
+
+/// Repairs that wait for a second person and are looked at by a repair of all: far more than people leave open.
+const OPEN_REPAIRS_MAX: u32 = 10_000;
 
 /// One copy in a repair of all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +56,8 @@ impl Archive {
         dry_run: bool,
     ) -> Result<RepairReport, Error> {
         let mut report = RepairReport { dry_run, ..RepairReport::default() };
+        // What people have asked for stays as they asked it.
+        let open = self.repairs(Some(RepairState::Waiting), OPEN_REPAIRS_MAX).await?;
         for trouble in TROUBLES {
             let mut filter = FileFilter { trouble: Some(trouble), limit: 500, ..FileFilter::default() };
             loop {
@@ -60,6 +66,13 @@ impl Archive {
                 filter.after = Some(last.file.name.clone());
                 for status in &page {
                     for (replica, kind) in self.troubled(status, trouble) {
+                        let decided = |row: &&RepairRow| row.name == status.file.name;
+                        if let Some(row) = open.iter().find(decided).filter(|_| trouble == Trouble::Undecided)
+                        {
+                            report.waiting += u64::from(!dry_run);
+                            report.copies.push(told(row));
+                            continue;
+                        }
                         let obstacle = self.obstacle(status, replica, kind, trouble).await;
                         let one = match obstacle {
                             Some(reason) => {
@@ -185,9 +198,14 @@ impl Archive {
             Trouble::Undecided => RepairKind::Record,
             Trouble::Corrupt | Trouble::Unproven => RepairKind::Corrupt,
         };
-        // One copy vouches for a record, whichever is first.
-        let most = if trouble == Trouble::Undecided { 1 } else { usize::MAX };
-        wrong.filter_map(|holding| Some((self.replica_by_id(holding.replica_id)?, kind))).take(most).collect()
+        let mut found: Vec<_> =
+            wrong.filter_map(|holding| Some((self.replica_by_id(holding.replica_id)?, kind))).collect();
+        if trouble == Trouble::Undecided {
+            // One copy vouches for a record: the first with bytes, which can be read for every checksum.
+            found.sort_by_key(|(replica, _)| !replica.keeps_bytes());
+            found.truncate(1);
+        }
+        found
     }
 
     /// Why the copy cannot be repaired now; what no repair would change is not called repairable.
@@ -266,7 +284,11 @@ impl Archive {
     ) -> Result<RepairRow, Error> {
         let outcome = match row.kind {
             RepairKind::Missing => self.reestablish(status, by).await,
-            RepairKind::Corrupt => self.replace(replica, status, None, by).await,
+            // The copy that was seen: a size or an unreadable copy says too little to compare.
+            RepairKind::Corrupt => {
+                let seen: Option<Checksums> = row.bad_checksum.as_deref().and_then(|text| text.parse().ok());
+                self.replace(replica, status, seen.as_ref(), by).await
+            }
             RepairKind::Record => {
                 let confirmed_by = row.confirmed_by.as_deref();
                 self.amend(status, replica, row.new_checksum.as_deref(), by, confirmed_by).await

@@ -71,8 +71,7 @@ impl Archive {
     /// Asks every replica whether it is there. One that is not is a finding until it is.
     pub async fn probe_replicas(&self) {
         for replica in &self.0.replicas {
-            // The row keeps the answer.
-            let _ = replica.verify().await;
+            replica.report_presence().await;
         }
     }
 

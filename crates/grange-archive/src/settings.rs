@@ -82,8 +82,8 @@ pub struct ReplicaSettings {
     /// Relative folders are below the data folder. Empty means `file:replicas/NAME`.
     pub at: Vec<grange_blob::Settings>,
 
-    /// A file whose first line must be given to take a copy out of this replica without a second person's word.
-    /// Without it only a second person can.
+    /// A file whose first line must be given to take a copy out of this replica without a second person's word. Empty means
+    /// `secrets/replica-NAME.credential` in the data folder, created at first use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credential_file: Option<PathBuf>,
 }

@@ -201,7 +201,11 @@ static RUNNING: Sql =
     Sql::new("SELECT id FROM audits WHERE replica_id = $1 AND kind = $2 AND state = 'running'");
 static LIST: Sql =
     Sql::new(concat!("SELECT ", columns!(), " ORDER BY a.started_at DESC, a.id DESC LIMIT $1"));
-static LAST: Sql = Sql::new("SELECT max(started_at) AS at FROM audits WHERE replica_id = $1 AND kind = $2");
+// One that failed or was cancelled checked nothing: the next is due as if it had never begun.
+static LAST: Sql = Sql::new(
+    "SELECT max(started_at) AS at FROM audits
+     WHERE replica_id = $1 AND kind = $2 AND state IN ('running', 'done')",
+);
 static START: Sql = Sql::new(
     "INSERT INTO audits (id, replica_id, kind, state, asked_by, started_at, updated_at)
      VALUES ($1, $2, $3, 'running', $4, $5, $5) ON CONFLICT DO NOTHING",

@@ -111,37 +111,57 @@ static AGREED: Bulk = of_ids!(
     "UPDATE replica_files SET verdict = 'ok', state = 'upload_completed', last_error = NULL, changed_at = $3,
          edition = edition + 1
      WHERE file_id > $1 AND file_id <= $2 AND (verdict <> 'ok' OR state <> 'upload_completed')
-         AND presence = 'ok' AND checksum IS NOT NULL AND file_id NOT IN (",
+         AND presence = 'ok' AND checksum = (SELECT f.checksum FROM files f WHERE f.id = file_id)
+         AND file_id NOT IN (",
     "$4",
     ")"
 );
-static BALLOTS: Bulk = of_ids!(
-    "SELECT h.file_id, h.replica_id, r.name AS replica, h.presence, h.verdict, h.checksum, h.last_error, f.name,
-         f.checksum AS recorded, f.size
-     FROM replica_files h JOIN files f ON f.id = h.file_id JOIN replicas r ON r.id = h.replica_id
-     WHERE h.file_id IN (",
-    "$1",
-    ") ORDER BY h.file_id, h.replica_id"
-);
+macro_rules! ballots {
+    ($ids:literal, $lock:literal) => {
+        concat!(
+            "SELECT h.file_id, h.replica_id, r.name AS replica, h.presence, h.verdict, h.checksum, h.last_error, f.name,
+                 f.checksum AS recorded, f.size
+             FROM replica_files h JOIN files f ON f.id = h.file_id JOIN replicas r ON r.id = h.replica_id
+             WHERE h.file_id IN (",
+            $ids,
+            ") ORDER BY h.file_id, h.replica_id",
+            $lock
+        )
+    };
+}
+// Held until the verdicts are kept: two acts that keep the answers of two replicas judge one after the other.
+static BALLOTS: Bulk = Bulk {
+    sqlite: Sql::new(ballots!("SELECT value FROM json_each($1)", "")),
+    postgres: Sql::new(ballots!(
+        "SELECT value::bigint FROM jsonb_array_elements_text($1::jsonb)",
+        " FOR UPDATE OF h"
+    )),
+};
 static OK: Bulk = of_ids!(
     "UPDATE replica_files SET verdict = 'ok', state = 'upload_completed', last_error = NULL, changed_at = $2,
          edition = edition + 1
-     WHERE replica_id = $1 AND file_id IN (",
+     WHERE replica_id = $1 AND checksum = (SELECT f.checksum FROM files f WHERE f.id = file_id)
+         AND (verdict <> 'ok' OR state <> 'upload_completed') AND file_id IN (",
     "$3",
     ")"
 );
+// Guarded by the answer itself: another act may have kept a newer one since the vote was taken. Rows that say so already
+// stay untouched, so that `changed_at` is when something changed.
 static CORRUPT: Bulk = of_ids!(
     "UPDATE replica_files SET verdict = 'corrupt', state = 'upload_failed',
          last_error = 'corrupt: the record and the other copies say another checksum', changed_at = $2,
          edition = edition + 1
-     WHERE replica_id = $1 AND file_id IN (",
+     WHERE replica_id = $1 AND checksum <> (SELECT f.checksum FROM files f WHERE f.id = file_id)
+         AND (verdict <> 'corrupt' OR state <> 'upload_failed') AND file_id IN (",
     "$3",
     ")"
 );
 static UNKNOWN: Bulk = of_ids!(
     "UPDATE replica_files SET verdict = 'unknown', state = 'upload_failed',
          last_error = 'undecided: it contradicts the record, and so do as many others as confirm it', changed_at = $2, edition = edition + 1
-     WHERE replica_id = $1 AND file_id IN (",
+     WHERE replica_id = $1 AND checksum <> (SELECT f.checksum FROM files f WHERE f.id = file_id)
+         AND (verdict <> 'unknown' OR state <> 'upload_failed' OR COALESCE(last_error, '') NOT LIKE 'undecided:%')
+         AND file_id IN (",
     "$3",
     ")"
 );

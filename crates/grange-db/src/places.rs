@@ -105,7 +105,10 @@ static ENTER: Sql = Sql::new(
 );
 static FORGET: Sql = Sql::new("DELETE FROM replica_places WHERE replica_id = $1");
 static NAME: Sql = Sql::new("SELECT name FROM replicas WHERE id = $1");
-static AWAY: Sql = Sql::new("UPDATE replicas SET away = $2, edition = edition + 1 WHERE id = $1");
+static AWAY: Sql = Sql::new(
+    "UPDATE replicas SET away = $2, edition = edition + 1
+     WHERE id = $1 AND COALESCE(away, '') <> COALESCE($2, '')",
+);
 
 async fn archive_id(tx: &mut Tx<'_>) -> Result<Option<String>, Fail> {
     let query = tx.sql(&ARCHIVE);

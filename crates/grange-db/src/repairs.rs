@@ -166,12 +166,14 @@ impl Repairs<'_> {
 static GET: Sql = Sql::new(concat!("SELECT ", columns!(), " WHERE p.id = $1"));
 static OPEN: Sql = Sql::new(
     "SELECT id FROM repairs WHERE file_id = $1 AND replica_id = $2 AND state IN ('waiting', 'confirmed')
-         AND kind = $3 AND COALESCE(new_checksum, '') = $4",
+         AND kind = $3 AND COALESCE(new_checksum, '') = $4
+         AND (kind <> 'corrupt' OR COALESCE(bad_checksum, '') = $5)",
 );
 static SUPERSEDE: Sql = Sql::new(
     "UPDATE repairs SET state = 'failed', last_error = $5, ended_at = $6, edition = edition + 1
      WHERE file_id = $1 AND replica_id = $2 AND state IN ('waiting', 'confirmed')
-         AND (kind <> $3 OR COALESCE(new_checksum, '') <> $4)",
+         AND (kind <> $3 OR COALESCE(new_checksum, '') <> $4
+             OR (kind = 'corrupt' AND COALESCE(bad_checksum, '') <> $7))",
 );
 static ASK: Sql = Sql::new(
     "INSERT INTO repairs (id, file_id, replica_id, kind, state, bad_checksum, new_checksum, asked_by, asked_at)
@@ -190,6 +192,7 @@ async fn ask(tx: &mut Tx<'_>, new: &NewRepair, actor: &Actor) -> Result<RepairRo
     let now = micros(tx.now);
     let fresh = RepairId::new();
     let checksum = new.new_checksum.clone().unwrap_or_default();
+    let bad = new.bad_checksum.clone().unwrap_or_default();
     let (id, added) = loop {
         let query = tx
             .sql(&SUPERSEDE)
@@ -197,8 +200,9 @@ async fn ask(tx: &mut Tx<'_>, new: &NewRepair, actor: &Actor) -> Result<RepairRo
             .bind(new.replica_id)
             .bind(new.kind.as_str())
             .bind(checksum.clone())
-            .bind(format!("superseded: the copy now needs a repair of kind {}", new.kind))
-            .bind(now);
+            .bind(format!("superseded: the copy now needs another repair, of kind {}", new.kind))
+            .bind(now)
+            .bind(bad.clone());
         tx.run(query).await?;
         let query = tx
             .sql(&ASK)
@@ -214,7 +218,7 @@ async fn ask(tx: &mut Tx<'_>, new: &NewRepair, actor: &Actor) -> Result<RepairRo
             break (fresh, true);
         }
         let query = tx.sql(&OPEN).bind(new.file_id).bind(new.replica_id);
-        let query = query.bind(new.kind.as_str()).bind(checksum.clone());
+        let query = query.bind(new.kind.as_str()).bind(checksum.clone()).bind(bad.clone());
         // Asked for between the two statements, the open one may be of another kind, or it ended: both begin anew.
         if let Some(row) = tx.row(query).await? {
             break (row.parsed("id")?, false);

@@ -112,9 +112,9 @@ impl Files<'_> {
             .await
     }
 
-    /// If every replica is proven the file is stored: its row leaves the queue and the record enters the log.
-    /// False, and nothing is changed, if one is not.
-    pub async fn settle(&self, claim: &Claim, file: i64, record: LogRecord) -> Result<bool, Error> {
+    /// If every replica is proven the file is stored: its row leaves the queue and the record, if there is any news, enters
+    /// the log. False, and nothing is changed, if one is not.
+    pub async fn settle(&self, claim: &Claim, file: i64, record: Option<LogRecord>) -> Result<bool, Error> {
         self.0
             .write("settle the file", (claim.clone(), file, record), |tx, (claim, file, record)| {
                 Box::pin(settle(tx, claim, *file, record))
@@ -300,7 +300,7 @@ async fn apply(tx: &mut Tx<'_>, file: i64, change: &HoldingChange) -> Result<(),
     tx.run(query).await.map(|_| ())
 }
 
-async fn settle(tx: &mut Tx<'_>, claim: &Claim, file: i64, record: &LogRecord) -> Result<bool, Fail> {
+async fn settle(tx: &mut Tx<'_>, claim: &Claim, file: i64, record: &Option<LogRecord>) -> Result<bool, Fail> {
     frame_lock::share(tx).await?;
     fence(tx, claim).await?;
     let query = tx.sql(&UNPROVEN).bind(file);
@@ -311,7 +311,7 @@ async fn settle(tx: &mut Tx<'_>, claim: &Claim, file: i64, record: &LogRecord) -
     let query = tx.sql(&STORED).bind(file).bind(micros(tx.now));
     tx.run(query).await?;
     drop_work(tx, claim).await?;
-    logbook::append(tx, std::slice::from_ref(record)).await?;
+    logbook::append(tx, record.as_slice()).await?;
     Ok(true)
 }
 

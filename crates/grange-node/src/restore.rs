@@ -99,17 +99,27 @@ pub async fn restore_database(
         let stamp = clock.now().strftime("%Y%m%dT%H%M%S.%3fZ");
         beside(&path, &format!(".replaced-{stamp}"))
     });
+    let parent = path.parent().unwrap_or(data);
+    let sync = || File::open(parent).and_then(|folder| folder.sync_all()).map_err(failed("sync", parent));
+    let absent_or = |result: io::Result<()>| match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    };
+    // The database keeps its place until the backup takes it in one step. Its log must be gone before that, also one that
+    // lies there without a database: SQLite would apply it to the restored file.
     if let Some(replaced) = &replaced {
         for end in ["", "-wal", "-shm"] {
-            match fs::rename(beside(&path, end), beside(replaced, end)) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                renamed => renamed.map_err(failed("rename", &path))?,
-            }
+            let kept = absent_or(fs::hard_link(beside(&path, end), beside(replaced, end)));
+            kept.map_err(failed("keep", &path))?;
         }
+        sync()?;
     }
+    for end in ["-wal", "-shm"] {
+        absent_or(fs::remove_file(beside(&path, end))).map_err(failed("remove the log of", &path))?;
+    }
+    sync()?;
     fs::rename(&ready, &path).map_err(failed("rename", &ready))?;
-    let parent = path.parent().unwrap_or(data);
-    File::open(parent).and_then(|folder| folder.sync_all()).map_err(failed("sync", parent))?;
+    sync()?;
     Ok(RestoredDatabase { database: path.to_path_buf(), replaced, not_compared, sessions_ended, came_back })
 }
 

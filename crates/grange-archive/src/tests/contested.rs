@@ -146,8 +146,10 @@ async fn a_store_reads_back_what_is_there_now_and_a_repair_finds_what_it_found()
     assert_eq!(again.unproven.iter().map(|one| one.replica.as_str()).collect::<Vec<_>>(), ["two"]);
     let report = dry_run_agrees(&bed).await;
     assert_eq!((report.done, report.failed), (1, 0), "without another check: {report:?}");
+    let events = bed.archive.db().logbook().size().await.unwrap();
     let third = bed.store(NAME, ONE).await;
     assert!(third.stored && third.already, "{third:?}");
+    assert_eq!(bed.archive.db().logbook().size().await.unwrap(), events, "nothing new happened");
     // A copy that vanished is sent again by the depositor who brings the bytes.
     std::fs::remove_file(bed.path("one", NAME)).unwrap();
     assert!(bed.store(NAME, ONE).await.stored);

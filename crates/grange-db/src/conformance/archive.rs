@@ -136,12 +136,12 @@ async fn a_file_is_claimed_advanced_and_settled(bed: &Bed) {
     assert!(status.holdings.iter().all(|one| one.state == UploadState::Unknown));
     let files = bed.db.files();
     let done = record(LogEvent::Stored, "a");
-    assert!(!files.settle(&claim, status.file.id, done.clone()).await.unwrap());
+    assert!(!files.settle(&claim, status.file.id, Some(done.clone())).await.unwrap());
     for row in &rows {
         let change = change(row.id, UploadState::UploadCompleted, 1);
         files.advance(&claim, status.file.id, vec![change]).await.unwrap();
     }
-    assert!(files.settle(&claim, status.file.id, done.clone()).await.unwrap());
+    assert!(files.settle(&claim, status.file.id, Some(done.clone())).await.unwrap());
     assert_eq!(bed.db.work().find(STORE_WORK, "a").await.unwrap(), None, "it left the queue");
     let stored = files.get(&name("a")).await.unwrap().unwrap();
     assert!(stored.proven() && stored.file.stored_at.is_some() && stored.file.source.is_none());
@@ -183,7 +183,7 @@ async fn a_lost_lease_can_neither_advance_nor_settle(bed: &Bed) {
     let files = bed.db.files();
     let error = files.advance(&late, status.file.id, changes.clone()).await.unwrap_err();
     assert_eq!(error.code(), "lease-lost");
-    let error = files.settle(&late, status.file.id, record(LogEvent::Stored, "a")).await.unwrap_err();
+    let error = files.settle(&late, status.file.id, Some(record(LogEvent::Stored, "a"))).await.unwrap_err();
     assert_eq!(error.code(), "lease-lost");
     files.advance(&claim, status.file.id, changes).await.unwrap();
     assert_eq!(bed.db.logbook().size().await.unwrap(), 0);
@@ -349,7 +349,9 @@ async fn one_check_of_a_kind_runs_at_a_time_and_ends_once(bed: &Bed) {
     assert_eq!(error.code(), "lease-lost");
     assert_eq!(bed.db.audits().cancel(page.audit, &anna()).await.unwrap_err().code(), "not-found");
     assert_eq!(bed.db.audits().list(9).await.unwrap().len(), 2);
-    assert!(bed.db.audits().last_start(rows[0].id, AuditKind::List).await.unwrap().is_some());
+    assert!(bed.db.audits().last_start(rows[0].id, AuditKind::Checksum).await.unwrap().is_some());
+    let last = bed.db.audits().last_start(rows[0].id, AuditKind::List).await.unwrap();
+    assert_eq!(last, None, "a cancelled check does not put off the next");
     assert_eq!(bed.db.audits().last_start(rows[1].id, AuditKind::List).await.unwrap(), None);
     // A check by the calendar gives way to a person's, and never the other way round.
     let system = Actor::system();

@@ -99,7 +99,7 @@ async fn a_copy_is_complete_only_with_the_checksum_that_is_recorded_now(bed: &Be
         assert_ne!(holding.state, UploadState::UploadCompleted, "{holding:?}");
         assert_ne!(holding.verdict, Verdict::Ok, "{holding:?}");
     }
-    assert!(!files.settle(&claim, status.file.id, record(LogEvent::Stored, "a")).await.unwrap());
+    assert!(!files.settle(&claim, status.file.id, Some(record(LogEvent::Stored, "a"))).await.unwrap());
     assert_eq!(files.get(&name("a")).await.unwrap().unwrap().file.stored_at, None);
 }
 

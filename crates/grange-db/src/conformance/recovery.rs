@@ -188,7 +188,7 @@ async fn a_file_is_to_be_indexed_when_one_copy_with_bytes_is_verified(bed: &Bed)
         by: "me".to_owned(),
         detail: json!({}),
     };
-    assert!(bed.db.files().settle(&claim, status.file.id, record).await.unwrap());
+    assert!(bed.db.files().settle(&claim, status.file.id, Some(record)).await.unwrap());
     assert_eq!(waiting().await.len(), 1, "once");
     assert_eq!(bed.db.deposits().counts().await.unwrap().unproven_files, 0);
 }

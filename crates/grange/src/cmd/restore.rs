@@ -30,7 +30,8 @@ pub(crate) async fn run(common: &Common, args: RestoreArgs) -> anyhow::Result<Ex
         )
         .into());
     }
-    let common = &Common { data: args.to, ..common.clone() };
+    let data = std::path::absolute(&args.to)?;
+    let common = &Common { data, ..common.clone() };
     let settings = context::load(common)?.settings;
     let actor = Actor::new(context::person(), "cli");
     let restored = restore_database(&settings, &common.data, &args.backup, &actor).await?;

@@ -79,7 +79,7 @@ async fn a_file_whose_copy_is_lost_while_it_is_settled_stays_in_the_queue() {
     bed.db.files().advance(&claim, file, all).await.unwrap();
     let record = crate::conformance::archive::record(grange_model::LogEvent::Stored, "f0");
     let mut barrier = Barrier::for_the_first_at(&bed, "BEFORE UPDATE ON files").await;
-    let settled = barrier.hold(1, act!(bed, |db| db.files().settle(&claim, file, record))).await;
+    let settled = barrier.hold(1, act!(bed, |db| db.files().settle(&claim, file, Some(record)))).await;
     let gone = vec![(rows[0].id, None)];
     let lost = barrier.hold(2, act!(bed, |db| db.audits().observe(file, gone, "anna"))).await;
     let queued = barrier.hold(2, act!(bed, |db| db.files().requeue(&name("f0")))).await;
