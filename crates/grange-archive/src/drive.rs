@@ -221,6 +221,10 @@ impl Archive {
                     answered = event != StoreEvent::Unanswered;
                     done.error = match &event {
                         StoreEvent::Equal => None,
+                        StoreEvent::Different => Some(format!(
+                            "{}: it holds other bytes under this name ({answer}); `grange repair --all` shows what can be done",
+                            replica.name()
+                        )),
                         _ => Some(format!("{}: {answer}", replica.name())),
                     };
                     match event {

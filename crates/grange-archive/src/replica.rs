@@ -145,8 +145,13 @@ impl Replica {
                 if sums.add(line).await? {
                     return Ok(None);
                 }
-                let found = format!("{:?}", sums.get(&name).await?);
-                Err(Error::NotThatBad { name, replica: self.name().to_owned(), found })
+                match sums.get(&name).await? {
+                    Some(Entry::Sums(_, known)) => Err(Error::OtherBytes { name, known, given: *checksums }),
+                    _ => {
+                        let found = "a line that is damaged".to_owned();
+                        Err(Error::NotThatBad { name, replica: self.name().to_owned(), found })
+                    }
+                }
             }
         }
     }
