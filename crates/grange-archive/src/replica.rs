@@ -145,13 +145,11 @@ impl Replica {
                 if sums.add(line).await? {
                     return Ok(None);
                 }
-                match sums.get(&name).await? {
-                    Some(Entry::Sums(_, known)) => Err(Error::OtherBytes { name, known, given: *checksums }),
-                    _ => {
-                        let found = "a line that is damaged".to_owned();
-                        Err(Error::NotThatBad { name, replica: self.name().to_owned(), found })
-                    }
+                if let Some(Entry::Sums(_, known)) = sums.get(&name).await? {
+                    return Err(Error::OtherBytes { name, known, given: *checksums });
                 }
+                let found = "a line that is damaged".to_owned();
+                Err(Error::NotThatBad { name, replica: self.name().to_owned(), found })
             }
         }
     }

@@ -117,7 +117,7 @@ impl Files<'_> {
     pub async fn settle(&self, claim: &Claim, file: i64, record: Option<LogRecord>) -> Result<bool, Error> {
         self.0
             .write("settle the file", (claim.clone(), file, record), |tx, (claim, file, record)| {
-                Box::pin(settle(tx, claim, *file, record))
+                Box::pin(settle(tx, claim, *file, record.as_ref()))
             })
             .await
     }
@@ -300,7 +300,7 @@ async fn apply(tx: &mut Tx<'_>, file: i64, change: &HoldingChange) -> Result<(),
     tx.run(query).await.map(|_| ())
 }
 
-async fn settle(tx: &mut Tx<'_>, claim: &Claim, file: i64, record: &Option<LogRecord>) -> Result<bool, Fail> {
+async fn settle(tx: &mut Tx<'_>, claim: &Claim, file: i64, record: Option<&LogRecord>) -> Result<bool, Fail> {
     frame_lock::share(tx).await?;
     fence(tx, claim).await?;
     let query = tx.sql(&UNPROVEN).bind(file);
@@ -311,7 +311,7 @@ async fn settle(tx: &mut Tx<'_>, claim: &Claim, file: i64, record: &Option<LogRe
     let query = tx.sql(&STORED).bind(file).bind(micros(tx.now));
     tx.run(query).await?;
     drop_work(tx, claim).await?;
-    logbook::append(tx, record.as_slice()).await?;
+    logbook::append(tx, record.map_or(&[], std::slice::from_ref)).await?;
     Ok(true)
 }
 
