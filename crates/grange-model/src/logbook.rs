@@ -23,7 +23,7 @@ named! {
         Repaired = "repaired",
         /// A copy was taken out and handed to whoever asked.
         Removed = "removed",
-        /// The checksum that Grange itself had was outvoted or put right.
+        /// Two people corrected the recorded checksum.
         Amended = "amended",
         /// The row was made again from what lies on the replicas.
         Rebuilt = "rebuilt",

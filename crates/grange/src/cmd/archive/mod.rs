@@ -114,7 +114,7 @@ pub(crate) enum RepairCommand {
     Decide {
         name: String,
         /// Which side is right: `record` replaces the copies that contradict it (store the original file first if no copy
-        /// is good), `copies` records the checksum that all copies answer
+        /// is good), `copies` records the checksum that every copy with bytes answers
         #[arg(long, value_name = "record|copies")]
         keep: RepairChoice,
     },
