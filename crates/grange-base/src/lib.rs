@@ -1,9 +1,10 @@
 //! What every Grange crate stands on: an injected clock, orderly shutdown, the supervised worker loop,
-//! retry, throttle, work that outlives its waiter, quantities with units, sealed secrets, telemetry and the printing of
-//! error chains.
+//! retry, throttle, work that outlives its waiter, quantities with units, sealed secrets, the addresses that
+//! may be connected to, telemetry and the printing of error chains.
 //!
 //! Nothing here knows what Grange is about. No nouns of the archive, no database, no HTTP serving.
 
+pub mod address;
 pub mod chain;
 pub mod clock;
 pub mod detached;
@@ -15,6 +16,7 @@ pub mod throttle;
 pub mod vault;
 pub mod worker;
 
+pub use address::{AddressKind, AddressPolicy, AddressRefused, Network};
 pub use chain::Chain;
 pub use clock::{Clock, LeadingTime, TestClock};
 pub use detached::to_its_end;

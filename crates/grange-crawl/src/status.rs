@@ -29,6 +29,8 @@ impl FetchStatus {
     pub const BLOCKED_BY_PROCESSOR: FetchStatus = FetchStatus(-5002);
     pub const BLOCKED_BY_QUOTA: FetchStatus = FetchStatus(-5003);
     pub const BLOCKED_BY_RUNTIME: FetchStatus = FetchStatus(-5004);
+    /// The address is private and not allowed. Heritrix has no number for it; its next free one.
+    pub const BLOCKED_BY_ADDRESS: FetchStatus = FetchStatus(-5005);
     pub const DELETED: FetchStatus = FetchStatus(-6000);
     pub const ROBOTS: FetchStatus = FetchStatus(-9998);
 
@@ -39,7 +41,7 @@ impl FetchStatus {
 
     /// Left alone on purpose: neither success nor failure, and no budget is charged for it.
     pub const fn is_disregarded(self) -> bool {
-        matches!(self.0, -9998 | -5002 | -5000 | -5001 | -4001 | -4002 | -6000)
+        matches!(self.0, -9998 | -5005 | -5002 | -5000 | -5001 | -4001 | -4002 | -6000)
     }
 
     pub const fn is_failure(self) -> bool {

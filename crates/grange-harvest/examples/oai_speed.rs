@@ -28,7 +28,7 @@ async fn main() -> anyhow::Result<()> {
     std::fs::create_dir_all(&folder)?;
     let clock = Clock::system();
     let db = Db::open(&grange_db::Settings::default(), &folder, clock.clone()).await?;
-    let settings = Settings::default();
+    let settings = Settings { allow_networks: vec!["127.0.0.0/8".parse()?], ..Settings::default() };
     let said = probe(url, &settings, &clock, &Shutdown::never()).await?;
     let repository =
         db.oai_repositories().add(url, said, RepositoryRules::default(), &Actor::system()).await?;

@@ -11,7 +11,7 @@ use grange_base::Clock;
 use grange_crawl::engine::{self as crawler, Crawl, Phase, Snapshot};
 use grange_crawl::record::chunk::Manifest;
 use grange_crawl::record::settings::DedupBy;
-use grange_crawl::template;
+use grange_crawl::template::{self, NetworkSettings};
 use grange_model::harvest::{CrawlState, Progress};
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -30,6 +30,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub struct Native {
     pub clock: Clock,
     pub defaults: Defaults,
+    /// How crawls reach the web, whatever their templates say.
+    pub network: NetworkSettings,
 }
 
 #[async_trait]
@@ -51,9 +53,14 @@ impl Engine for Native {
     }
 
     fn prepare(&self, folder: &JobFolder, order: &Order) -> Result<(), EngineError> {
-        let made = crawl_job(order, self.defaults).map_err(EngineError::Job)?;
+        let mut made = crawl_job(order, self.defaults).map_err(EngineError::Job)?;
         for problem in &made.problems {
             tracing::warn!(job = %order.spec.job.id, "{problem}");
+        }
+        let ignored = self.network.apply(&mut made.job.template);
+        if !ignored.is_empty() {
+            let (job, template, keys) = (order.spec.job.id, &order.spec.job.template, ignored.join(", "));
+            tracing::warn!(%job, %template, keys, "template settings ignored: harvest.network decides them");
         }
         let path = folder.crawl();
         let failed = |source| EngineError::Io { doing: "prepare", path: path.clone(), source };
@@ -64,7 +71,13 @@ impl Engine for Native {
     async fn run(&self, run: Run) -> Result<Outcome, EngineError> {
         let Run { folder, oracle, progress, chunks, mut wish } = run;
         let (root, clock) = (folder.crawl(), self.clock.clone());
-        let opened = tokio::task::spawn_blocking(move || Crawl::resume(&root, oracle.0, clock));
+        let network = self.network.clone();
+        let opened = tokio::task::spawn_blocking(move || {
+            // The operator's settings count as they are now, not as they were when the crawl began.
+            let mut job = Crawl::job_in(&root)?;
+            network.apply(&mut job.template);
+            Crawl::resume_as(job, &root, oracle.0, clock)
+        });
         let crawl = match opened.await {
             Ok(Ok(crawl)) => crawl,
             Ok(Err(error)) => return Err(EngineError::Crawl(Box::new(error))),
@@ -240,9 +253,19 @@ fn lines(path: &Path) -> u64 {
     fs::read(path).map_or(0, |text| text.split(|byte| *byte == b'\n').count().saturating_sub(1) as u64)
 }
 
-/// Refuses templates that the native crawler cannot read; templates of other engines are theirs to judge.
+/// Refuses templates that the native crawler cannot read, or that set what belongs to the operator; templates of other
+/// engines are theirs to judge.
 pub fn check_template(text: &str) -> Result<(), String> {
-    template::parse(text).map(drop).map_err(|error| error.to_string())
+    let template = template::parse(text).map_err(|error| error.to_string())?;
+    match template.operator_keys().as_slice() {
+        [] => Ok(()),
+        keys => {
+            let keys = keys.join(", ");
+            Err(format!(
+                "it sets {keys}, which only the operator can set (harvest.network in the settings of the harvesters)"
+            ))
+        }
+    }
 }
 
 /// The templates that come with the crawler: name and text.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use grange_base::{Period, Size};
+use grange_crawl::template::NetworkSettings;
 use grange_model::harvest::ChannelName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,9 @@ pub struct Settings {
 
     /// How often folders that were left behind are looked at: jobs to be finished, files to be stored.
     pub folders_every: Period,
+
+    /// How crawls of this node reach the web. Templates cannot set these.
+    pub network: NetworkSettings,
 }
 
 impl Default for Settings {
@@ -107,6 +111,7 @@ impl Default for Settings {
             // Some eight minutes: an archiver that is being brought up to date is no error.
             upload_attempts: 20,
             folders_every: Period::from_secs(300),
+            network: NetworkSettings::default(),
         }
     }
 }

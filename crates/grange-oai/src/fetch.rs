@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grange_base::{Chain, Clock, Shutdown};
+use grange_base::{AddressPolicy, Chain, Clock, Shutdown};
 use oaipmh::flow::{self, BodyKind, Decision, Head, Patience};
 use oaipmh::{Item, Limits, Page, PageReader, Request, TokenStyle};
 use reqwest::header::{
@@ -10,6 +10,7 @@ use reqwest::header::{
 };
 use url::Url;
 
+use crate::outgoing;
 use crate::responses::Responses;
 use crate::settings::Settings;
 use crate::unpack::Unpacker;
@@ -28,6 +29,7 @@ pub enum FetchError {
 #[derive(Debug)]
 pub(crate) struct Fetcher {
     http: reqwest::Client,
+    policy: AddressPolicy,
     base_url: String,
     style: TokenStyle,
     patience: Patience,
@@ -73,9 +75,8 @@ impl Fetcher {
         stop: Shutdown,
     ) -> Result<Self, FetchError> {
         let failed = |error: reqwest::Error| FetchError::Failed(Chain(&error).to_string());
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
+        let policy = outgoing::address_policy(settings);
+        let http = outgoing::client(&policy)
             .connect_timeout(settings.timeout.0.min(Duration::from_secs(30)))
             .read_timeout(settings.timeout.0)
             .default_headers(headers(&settings.contact))
@@ -89,6 +90,7 @@ impl Fetcher {
         };
         Ok(Self {
             http,
+            policy,
             base_url: base_url.to_owned(),
             style,
             patience,
@@ -135,10 +137,17 @@ impl Fetcher {
         let mut url = request.to_url_styled(&self.base_url, self.style);
         let (mut failures, mut hops) = (0, 0);
         loop {
+            let refused = |why| FetchError::Failed(format!("cannot harvest {url}: {why}"));
+            if let Ok(url) = Url::parse(&url) {
+                outgoing::check_url(&url, &self.policy).map_err(refused)?;
+            }
             let sent = self.stop.or(self.http.get(&url).send()).await.ok_or(FetchError::Stopped)?;
             let mut response = match sent {
                 Ok(response) => response,
                 Err(error) => {
+                    if let Some(why) = outgoing::refusal(&error) {
+                        return Err(refused(why));
+                    }
                     failures += 1;
                     let told = Chain(&error).to_string();
                     if failures >= self.patience.attempts_max {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use grange_base::Chain;
 
+use crate::outgoing;
 use crate::settings::Settings;
 
 /// The registry's list of 7,103 repositories has half a megabyte.
@@ -35,8 +36,15 @@ pub fn friends(text: &str) -> Vec<String> {
 /// The base URLs in a list at an address; the error is a sentence.
 pub async fn fetch_friends(url: &str, settings: &Settings) -> Result<Vec<String>, String> {
     let failed = |error: reqwest::Error| format!("the list at {url} cannot be had: {}", Chain(&error));
-    let http =
-        reqwest::Client::builder().no_proxy().read_timeout(settings.timeout.0).build().map_err(failed)?;
+    let policy = outgoing::address_policy(settings);
+    if let Ok(url) = url::Url::parse(url) {
+        outgoing::check_url(&url, &policy).map_err(|why| format!("cannot fetch the list at {url}: {why}"))?;
+    }
+    let http = outgoing::client(&policy)
+        .redirect(outgoing::checked_redirects(policy))
+        .read_timeout(settings.timeout.0)
+        .build()
+        .map_err(failed)?;
     let mut response =
         http.get(url).send().await.and_then(reqwest::Response::error_for_status).map_err(failed)?;
     let mut text = Vec::new();

@@ -14,6 +14,7 @@ pub mod filter;
 mod friends;
 pub mod harvest;
 pub mod normalize;
+mod outgoing;
 mod probe;
 pub mod provide;
 mod responses;

@@ -1,6 +1,6 @@
 //! What can be set about harvesting metadata.
 
-use grange_base::{Period, Size};
+use grange_base::{Network, Period, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,9 @@ pub struct Settings {
     /// A folder with XML Schemas beyond those of oai_dc, for the validation level very-strict; below the data folder
     /// when relative.
     pub schemas: std::path::PathBuf,
+    /// Networks beside the public ones in which repositories may be, such as `10.0.0.0/8`. Without an entry here loopback,
+    /// private, link-local and other special addresses are refused: anybody who may add a repository would reach them.
+    pub allow_networks: Vec<Network>,
     /// How many repositories are harvested at once; each is asked one thing at a time.
     pub repositories_at_once: u32,
     /// An e-mail address or web page that repositories can turn to; sent with every request.
@@ -54,6 +57,7 @@ impl Default for Settings {
         Self {
             folder: "oai".into(),
             schemas: "oai-schemas".into(),
+            allow_networks: Vec::new(),
             // Each needs up to one page of memory and a connection.
             repositories_at_once: 4,
             contact: String::new(),

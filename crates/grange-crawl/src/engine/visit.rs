@@ -12,7 +12,7 @@ use super::shared::{Shared, VisitError};
 use super::{gate, links, pack};
 use crate::candidate::Candidate;
 use crate::extract::{Role, never_has_links};
-use crate::fetch::{DnsSource, Fetched, Request, Validators};
+use crate::fetch::{DnsSource, Fetched, ProblemKind, Request, Validators};
 use crate::frontier::{Claim, Finished, Outcome};
 use crate::hops::Hop;
 use crate::log::{Annotations, CrawlLine, nonfatal_error};
@@ -56,6 +56,10 @@ impl Way<'_> {
     async fn page(&mut self, claim: &Claim) -> Result<Went, VisitError> {
         let crawl = self.crawl;
         let candidate = &claim.candidate;
+        // Before robots.txt, which is at the same address.
+        if let Some(reason) = crawl.fetcher.refusal(&candidate.url).await {
+            return Ok((self.refused_address(claim, &reason), Vec::new()));
+        }
         let now = crawl.clock.now();
         let authority = authority(&candidate.url);
         let settings = &crawl.template.robots;
@@ -230,6 +234,18 @@ impl Way<'_> {
     fn history(&self, url: &str) -> Option<History> {
         let history = self.crawl.template.dedup.conditional.then(|| self.crawl.oracle.history(url)).flatten();
         history.filter(|history| never_has_links(&history.content_type))
+    }
+
+    /// Notes a URL whose host is at an address that must not be reached.
+    fn refused_address(&mut self, claim: &Claim, reason: &str) -> Outcome {
+        let word = ProblemKind::AddressRefused.annotation();
+        let outcome = self.left_alone(claim, FetchStatus::BLOCKED_BY_ADDRESS, word);
+        if let Some(ready) = self.captures.last() {
+            let mut line = Vec::new();
+            nonfatal_error(&ready.line, reason, &mut line);
+            self.lines.push(("nonfatal-errors.log", line));
+        }
+        outcome
     }
 
     /// Notes a URL that is not fetched.

@@ -1,11 +1,12 @@
 //! A connection to a server: TCP, perhaps through a proxy, perhaps with TLS inside.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use grange_base::{AddressPolicy, AddressRefused};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
@@ -14,7 +15,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use url::{Host, Url};
 
-use super::dns::{Dns, DnsFailure};
+use super::dns::{Dns, DnsFailure, is_localhost};
 use super::problem::{Problem, ProblemKind};
 use super::proxy::{Proxy, ProxyKind};
 use super::settings::Settings;
@@ -54,6 +55,16 @@ pub(super) struct Failed {
     pub(super) ip: Option<IpAddr>,
 }
 
+impl From<AddressRefused> for Failed {
+    fn from(refused: AddressRefused) -> Failed {
+        Failed {
+            status: FetchStatus::BLOCKED_BY_ADDRESS,
+            problem: Problem::with(ProblemKind::AddressRefused, refused),
+            ip: Some(refused.ip),
+        }
+    }
+}
+
 impl Failed {
     fn connect(problem: Problem, ip: Option<IpAddr>) -> Failed {
         Failed { status: FetchStatus::CONNECT_FAILED, problem, ip }
@@ -81,13 +92,15 @@ pub(super) struct Connector {
     pub(super) dns: Dns,
     pub(super) proxy: Option<Proxy>,
     tls: TlsSetup,
+    policy: AddressPolicy,
     settings: Settings,
 }
 
 impl Connector {
     pub(super) fn new(settings: &Settings, dns: Dns) -> Result<Connector, super::FetchError> {
         let proxy = Proxy::parse(&settings.proxy)?;
-        Ok(Connector { dns, proxy, tls: TlsSetup::new(settings)?, settings: settings.clone() })
+        let (tls, policy) = (TlsSetup::new(settings)?, settings.address_policy());
+        Ok(Connector { dns, proxy, tls, policy, settings: settings.clone() })
     }
 
     /// Whether requests to `target` go to an HTTP proxy as they are, not through a tunnel.
@@ -97,9 +110,13 @@ impl Connector {
 
     pub(super) async fn connect(&self, target: &Target, deadline: Instant) -> Result<Connection, Failed> {
         let (mut tcp, ip) = if let Some(proxy) = &self.proxy {
-            (self.reach(&proxy.host, proxy.port, deadline).await?.0, None)
+            self.check_literal(target)?;
+            // The operator chose the proxy, wherever it is.
+            let addresses = self.addresses(&proxy.host, proxy.port, deadline).await?;
+            (self.reach(addresses, deadline).await?.0, None)
         } else {
-            let (tcp, ip) = self.reach(&target.host, target.port, deadline).await?;
+            let addresses = self.allowed_addresses(target, deadline).await?;
+            let (tcp, ip) = self.reach(addresses, deadline).await?;
             (tcp, Some(ip))
         };
         // What we send is one write; waiting to put more into the packet only costs time.
@@ -154,9 +171,53 @@ impl Connector {
         }
     }
 
-    /// A TCP connection to the first address of `host` that answers.
-    async fn reach(&self, host: &str, port: u16, deadline: Instant) -> Result<(TcpStream, IpAddr), Failed> {
-        let addresses = self.addresses(host, port, deadline).await?;
+    /// Why `target` may not be connected to, if so. A name that cannot be resolved is not refused.
+    pub(super) async fn refusal(&self, target: &Target, deadline: Instant) -> Option<Failed> {
+        let checked = match &self.proxy {
+            Some(_) => self.check_literal(target),
+            None => self.allowed_addresses(target, deadline).await.map(drop),
+        };
+        checked.err().filter(|failed| failed.status == FetchStatus::BLOCKED_BY_ADDRESS)
+    }
+
+    /// The addresses of `target` that may be connected to. The connection is made to one of these and the name is not
+    /// resolved again, so that a name cannot pass the check with one address and lead to another.
+    async fn allowed_addresses(&self, target: &Target, deadline: Instant) -> Result<Vec<SocketAddr>, Failed> {
+        let mut addresses = self.addresses(&target.host, target.port, deadline).await?;
+        if self.dns.overrides().find(&target.host, target.port).is_some() {
+            // Chosen by the operator.
+            return Ok(addresses);
+        }
+        let mut refused = None;
+        addresses
+            .retain(|address| self.policy.check(*address).map_err(|error| refused = Some(error)).is_ok());
+        match refused {
+            Some(refused) if addresses.is_empty() => Err(refused.into()),
+            _ => {
+                addresses.truncate(ADDRESSES_MAX);
+                Ok(addresses)
+            }
+        }
+    }
+
+    /// Refuses what is private by its name alone. Other names are resolved by the proxy, whose network this node does not
+    /// know: the proxy must refuse its own.
+    fn check_literal(&self, target: &Target) -> Result<(), Failed> {
+        let ip = match Host::parse(&target.host) {
+            Ok(Host::Ipv4(ip)) => ip.into(),
+            Ok(Host::Ipv6(ip)) => ip.into(),
+            Ok(Host::Domain(name)) if is_localhost(&name) => Ipv4Addr::LOCALHOST.into(),
+            _ => return Ok(()),
+        };
+        Ok(self.policy.check(SocketAddr::new(ip, target.port))?)
+    }
+
+    /// A TCP connection to the first address that answers.
+    async fn reach(
+        &self,
+        addresses: Vec<SocketAddr>,
+        deadline: Instant,
+    ) -> Result<(TcpStream, IpAddr), Failed> {
         let mut last = None;
         for address in addresses {
             let until = deadline.min(Instant::now() + self.settings.connect_timeout.0);
@@ -188,7 +249,7 @@ impl Connector {
             return Err(failed(ProblemKind::NameNotAnswered.into()));
         };
         match &answer.addresses {
-            Ok(ips) => Ok(ips.iter().take(ADDRESSES_MAX).map(|ip| SocketAddr::new(*ip, port)).collect()),
+            Ok(ips) => Ok(ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect()),
             Err(DnsFailure::NoSuchName) => Err(failed(ProblemKind::NoSuchName.into())),
             Err(DnsFailure::NoAnswer(why)) => Err(failed(Problem::with(ProblemKind::NameNotAnswered, why))),
         }

@@ -171,8 +171,7 @@ impl Dns {
         };
         let mut ttl = self.settings.failure_ttl.0;
         // This machine is no business of name servers (RFC 6761 6.3).
-        let here = host == "localhost" || host.ends_with(".localhost");
-        if let Some(resolver) = self.resolver.as_ref().filter(|_| !here) {
+        if let Some(resolver) = self.resolver.as_ref().filter(|_| !is_localhost(host)) {
             for kind in kinds(self.choice) {
                 match resolver.lookup(format!("{host}."), *kind).await {
                     Ok(lookup) => {
@@ -220,6 +219,12 @@ impl Dns {
         }
         chosen
     }
+}
+
+/// Whether a name means this machine (RFC 6761 6.3).
+pub(super) fn is_localhost(host: &str) -> bool {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    host == "localhost" || host.ends_with(".localhost")
 }
 
 fn kinds(choice: AddressChoice) -> &'static [RecordType] {

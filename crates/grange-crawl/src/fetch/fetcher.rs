@@ -81,6 +81,13 @@ impl Fetcher {
         self.0.connector.dns.resolve(host).await
     }
 
+    /// Why a URL must not be fetched because of the addresses of its host, in a sentence; none if it may.
+    pub async fn refusal(&self, url: &url::Url) -> Option<String> {
+        let deadline = Instant::now() + self.0.settings.total_timeout.0;
+        let failed = self.0.connector.refusal(&Target::of(url)?, deadline).await?;
+        failed.problem.detail.map(String::from)
+    }
+
     /// Asks, and gives whatever came back. An error is a fault of our own.
     pub async fn fetch(&self, request: &Request) -> Result<Fetched, FetchError> {
         let shared = &*self.0;

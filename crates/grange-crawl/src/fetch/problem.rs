@@ -31,6 +31,8 @@ pub enum ProblemKind {
     ProxyFailed,
     /// There was no answer in time.
     AnswerTimeout,
+    /// The address is private and the operator does not allow it.
+    AddressRefused,
     /// The URL is not one that can be asked for.
     NotFetchable,
     /// There is no status line; all of the answer was taken as body, as in HTTP 0.9.
@@ -80,6 +82,7 @@ impl ProblemKind {
             ProblemKind::CertificateNotVerified => "certificateNotVerified",
             ProblemKind::ProxyFailed => "proxyFailed",
             ProblemKind::AnswerTimeout => "answerTimeout",
+            ProblemKind::AddressRefused => "privateAddress",
             ProblemKind::NotFetchable => "notFetchable",
             ProblemKind::NoStatusLine => "noStatusLine",
             ProblemKind::NoStatusCode => "noStatusCode",

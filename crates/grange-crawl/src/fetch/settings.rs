@@ -1,10 +1,10 @@
 //! The `fetch` part of a template: who we say we are, how long we wait, how much we take.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use grange_base::{Period, Size};
+use grange_base::{AddressPolicy, Network, Period, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -104,6 +104,15 @@ pub struct Settings {
 
     /// Sends every request to this one `ip` or `ip:port`; empty for none. For tests on a synthetic web.
     pub all_hosts_to: String,
+
+    /// Networks beside the public ones that may be reached, such as `10.0.0.0/8`. Any page can lead to an address; without
+    /// an entry here loopback, private, link-local and other special addresses are refused with status -5005.
+    pub allow_networks: Vec<Network>,
+
+    /// Single addresses with their port that may be reached although they are not public. `grange crawl` enters those of
+    /// the seeds that it is given.
+    #[schemars(with = "Vec<String>")]
+    pub allow_endpoints: Vec<SocketAddr>,
 }
 
 /// A content encoding that can be undone.
@@ -224,6 +233,8 @@ impl Default for Settings {
             dns: DnsSettings::default(),
             resolve: Vec::new(),
             all_hosts_to: String::new(),
+            allow_networks: Vec::new(),
+            allow_endpoints: Vec::new(),
         }
     }
 }
@@ -264,6 +275,11 @@ impl Settings {
     /// The `User-Agent` with its placeholder filled in.
     pub fn full_user_agent(&self) -> String {
         self.user_agent.replace("{contact_url}", &self.contact_url)
+    }
+
+    /// The addresses that may be connected to.
+    pub(super) fn address_policy(&self) -> AddressPolicy {
+        AddressPolicy::new(self.allow_networks.clone(), self.allow_endpoints.clone())
     }
 
     /// Says what cannot be used, before a crawl begins.

@@ -4,6 +4,7 @@
 //! A bad template is refused when it is uploaded, with every fault at once, each with its line, its column, its key
 //! and what would do. Texts may hold placeholders (`{operator}`), which are filled for each job.
 
+mod network;
 mod placeholder;
 mod problem;
 mod read;
@@ -12,6 +13,7 @@ mod shipped;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use network::NetworkSettings;
 pub use placeholder::{PLACEHOLDERS, Values};
 pub use problem::{Place, Problem, TemplateError};
 pub use shipped::shipped;

@@ -1,5 +1,6 @@
 //! A crawl in a folder of its own, and what is in its files afterwards.
 
+mod addresses;
 mod control;
 mod crash;
 mod dedup;

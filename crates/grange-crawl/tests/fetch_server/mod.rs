@@ -132,8 +132,13 @@ pub(crate) async fn read_request(
     true
 }
 
+/// The default settings, with loopback allowed: the servers of these tests are there.
 pub(crate) fn settings() -> Settings {
-    Settings { contact_url: "http://operator.example/crawl".to_owned(), ..Settings::default() }
+    Settings {
+        contact_url: "http://operator.example/crawl".to_owned(),
+        allow_networks: vec!["127.0.0.0/8".parse().unwrap()],
+        ..Settings::default()
+    }
 }
 
 /// A fetcher and the folder it spills to.

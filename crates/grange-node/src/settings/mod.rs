@@ -128,7 +128,11 @@ pub fn load(files: &[PathBuf], flags: &[String]) -> Result<Loaded<Settings>, Pro
         let key = format!("archive.{}", one.key);
         Problem::Value { origin: load::origin_of(&loaded.origins, &key), key, reason: one.reason }
     });
-    let unusable: Vec<_> = unusable.collect();
+    let mut unusable: Vec<_> = unusable.collect();
+    if let Some((key, reason)) = loaded.settings.harvest.network.problem() {
+        let key = format!("harvest.network.{key}");
+        unusable.push(Problem::Value { origin: load::origin_of(&loaded.origins, &key), key, reason });
+    }
     if unusable.is_empty() { Ok(loaded) } else { Err(Problems(unusable)) }
 }
 

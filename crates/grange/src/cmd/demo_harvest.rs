@@ -1,5 +1,6 @@
 //! The demo's main part: sites are harvested because a schedule says so, documented, and stored on every replica.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -8,8 +9,9 @@ use grange_api::Client;
 use grange_api::wire::harvests::{EventSeeds, NewHarvest, TemplateEdit};
 use grange_base::Size;
 use grange_model::harvest::{HarvestKind, Limits};
-use grange_testkit::web::{Options, Rules, Web};
+use grange_testkit::web::{Expected, Options, Rules, Web, WebServer};
 use serde_json::{Value, json};
+use url::Url;
 
 use crate::story::Story;
 
@@ -25,14 +27,40 @@ pub(super) struct Harvested {
     pub summary: Value,
 }
 
-/// Harvests a synthetic web; `folder` is the data folder.
-pub(super) async fn tell(story: &mut Story, client: &Client, folder: &Path) -> anyhow::Result<Harvested> {
-    let web = Web::new(Options { hosts: 3, pages: 20, suffix: "dk".to_owned(), ..Options::default() });
-    let server = web.serve("127.0.0.1:0").await?;
-    let expected = web.expected(&Rules::default());
+/// The synthetic web that the demo harvests, and what a right crawl finds in it.
+pub(super) struct DemoWeb {
+    web: Web,
+    server: WebServer,
+    expected: BTreeMap<String, Expected>,
+}
+
+impl DemoWeb {
+    pub(super) async fn serve() -> anyhow::Result<DemoWeb> {
+        let web = Web::new(Options { hosts: 3, pages: 20, suffix: "dk".to_owned(), ..Options::default() });
+        let server = web.serve("127.0.0.1:0").await?;
+        let expected = web.expected(&Rules::default());
+        Ok(DemoWeb { web, server, expected })
+    }
+
+    /// Sends the hosts of this web, and no others, to its server: a value of `harvest.network.resolve`.
+    pub(super) fn resolve(&self) -> Vec<String> {
+        let hosts = self.expected.keys().filter_map(|url| Some(Url::parse(url).ok()?.host_str()?.to_owned()));
+        let hosts: BTreeSet<_> = hosts.collect();
+        hosts.into_iter().map(|host| format!("{host}:*:{}", self.server.addr())).collect()
+    }
+}
+
+/// Harvests the synthetic web; `folder` is the data folder.
+pub(super) async fn tell(
+    story: &mut Story,
+    client: &Client,
+    folder: &Path,
+    demo: DemoWeb,
+) -> anyhow::Result<Harvested> {
+    let DemoWeb { web, server, expected } = demo;
     story.told("a web to harvest", format!("3 sites on {}, {} URLs in scope", server.addr(), expected.len()));
 
-    let edit = TemplateEdit { text: template(&server.addr().to_string()), comments: String::new() };
+    let edit = TemplateEdit { text: TEMPLATE.to_owned(), comments: String::new() };
     let _: Value = client.put("/templates/demo", &edit).await?;
     // A name of its own each time: the story can be told again on the same folder.
     let name = format!("demo {}", jiff::Timestamp::now().as_millisecond());
@@ -47,7 +75,7 @@ pub(super) async fn tell(story: &mut Story, client: &Client, folder: &Path) -> a
         limits: Limits::NONE,
         continues: None,
         traps: Vec::new(),
-        fields: std::collections::BTreeMap::new(),
+        fields: BTreeMap::new(),
     };
     let _: Value = client.post("/harvests", &new).await?;
     let seeds = EventSeeds {
@@ -130,20 +158,32 @@ async fn wait_for_job(story: &mut Story, client: &Client, harvest: &str) -> anyh
     }
 }
 
-/// A template for a web on this machine, which needs no politeness.
-fn template(address: &str) -> String {
-    format!(
-        "name = \"demo\"\n\
-         description = \"A web of our own on this machine: no waiting.\"\n\
-         [engine]\nmin_free = \"0B\"\nworkers = 20\n\
-         [robots.cache]\nretry = \"10ms\"\nretry_max = \"20ms\"\ngive_up = \"50ms\"\n\
-         [frontier]\nretry_delay = \"20ms\"\n\
-         [frontier.pace]\ndelay_factor = 0.0\nmin_delay = \"0s\"\nmax_delay = \"0s\"\n\
-         [fetch]\nall_hosts_to = \"{address}\"\naccept_encodings = []\n\
-         [scope]\nmax_hops = 1000\nmax_trans_hops = 1\nmax_speculative_hops = 1\n\
-         [extract]\nfavicon = false\n"
-    )
-}
+/// A template for a web on this machine, which needs no politeness. The operator's settings say where that web is.
+const TEMPLATE: &str = r#"
+name = "demo"
+description = "A web of our own on this machine: no waiting."
+[engine]
+min_free = "0B"
+workers = 20
+[robots.cache]
+retry = "10ms"
+retry_max = "20ms"
+give_up = "50ms"
+[frontier]
+retry_delay = "20ms"
+[frontier.pace]
+delay_factor = 0.0
+min_delay = "0s"
+max_delay = "0s"
+[fetch]
+accept_encodings = []
+[scope]
+max_hops = 1000
+max_trans_hops = 1
+max_speculative_hops = 1
+[extract]
+favicon = false
+"#;
 
 /// Where the first replica keeps a file.
 pub(super) fn copy_of(folder: &Path, file: &str) -> PathBuf {

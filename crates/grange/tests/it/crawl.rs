@@ -129,3 +129,44 @@ fn what_cannot_be_crawled_says_why() {
     let templates = run(&["crawl", "--templates", "--json"]).ok().json();
     assert_eq!(templates.as_array().map(Vec::len), Some(9));
 }
+
+/// A server that gives every request this page. Its address.
+fn page_server(page: String) -> std::net::SocketAddr {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let _ = stream.read(&mut [0; 8192]);
+            let length = page.len();
+            let head =
+                format!("HTTP/1.0 200 OK\r\nContent-Type: text/html\r\nContent-Length: {length}\r\n\r\n");
+            let _ = stream.write_all((head + &page).as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn a_seed_that_is_typed_is_reached_on_loopback_and_other_private_addresses_only_when_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = page_server("an image".to_owned());
+    let outside = page_server(format!("<img src='http://{inside}/image'>"));
+    let seed = format!("http://{outside}/");
+    let status_of_image = |out: &str| {
+        let log = std::fs::read_to_string(folder.path().join(out).join("logs/crawl.log")).unwrap();
+        let line = log.lines().find(|line| line.contains("/image ")).unwrap().to_owned();
+        line.split_whitespace().nth(1).unwrap().to_owned()
+    };
+    let crawl = |out: &'static str, more: &[&str]| {
+        let args = ["crawl", &seed, "--out", out, "--delay", "0s", "--robots", "ignore", "--json"];
+        harness::run(folder.path(), &[&args, more].concat()).ok().json()
+    };
+    assert_eq!(crawl("one", &[])["end"], "finished");
+    assert_eq!(status_of_image("one"), "-5005");
+    assert_eq!(crawl("two", &["--allow-network", "127.0.0.0/8"])["end"], "finished");
+    assert_eq!(status_of_image("two"), "200");
+    let args = ["crawl", &seed, "--out", "three", "--allow-network", "intranet"];
+    harness::run(folder.path(), &args).fails(2, &["invalid network", "10.0.0.0/8"]);
+}

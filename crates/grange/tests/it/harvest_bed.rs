@@ -48,24 +48,23 @@ impl Site {
 
     /// Defines a harvest of the whole web.
     pub(crate) fn define(&self, grange: &Grange, name: &str, delay: &str) {
-        let template = grange.file("template.toml", &self.template(delay));
+        let template = grange.file("template.toml", &Self::template(delay));
         grange.run(&["templates", "put", "web", template.to_str().unwrap()]).ok();
         grange.run(&["harvests", "create", "selective", name, "--schedule", "daily"]).ok();
         let seeds = grange.file("seeds.txt", &self.web.seeds().join("\n"));
         grange.run(&["harvests", "add-seeds", name, seeds.to_str().unwrap(), "--template", "web"]).ok();
     }
 
-    fn template(&self, delay: &str) -> String {
+    fn template(delay: &str) -> String {
         format!(
             "name = \"web\"\n\
              [engine]\nmin_free = \"0B\"\nworkers = 20\n\
              [robots.cache]\nretry = \"10ms\"\nretry_max = \"20ms\"\ngive_up = \"50ms\"\n\
              [frontier]\nretry_delay = \"20ms\"\n\
              [frontier.pace]\ndelay_factor = 0.0\nmin_delay = \"{delay}\"\nmax_delay = \"{delay}\"\n\
-             [fetch]\nall_hosts_to = \"{}\"\naccept_encodings = []\n\
+             [fetch]\naccept_encodings = []\n\
              [scope]\nmax_hops = 1000\nmax_trans_hops = 1\nmax_speculative_hops = 1\n\
-             [extract]\nfavicon = false\n",
-            self.server.addr()
+             [extract]\nfavicon = false\n"
         )
     }
 

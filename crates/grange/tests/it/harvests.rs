@@ -214,3 +214,19 @@ fn traps_are_tried_on_the_crawl_logs_of_stored_jobs() {
     assert!(text.starts_with("0 of 0 lines of 0 jobs"), "{text}");
     grange.run(&["traps", "test", "("]).fails(2, &["unclosed"]);
 }
+
+#[test]
+fn a_template_cannot_say_where_requests_go() {
+    let grange = Grange::new();
+    for (table, line, key) in [
+        ("fetch", "all_hosts_to = \"192.0.2.1\"", "fetch.all_hosts_to"),
+        ("fetch", "proxy = \"http://192.0.2.1:3128\"", "fetch.proxy"),
+        ("fetch", "allow_networks = [\"10.0.0.0/8\"]", "fetch.allow_networks"),
+        ("virus", "clamd = \"tcp:192.0.2.1:3310\"", "virus.clamd"),
+    ] {
+        let text = format!("name = \"mine\"\n[{table}]\n{line}\n");
+        let file = grange.file("mine.toml", &text);
+        let put = grange.run(&["templates", "put", "mine", file.to_str().unwrap()]);
+        put.fails(2, &[key, "only the operator can set", "harvest.network"]);
+    }
+}

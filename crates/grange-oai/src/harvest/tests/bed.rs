@@ -222,5 +222,7 @@ pub(super) async fn harvest(
     let order =
         Order { job: OaiJobId(1), repository, spec, position, next_from: None, folder: folder.to_owned() };
     let ledger: Arc<dyn Ledger> = Arc::<Facts>::clone(facts);
+    // The servers of these tests are on loopback.
+    let settings = Settings { allow_networks: vec!["127.0.0.0/8".parse().unwrap()], ..settings };
     Box::pin(Harvest::run(order, settings, ledger, Clock::system(), Shutdown::never())).await
 }

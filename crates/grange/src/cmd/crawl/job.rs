@@ -104,6 +104,7 @@ impl CrawlArgs {
             || self.workers.is_some()
             || self.all_hosts_to.is_some()
             || !self.resolve.is_empty()
+            || !self.allow_networks.is_empty()
     }
 
     /// Puts what the arguments say above what the template says.
@@ -140,6 +141,7 @@ impl CrawlArgs {
         if let Some(from) = &self.from {
             template.fetch.from.clone_from(from);
         }
+        template.fetch.allow_networks.extend_from_slice(&self.allow_networks);
         template.fetch.resolve.extend(self.resolve.iter().cloned());
         if let Some(place) = &self.all_hosts_to {
             template.fetch.all_hosts_to.clone_from(place);
@@ -150,7 +152,7 @@ impl CrawlArgs {
 }
 
 /// `example.org` as people type it.
-fn with_scheme(url: String) -> String {
+pub(super) fn with_scheme(url: String) -> String {
     if url.contains("://") { url } else { format!("http://{url}") }
 }
 

@@ -2,6 +2,7 @@
 
 mod control;
 mod job;
+mod seed_addresses;
 mod view;
 
 use std::io::IsTerminal as _;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
-use grange_base::{Clock, Period, Size};
+use grange_base::{Clock, Network, Period, Size};
 use grange_crawl::engine::{Crawl, End, Outcome};
 use grange_crawl::job::StopReason;
 use grange_crawl::record::NoOracle;
@@ -82,6 +83,10 @@ pub(crate) struct CrawlArgs {
     /// Send all requests to this address
     #[arg(long, value_name = "ADDR")]
     all_hosts_to: Option<String>,
+    /// Reach this network although it is not public, such as 10.0.0.0/8; may be repeated. The addresses of URLs given as
+    /// arguments are always reached
+    #[arg(long = "allow-network", value_name = "NETWORK")]
+    allow_networks: Vec<Network>,
     /// Change anything in the template, such as write.level=1
     #[arg(long = "template-set", value_name = "KEY=VALUE")]
     template_set: Vec<String>,
@@ -109,7 +114,9 @@ pub(super) async fn run(common: &Common, args: CrawlArgs) -> anyhow::Result<Exit
         };
         (crawl, folder.clone())
     } else {
-        let job = args.job()?;
+        let mut job = args.job()?;
+        let endpoints = seed_addresses::private_endpoints(&args.urls, &job).await;
+        job.template.fetch.allow_endpoints.extend(endpoints);
         let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("crawl-{}", job.name)));
         (Crawl::start(job, &folder, oracle, clock), folder)
     };

@@ -2,8 +2,10 @@
 
 mod node;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -21,6 +23,8 @@ pub(crate) struct Grange {
     folder: tempfile::TempDir,
     /// `--set` values that every command gets.
     set: Vec<String>,
+    /// The server that all crawls of this node are sent to.
+    web: OnceLock<SocketAddr>,
 }
 
 /// How a command ended.
@@ -79,12 +83,17 @@ impl Grange {
             "replay.proxy_listen=127.0.0.1:0",
         ];
         let set = free.iter().chain(set).map(|set| (*set).to_owned()).collect();
-        Self { folder: tempfile::tempdir().unwrap(), set }
+        Self { folder: tempfile::tempdir().unwrap(), set, web: OnceLock::new() }
     }
 
     /// The same data folder with other settings.
     pub(crate) fn set_again(self, set: &[&str]) -> Self {
-        Self { folder: self.folder, ..Self::with(set) }
+        Self { folder: self.folder, web: self.web, ..Self::with(set) }
+    }
+
+    /// Sends all crawls of this node to one server on loopback, as an operator would. Before the node starts.
+    pub(crate) fn crawls_at(&self, server: SocketAddr) {
+        self.web.set(server).expect("it is set once");
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -107,6 +116,9 @@ impl Grange {
         command.arg("--data").arg(self.data());
         for set in &self.set {
             command.args(["--set", set]);
+        }
+        if let Some(server) = self.web.get() {
+            command.args(["--set", &format!("harvest.network.all_hosts_to={server}")]);
         }
         command.args(args);
         command

@@ -67,7 +67,11 @@ fn windows_that_are_ignored_become_one_list() {
 
 #[test]
 fn a_repository_without_end_is_stopped_by_limits() {
-    let grange = Grange::with(&["oai.retry_first=10ms", "oai.page_bytes_max=20MB"]);
+    let grange = Grange::with(&[
+        "oai.allow_networks=[\"127.0.0.0/8\"]",
+        "oai.retry_first=10ms",
+        "oai.page_bytes_max=20MB",
+    ]);
     let Some(provider) = Provider::start("oaipmh", &grange.path("state"), state(1, 1)) else { return };
     let proxy = Proxy::start(&provider.url, Fault::Endless);
     let id = add(&grange, &proxy.url);

@@ -17,7 +17,7 @@ use crate::harness::Grange;
 
 /// With waits that a test can stand.
 fn grange() -> Grange {
-    Grange::with(&["oai.retry_first=10ms", "oai.lease=2s"])
+    Grange::with(&["oai.allow_networks=[\"127.0.0.0/8\"]", "oai.retry_first=10ms", "oai.lease=2s"])
 }
 
 fn add(grange: &Grange, url: &str) -> String {
