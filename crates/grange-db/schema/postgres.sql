@@ -369,6 +369,7 @@ prefix TEXT COLLATE "C" NOT NULL
 set_spec TEXT COLLATE "C" NOT NULL
 next_from BIGINT
 position TEXT
+rules TEXT COLLATE "C" NOT NULL DEFAULT ''::text
 
 -- table oai_record_sets
 record_id BIGINT NOT NULL
@@ -672,8 +673,8 @@ CREATE UNIQUE INDEX log_leaves_pkey ON log_leaves USING btree (number);
 CREATE UNIQUE INDEX nodes_pkey ON nodes USING btree (id);
 CREATE UNIQUE INDEX oai_folders_pkey ON oai_folders USING btree (repository_id, path);
 CREATE UNIQUE INDEX oai_formats_pkey ON oai_formats USING btree (id);
-CREATE UNIQUE INDEX oai_formats_prefix_namespace_schema_key ON oai_formats USING btree (prefix, namespace, schema);
-CREATE INDEX oai_history_failed ON oai_history USING btree (id) WHERE (outcome = 'failed'::text);
+CREATE UNIQUE INDEX oai_formats_text ON oai_formats USING btree (oai_text_digest(prefix), oai_text_digest(namespace), oai_text_digest(schema));
+CREATE INDEX oai_history_failed ON oai_history USING btree (id) WHERE (outcome = ANY (ARRAY['failed'::text, 'incomplete'::text]));
 CREATE INDEX oai_history_job ON oai_history USING btree (job_id, id);
 CREATE UNIQUE INDEX oai_history_pkey ON oai_history USING btree (id);
 CREATE INDEX oai_history_repository ON oai_history USING btree (repository_id, id);
@@ -681,16 +682,16 @@ CREATE INDEX oai_jobs_due ON oai_jobs USING btree (due_at, id) WHERE (status = '
 CREATE UNIQUE INDEX oai_jobs_one ON oai_jobs USING btree (repository_id) WHERE (status <> 'scheduled'::text);
 CREATE UNIQUE INDEX oai_jobs_pkey ON oai_jobs USING btree (id);
 CREATE UNIQUE INDEX oai_progress_pkey ON oai_progress USING btree (repository_id, prefix, set_spec);
-CREATE UNIQUE INDEX oai_record_sets_pkey ON oai_record_sets USING btree (record_id, spec);
+CREATE UNIQUE INDEX oai_record_sets_spec ON oai_record_sets USING btree (record_id, oai_text_digest(spec));
 CREATE INDEX oai_records_changed ON oai_records USING btree (prefix, changed_at, id);
+CREATE UNIQUE INDEX oai_records_identifier ON oai_records USING btree (repository_id, prefix, substr(identifier, 1, 200), oai_text_digest(identifier));
 CREATE UNIQUE INDEX oai_records_pkey ON oai_records USING btree (id);
-CREATE UNIQUE INDEX oai_records_repository_id_prefix_identifier_key ON oai_records USING btree (repository_id, prefix, identifier);
 CREATE INDEX oai_recurring_jobs_new ON oai_recurring_jobs USING btree (id) WHERE (state = 'new'::text);
 CREATE UNIQUE INDEX oai_recurring_jobs_pkey ON oai_recurring_jobs USING btree (id);
 CREATE UNIQUE INDEX oai_repositories_base_url_key ON oai_repositories USING btree (base_url);
 CREATE UNIQUE INDEX oai_repositories_pkey ON oai_repositories USING btree (id);
 CREATE UNIQUE INDEX oai_repository_formats_pkey ON oai_repository_formats USING btree (repository_id, format_id);
-CREATE UNIQUE INDEX oai_sets_pkey ON oai_sets USING btree (repository_id, spec);
+CREATE UNIQUE INDEX oai_sets_spec ON oai_sets USING btree (repository_id, oai_text_digest(spec));
 CREATE INDEX repairs_by_time ON repairs USING btree (asked_at);
 CREATE UNIQUE INDEX repairs_open ON repairs USING btree (file_id, replica_id) WHERE (state = ANY (ARRAY['waiting'::text, 'confirmed'::text]));
 CREATE UNIQUE INDEX repairs_pkey ON repairs USING btree (id);

@@ -458,7 +458,7 @@ CREATE TABLE oai_history (
     pages         INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX oai_history_failed ON oai_history (id) WHERE outcome = 'failed';
+CREATE INDEX oai_history_failed ON oai_history (id) WHERE outcome IN ('failed', 'incomplete');
 
 CREATE INDEX oai_history_job ON oai_history (job_id, id);
 
@@ -493,7 +493,7 @@ CREATE TABLE oai_progress (
     prefix        TEXT NOT NULL,
     set_spec      TEXT NOT NULL,
     next_from     INTEGER,
-    position      TEXT,
+    position      TEXT, rules TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (repository_id, prefix, set_spec)
 ) STRICT, WITHOUT ROWID;
 

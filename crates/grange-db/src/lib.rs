@@ -83,8 +83,9 @@ pub use log_keys::{KeyVouch, LogKey};
 pub use logbook::{Checkpoint, Leaf, Logbook};
 pub use nodes::{NewNode, NodeHeartbeat, Nodes};
 pub use oai::{
-    Ending, NewOaiJob, NewRecurring, OaiClaim, OaiDeadJobs, OaiHeartbeat, OaiHistory, OaiHistoryFilter,
-    OaiHoldings, OaiJobs, OaiPolicy, OaiRecords, OaiRecurring, OaiRepositories, ServeFilter, Served,
+    ClaimedHarvest, Ending, NewOaiJob, NewRecurring, OaiClaim, OaiDeadJobs, OaiHeartbeat, OaiHistory,
+    OaiHistoryFilter, OaiHoldings, OaiJobs, OaiPolicy, OaiRecords, OaiRecurring, OaiRepositories,
+    ServeFilter, Served,
 };
 pub use open::{Db, Status};
 pub use places::ReplicaPlaces;

@@ -27,7 +27,7 @@ named! {
         LostNode = "lost-node",
         /// A crawl job failed.
         FailedJob = "failed-job",
-        /// The last OAI-PMH harvest of a repository failed.
+        /// The last OAI-PMH harvest of a repository failed, or its list was incomplete.
         FailedMetadataHarvest = "failed-metadata-harvest",
         /// A file could not be indexed.
         FailedIndexing = "failed-indexing",

@@ -26,7 +26,7 @@ pub mod validate;
 
 pub use fetch::FetchError;
 pub use friends::{fetch_friends, friends};
-pub use harvest::{Ended, Harvest, Judge, Ledger, LedgerError, Order, Outcome};
+pub use harvest::{Ended, Harvest, Judge, Ledger, LedgerError, Order, Outcome, rules_of};
 pub use probe::probe;
 pub use responses::answers_below;
 pub use settings::Settings;

@@ -38,8 +38,12 @@ pub async fn probe(
     if said.granularity.is_none() {
         remarks.push("it does not say how fine its dates are: days are assumed".to_owned());
     }
+    let before = remarks.len();
     let formats = formats(&mut fetcher, &mut remarks).await?;
+    let formats_incomplete = remarks.len() > before;
+    let before = remarks.len();
     let sets = sets(&mut fetcher, &mut remarks).await?;
+    let sets_incomplete = remarks.len() > before;
     remarks.append(&mut fetcher.remarks);
     Ok(Identified {
         name: said.repository_name,
@@ -59,9 +63,12 @@ pub async fn probe(
         formats,
         sets,
         remarks,
+        formats_incomplete,
+        sets_incomplete,
     })
 }
 
+/// The formats; each remark is about one that may be missing.
 async fn formats(fetcher: &mut Fetcher, remarks: &mut Vec<String>) -> Result<Vec<Format>, FetchError> {
     let page = match fetcher.whole(&Request::ListMetadataFormats { identifier: None }).await {
         Ok(page) => page,
@@ -91,11 +98,12 @@ fn oai_dc() -> Format {
     }
 }
 
+/// The sets; each remark is about some that are missing.
 async fn sets(fetcher: &mut Fetcher, remarks: &mut Vec<String>) -> Result<Vec<Set>, FetchError> {
     let mut sets: Vec<Set> = Vec::new();
     let mut tokens = std::collections::HashSet::new();
     let mut request = Request::ListSets;
-    for _ in 0..PAGES_MAX {
+    for number in 0..PAGES_MAX {
         let page = match fetcher.whole(&request).await {
             Ok(page) => page,
             Err(FetchError::Stopped) => return Err(FetchError::Stopped),
@@ -118,12 +126,16 @@ async fn sets(fetcher: &mut Fetcher, remarks: &mut Vec<String>) -> Result<Vec<Se
                 sets.push(Set { spec: set.spec, name: set.name });
             }
         }
-        match next {
-            Some(token) if sets.len() < SETS_MAX && tokens.insert(token.clone()) => {
-                request = Request::resume(oaipmh::Verb::ListSets, token);
-            }
-            _ => break,
+        let Some(token) = next else { break };
+        if sets.len() >= SETS_MAX || number + 1 == PAGES_MAX {
+            remarks.push(format!("it has more sets than the {} that are kept", sets.len()));
+            break;
         }
+        if !tokens.insert(token.clone()) {
+            remarks.push(format!("it gave the same token again after {} sets", sets.len()));
+            break;
+        }
+        request = Request::resume(oaipmh::Verb::ListSets, token);
     }
     sets.sort_by(|a, b| a.spec.cmp(&b.spec));
     sets.dedup_by(|a, b| a.spec == b.spec);

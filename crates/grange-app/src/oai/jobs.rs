@@ -6,6 +6,9 @@ use grange_model::oai::{HarvestSpec, HistoryId, HistoryLine, OaiJob, OaiJobId, O
 
 use crate::{App, Error, Who};
 
+/// The longest set spec that can be harvested by itself. It is part of a key, whose rows PostgreSQL limits to 2,704 bytes.
+const SET_BYTES_MAX: usize = 1_000;
+
 impl App {
     /// Plans one harvest, as soon as may be.
     pub async fn oai_harvest(
@@ -38,6 +41,10 @@ impl App {
         }
         if spec.from.zip(spec.until).is_some_and(|(from, until)| until < from) {
             return Err(Error::Invalid("the harvest ends before it begins".to_owned()));
+        }
+        if spec.set.as_ref().is_some_and(|set| set.len() > SET_BYTES_MAX) {
+            let text = format!("the set spec is longer than {SET_BYTES_MAX} bytes: harvest a set above it");
+            return Err(Error::Invalid(text));
         }
         self.oai()?.check(spec).map_err(Error::Invalid)
     }

@@ -5,6 +5,9 @@ use grange_model::oai::{Repository, RepositoryId, RepositoryRules};
 
 use crate::{App, Error, Who};
 
+/// The longest base URL. It is a key, whose rows PostgreSQL limits to 2,704 bytes.
+const BASE_URL_BYTES_MAX: usize = 1_000;
+
 impl App {
     pub async fn oai_repositories(&self, who: &Who) -> Result<Vec<Repository>, Error> {
         who.needs(Permission::View)?;
@@ -37,6 +40,10 @@ impl App {
             let text = format!("\"{base_url}\" is not a base URL: write it with http:// or https://");
             return Err(Error::Invalid(text));
         }
+        if base_url.len() > BASE_URL_BYTES_MAX {
+            let text = format!("the base URL is longer than {BASE_URL_BYTES_MAX} bytes: write a shorter one");
+            return Err(Error::Invalid(text));
+        }
         let said = self.oai()?.probe(base_url).await.map_err(Error::Invalid)?;
         Ok(self.db.oai_repositories().add(base_url, said, rules, &who.actor()).await?)
     }
@@ -46,7 +53,7 @@ impl App {
         who.needs(Permission::EditHarvests)?;
         let (known, _) = self.oai_repository(who, id).await?;
         let said = self.oai()?.probe(&known.base_url).await.map_err(Error::Invalid)?;
-        self.db.oai_repositories().identified(id, said).await?;
+        self.db.oai_repositories().identified(id, said.keeping(&known.said)).await?;
         Ok(self.oai_repository(who, id).await?.0)
     }
 

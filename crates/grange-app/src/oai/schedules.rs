@@ -50,6 +50,11 @@ impl App {
         if new.ends_at.is_some_and(|end| end < new.starts_at) {
             return Err(Error::Invalid("the schedule ends before it begins".to_owned()));
         }
+        if new.spec.accept_deletions {
+            let text =
+                "cannot accept deletions in a schedule: ask for one harvest with accept_deletions instead";
+            return Err(Error::Invalid(text.to_owned()));
+        }
         self.check_oai_spec(who, new.repository, &new.spec).await
     }
 }

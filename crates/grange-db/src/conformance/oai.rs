@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use grange_model::FindingKind;
 use grange_model::harvest::{Every, Unit};
 use grange_model::oai::{
     Counts, DeletedSupport, Format, Granularity, HarvestSpec, Identified, OaiJobStatus, OaiPage, Outcome,
@@ -10,7 +11,9 @@ use grange_model::oai::{
 use jiff::Timestamp;
 
 use super::{Bed, LONG, SHORT, anna, on_both_engines};
-use crate::{Ending, NewOaiJob, NewRecurring, OaiClaim, OaiHistoryFilter, OaiPolicy, ServeFilter};
+use crate::{
+    ClaimedHarvest, Ending, NewOaiJob, NewRecurring, OaiClaim, OaiHistoryFilter, OaiPolicy, ServeFilter,
+};
 
 on_both_engines! {
     a_repository_is_added_described_changed_and_deleted,
@@ -22,6 +25,9 @@ on_both_engines! {
     a_recurring_job_goes_on_after_success_and_failure,
     a_running_job_that_is_deleted_stops_first,
     a_whole_harvest_sets_the_mark_and_a_failed_one_keeps_its_place,
+    an_incomplete_harvest_moves_no_mark_and_leaves_no_place,
+    a_changed_schedule_keeps_its_slots_and_its_planned_harvest,
+    text_of_a_repository_may_have_any_length,
     records_a_whole_harvest_did_not_see_are_found,
     holdings_are_served_in_the_order_they_changed,
 }
@@ -45,6 +51,8 @@ pub(crate) fn identified() -> Identified {
         formats: vec![format("marc"), format("oai_dc")],
         sets: vec![Set { spec: "a:b".to_owned(), name: "B".to_owned() }],
         remarks: Vec::new(),
+        formats_incomplete: false,
+        sets_incomplete: false,
     }
 }
 
@@ -176,8 +184,8 @@ async fn no_repository_is_asked_by_two_jobs_at_once(bed: &Bed) {
     let first = jobs.claim("node", LONG).await.unwrap().unwrap();
     let second = jobs.claim("node", LONG).await.unwrap().unwrap();
     let order = |claim: &OaiClaim| claim.clone();
-    assert_eq!(jobs.order(&order(&first)).await.unwrap().1.id, one);
-    assert_eq!(jobs.order(&order(&second)).await.unwrap().1.id, two);
+    assert_eq!(jobs.order(&order(&first)).await.unwrap().repository.id, one);
+    assert_eq!(jobs.order(&order(&second)).await.unwrap().repository.id, two);
     assert_eq!(jobs.claim("node", LONG).await.unwrap(), None);
     jobs.release(&first).await.unwrap();
     let third = jobs.claim("node", LONG).await.unwrap().unwrap();
@@ -211,7 +219,7 @@ async fn a_dead_harvesters_job_is_failed_and_planned_again(bed: &Bed) {
     bed.pass(claim.lease_until).await;
     assert_eq!(jobs.supervise(POLICY).await.unwrap().taken_back, [claim.job]);
     let again = jobs.claim("second", SHORT).await.unwrap().unwrap();
-    let (job, _, position, _) = jobs.order(&again).await.unwrap();
+    let ClaimedHarvest { job, position, .. } = jobs.order(&again).await.unwrap();
     assert_eq!((position.as_deref(), job.attempts, job.pages), (Some("here"), 2, 3));
     bed.pass(again.lease_until).await;
     assert_eq!(jobs.supervise(POLICY).await.unwrap().ended, [claim.job]);
@@ -240,7 +248,7 @@ async fn a_recurring_job_goes_on_after_success_and_failure(bed: &Bed) {
     assert_eq!(schedules.plan().await.unwrap(), 0, "once");
     let mut claim = jobs.claim("node", LONG).await.unwrap().unwrap();
     let mark: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    jobs.finish(&claim, Ending::Whole { next_from: Some(mark) }, 3).await.unwrap();
+    jobs.finish(&claim, whole(Some(mark)), 3).await.unwrap();
     let [waiting] = &jobs.list(None).await.unwrap()[..] else { panic!("one job waits") };
     let start = Timestamp::from_microsecond(start.as_microsecond()).unwrap();
     assert_eq!(waiting.due_at, start + Duration::from_hours(24));
@@ -254,7 +262,7 @@ async fn a_recurring_job_goes_on_after_success_and_failure(bed: &Bed) {
             // PostgreSQL judges by its own clock, which is not ours to move: the rest is SQLite's to show.
             None => return,
         };
-        assert_eq!(jobs.order(&claim).await.unwrap().3, Some(mark), "only success moves the mark");
+        assert_eq!(jobs.order(&claim).await.unwrap().next_from, Some(mark), "only success moves the mark");
         let reason = "it is away".to_owned();
         jobs.finish(&claim, Ending::Failed { reason }, 3).await.unwrap();
         let one = &schedules.list(Some(repository)).await.unwrap()[0];
@@ -297,15 +305,150 @@ async fn a_whole_harvest_sets_the_mark_and_a_failed_one_keeps_its_place(bed: &Be
     jobs.commit(&claim, OaiPage { position: "p".to_owned(), ..OaiPage::default() }).await.unwrap();
     jobs.finish(&claim, Ending::Failed { reason: "x".to_owned() }, 3).await.unwrap();
     let claim = bed.oai_claim(repository).await;
-    let (_, _, position, from) = jobs.order(&claim).await.unwrap();
-    assert_eq!((position.as_deref(), from), (Some("p"), None));
-    jobs.finish(&claim, Ending::Whole { next_from: Some(mark) }, 3).await.unwrap();
+    let ClaimedHarvest { position, next_from, rules, .. } = jobs.order(&claim).await.unwrap();
+    assert_eq!((position.as_deref(), next_from, rules.as_str()), (Some("p"), None, ""));
+    let rules = || "filter a".to_owned();
+    jobs.finish(&claim, Ending::Whole { next_from: Some(mark), rules: rules() }, 3).await.unwrap();
     let claim = bed.oai_claim(repository).await;
-    let (_, _, position, from) = jobs.order(&claim).await.unwrap();
-    assert_eq!((position, from), (None, Some(mark)));
-    jobs.finish(&claim, Ending::Whole { next_from: None }, 3).await.unwrap();
+    let ordered = jobs.order(&claim).await.unwrap();
+    assert_eq!((ordered.position, ordered.next_from, ordered.rules), (None, Some(mark), rules()));
+    jobs.finish(&claim, whole(None), 3).await.unwrap();
     let claim = bed.oai_claim(repository).await;
-    assert_eq!(jobs.order(&claim).await.unwrap().3, Some(mark), "a closed span moves nothing");
+    let ordered = jobs.order(&claim).await.unwrap();
+    assert_eq!((ordered.next_from, ordered.rules), (Some(mark), rules()), "a closed span moves nothing");
+    jobs.finish(&claim, whole(Some(mark)), 3).await.unwrap();
+    let claim = bed.oai_claim(repository).await;
+    assert_eq!(jobs.order(&claim).await.unwrap().rules, "", "the mark of other rules");
+}
+
+/// The end of a whole harvest without rules.
+fn whole(next_from: Option<Timestamp>) -> Ending {
+    Ending::Whole { next_from, rules: String::new() }
+}
+
+async fn an_incomplete_harvest_moves_no_mark_and_leaves_no_place(bed: &Bed) {
+    let repository = bed.repository("http://x/oai").await.id;
+    let jobs = bed.db.oai_jobs();
+    let mark: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    let claim = bed.oai_claim(repository).await;
+    jobs.finish(&claim, whole(Some(mark)), 3).await.unwrap();
+    let new = NewRecurring {
+        repository,
+        spec: HarvestSpec { incremental: true, ..HarvestSpec::all("oai_dc") },
+        starts_at: bed.clock.now(),
+        ends_at: None,
+        every: Some(Every { count: 1, unit: Unit::Day }),
+    };
+    bed.db.oai_recurring().add(new, &anna()).await.unwrap();
+    bed.db.oai_recurring().plan().await.unwrap();
+    let claim = jobs.claim("node", LONG).await.unwrap().unwrap();
+    let due = jobs.get(claim.job).await.unwrap().unwrap().due_at;
+    jobs.commit(&claim, OaiPage { position: "the end".to_owned(), ..OaiPage::default() }).await.unwrap();
+    let reason = "3400 of 4000 records came".to_owned();
+    jobs.finish(&claim, Ending::Incomplete { reason: reason.clone() }, 3).await.unwrap();
+    let filter = OaiHistoryFilter { outcome: Some(Outcome::Incomplete), ..OaiHistoryFilter::default() };
+    let [line] = &bed.db.oai_history().list(&filter).await.unwrap()[..] else { panic!("one line") };
+    assert_eq!((line.job, line.reason.as_ref()), (claim.job, Some(&reason)));
+    let [next] = &jobs.list(None).await.unwrap()[..] else { panic!("one job waits") };
+    assert_eq!(next.due_at, due + Duration::from_hours(24), "at its next slot");
+    let claim = bed.oai_claim(repository).await;
+    let ordered = jobs.order(&claim).await.unwrap();
+    assert_eq!((ordered.position, ordered.next_from), (None, Some(mark)), "as if it had not been");
+}
+
+async fn a_changed_schedule_keeps_its_slots_and_its_planned_harvest(bed: &Bed) {
+    let repository = bed.repository("http://x/oai").await.id;
+    let (schedules, jobs) = (bed.db.oai_recurring(), bed.db.oai_jobs());
+    let day = Duration::from_hours(24);
+    let start = Timestamp::from_second(bed.clock.now().as_second()).unwrap() - Duration::from_hours(1);
+    let new = NewRecurring {
+        repository,
+        spec: HarvestSpec::all("oai_dc"),
+        starts_at: start,
+        ends_at: None,
+        every: Some(Every { count: 1, unit: Unit::Day }),
+    };
+    let made = schedules.add(new.clone(), &anna()).await.unwrap();
+    schedules.plan().await.unwrap();
+    let claim = jobs.claim("node", LONG).await.unwrap().unwrap();
+    jobs.finish(&claim, Ending::Failed { reason: "away".to_owned() }, 3).await.unwrap();
+    let retry = jobs.list(None).await.unwrap()[0].due_at;
+    assert!(retry < start + day, "a failure comes back sooner");
+    // What is changed is in force for the planned harvest, which keeps its time.
+    let spec = HarvestSpec { set: Some("a".to_owned()), ..new.spec.clone() };
+    let weekly = NewRecurring { spec, every: Some(Every { count: 1, unit: Unit::Week }), ..new.clone() };
+    let changed = schedules.change(made.id, weekly.clone(), None, &anna()).await.unwrap();
+    assert_eq!((changed.state, changed.starts_at, changed.failures), (RecurringState::Recurring, start, 0));
+    assert_eq!(schedules.list(None).await.unwrap(), std::slice::from_ref(&changed));
+    assert_eq!(schedules.plan().await.unwrap(), 0);
+    let [waiting] = &jobs.list(None).await.unwrap()[..] else { panic!("one job waits") };
+    assert_eq!((waiting.due_at, waiting.spec.set.as_deref()), (retry, Some("a")));
+    // Without it the next is a slot of the schedule, not a week after the retry.
+    jobs.delete(waiting.id, &anna()).await.unwrap();
+    assert_eq!(jobs.list(None).await.unwrap()[0].due_at, start + 7 * day);
+    // Another start is where it is planned, and an end before the planned harvest ends it.
+    let later = NewRecurring { starts_at: start + 3 * day, ..weekly.clone() };
+    schedules.change(made.id, later, None, &anna()).await.unwrap();
+    assert_eq!(schedules.plan().await.unwrap(), 1);
+    assert_eq!(jobs.list(None).await.unwrap()[0].due_at, start + 3 * day);
+    let over = NewRecurring { starts_at: start + 3 * day, ends_at: Some(start + 2 * day), ..weekly };
+    assert_eq!(schedules.change(made.id, over, None, &anna()).await.unwrap().state, RecurringState::Over);
+    assert!(jobs.list(None).await.unwrap().is_empty());
+}
+
+/// Letters in no order, which no index can compress.
+fn letters(count: usize) -> String {
+    let mut state = 7_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b'a' + (state >> 33) as u8 % 26)
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+async fn text_of_a_repository_may_have_any_length(bed: &Bed) {
+    let long = letters(9_000);
+    let mut said = identified();
+    said.sets = ["1", "2"].map(|end| Set { spec: format!("{long}{end}"), name: long.clone() }).to_vec();
+    said.formats[0].namespace.clone_from(&long);
+    let repositories = bed.db.oai_repositories();
+    let added = repositories.add("http://x/oai", said.clone(), RepositoryRules::default(), &anna()).await;
+    let repository = added.unwrap().id;
+    repositories.identified(repository, said.clone()).await.unwrap();
+    assert_eq!(repositories.get(repository).await.unwrap().unwrap().said, said);
+    let claim = bed.oai_claim(repository).await;
+    let (jobs, records) = (bed.db.oai_jobs(), bed.db.oai_records());
+    // Two that differ in the last letter only, and short ones around them in the order.
+    let (one, two) = (format!("oai:x:{long}1"), format!("oai:x:{long}2"));
+    let names = ["oai:x:", one.as_str(), two.as_str(), "oai:y:"];
+    let sets = vec![format!("{long}1"), format!("{long}2")];
+    let rows = names.map(|name| RecordRow { sets: sets.clone(), ..row(name, false) }).to_vec();
+    for list in [1, 2] {
+        let page = OaiPage { list, records: rows.clone(), ..OaiPage::default() };
+        jobs.commit(&claim, page).await.unwrap();
+    }
+    let known = records.known(repository, "oai_dc", &[two.as_str(), "oai:y:", "oai:none"]).await.unwrap();
+    let mut found: Vec<_> = known.iter().map(|known| (known.identifier.as_str(), known.list)).collect();
+    found.sort_unstable();
+    assert_eq!(found, [(two.as_str(), 2), ("oai:y:", 2)]);
+    let (mut after, mut listed) = (String::new(), Vec::new());
+    while let [record] = &records.list(repository, "oai_dc", &after, 1).await.unwrap()[..] {
+        assert_eq!(record.sets, sets);
+        after.clone_from(&record.identifier);
+        listed.push(after.clone());
+    }
+    assert_eq!(listed, names, "each once and in order");
+    assert_eq!(bed.db.oai_holdings().record(repository, &one).await.unwrap().len(), 1);
+    assert_eq!(records.active(repository, "oai_dc", Some(&sets[0])).await.unwrap(), 4);
+    // Its failure has a subject that is a key.
+    let said = Identified { name: long, ..said };
+    repositories.identified(repository, said).await.unwrap();
+    jobs.finish(&claim, Ending::Incomplete { reason: "short".to_owned() }, 3).await.unwrap();
+    bed.db.findings().look(Duration::from_hours(24)).await.unwrap();
+    let found = bed.db.findings().list(false, 10).await.unwrap();
+    let [finding] = &found[..] else { panic!("one finding: {found:?}") };
+    assert_eq!((finding.kind, finding.detail.as_str()), (FindingKind::FailedMetadataHarvest, "short"));
+    assert!(finding.subject.len() < 1_000, "{finding:?}");
 }
 
 async fn records_a_whole_harvest_did_not_see_are_found(bed: &Bed) {
@@ -324,6 +467,9 @@ async fn records_a_whole_harvest_did_not_see_are_found(bed: &Bed) {
     assert_eq!(unseen(None).await, ["2"]);
     assert_eq!(unseen(Some("a")).await, ["2"], "a:b is below a");
     assert!(unseen(Some("b")).await.is_empty());
+    for (set, count) in [(None, 1), (Some("a"), 1), (Some("b"), 0)] {
+        assert_eq!(records.unseen_count(repository, "oai_dc", set, 2).await.unwrap(), count, "{set:?}");
+    }
     assert_eq!(records.active(repository, "oai_dc", None).await.unwrap(), 2);
     assert_eq!(records.active(repository, "oai_dc", Some("zz")).await.unwrap(), 0);
 }

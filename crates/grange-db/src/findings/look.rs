@@ -60,10 +60,11 @@ static JOBS: Sql = Sql::new(
      WHERE status = 'failed' AND stop_wanted = 0 ORDER BY id DESC LIMIT $1",
 );
 static METADATA: Sql = Sql::new(
-    "SELECT r.name || ' (' || r.base_url || '), ' || h.prefix || CASE h.set_spec WHEN '' THEN '' ELSE ', set ' END
-         || h.set_spec AS subject, COALESCE(h.reason, '') AS detail
+    // Cut, since repositories name themselves and a subject is a key.
+    "SELECT substr(r.name, 1, 200) || ' (' || r.base_url || '), ' || h.prefix
+         || CASE h.set_spec WHEN '' THEN '' ELSE ', set ' END || substr(h.set_spec, 1, 200) AS subject, COALESCE(h.reason, '') AS detail
      FROM oai_history h JOIN oai_repositories r ON r.id = h.repository_id
-     WHERE h.outcome = 'failed' AND NOT EXISTS
+     WHERE h.outcome IN ('failed', 'incomplete') AND NOT EXISTS
          (SELECT 1 FROM oai_history n WHERE n.repository_id = h.repository_id AND n.id > h.id
              AND n.prefix = h.prefix AND n.set_spec = h.set_spec AND n.outcome <> 'warning')
      ORDER BY h.id DESC LIMIT $1",

@@ -35,11 +35,28 @@ pub struct OaiHeartbeat {
 pub enum Ending {
     /// The whole list was taken. The next incremental harvest begins here; absent where the harvest says nothing
     /// about what comes next, because it was of a closed span of time.
-    Whole { next_from: Option<Timestamp> },
+    ///
+    /// `rules` identify those by which records were judged: for others the mark does not hold.
+    Whole { next_from: Option<Timestamp>, rules: String },
+    /// Records are known to be missing. What came is kept, and the next one begins where this one began.
+    Incomplete { reason: String },
     /// What was taken is kept, and the next one goes on from there.
     Failed { reason: String },
     /// A person wanted it to end.
     Stopped,
+}
+
+/// A claimed job and what it begins with.
+#[derive(Clone, Debug)]
+pub struct ClaimedHarvest {
+    pub job: OaiJob,
+    pub repository: Repository,
+    /// Where an attempt that failed left off.
+    pub position: Option<String>,
+    /// Where the last whole harvest says to begin.
+    pub next_from: Option<Timestamp>,
+    /// The rules of that harvest.
+    pub rules: String,
 }
 
 impl OaiJobs<'_> {
@@ -69,13 +86,8 @@ impl OaiJobs<'_> {
         Ok(claimed)
     }
 
-    /// Everything about a claimed job: the job, its repository, where it left off, and where the last whole harvest
-    /// says to begin.
-    #[allow(clippy::type_complexity)] // Four things that are read together, once per job.
-    pub async fn order(
-        &self,
-        claim: &OaiClaim,
-    ) -> Result<(OaiJob, Repository, Option<String>, Option<Timestamp>), Error> {
+    /// Everything about a claimed job.
+    pub async fn order(&self, claim: &OaiClaim) -> Result<ClaimedHarvest, Error> {
         self.0
             .read("read the harvest", claim.clone(), |tx, claim| {
                 Box::pin(async move {
@@ -86,12 +98,19 @@ impl OaiJobs<'_> {
                         .bind(job.repository.0)
                         .bind(job.spec.prefix.clone())
                         .bind(job.spec.set.clone().unwrap_or_default());
-                    let (mut position, mut next_from) = (None, None);
+                    let mut claimed = ClaimedHarvest {
+                        job,
+                        repository,
+                        position: None,
+                        next_from: None,
+                        rules: String::new(),
+                    };
                     if let Some(row) = tx.row(query).await? {
-                        position = row.text_or_none("position")?;
-                        next_from = row.time_or_none("next_from")?;
+                        claimed.position = row.text_or_none("position")?;
+                        claimed.next_from = row.time_or_none("next_from")?;
+                        claimed.rules = row.text("rules")?;
                     }
-                    Ok((job, repository, position, next_from))
+                    Ok(claimed)
                 })
             })
             .await
@@ -150,7 +169,8 @@ static CLAIM: Sql = Sql::new(
      FROM picked WHERE id = picked_id RETURNING id, lease_token, lease_until",
 );
 static STATE: Sql = Sql::new(
-    "SELECT next_from, position FROM oai_progress WHERE repository_id = $1 AND prefix = $2 AND set_spec = $3",
+    "SELECT next_from, position, rules FROM oai_progress
+     WHERE repository_id = $1 AND prefix = $2 AND set_spec = $3",
 );
 static RENEW: Sql = Sql::new(
     "UPDATE oai_jobs SET lease_until = {now} + $4
@@ -166,9 +186,14 @@ static HELD: Sql = Sql::new(
 );
 static DELETE: Sql = Sql::new("DELETE FROM oai_jobs WHERE id = $1");
 static WHOLE: Sql = Sql::new(
-    "INSERT INTO oai_progress (repository_id, prefix, set_spec, next_from) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (repository_id, prefix, set_spec)
-     DO UPDATE SET next_from = COALESCE(excluded.next_from, oai_progress.next_from), position = NULL",
+    "INSERT INTO oai_progress (repository_id, prefix, set_spec, next_from, rules) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (repository_id, prefix, set_spec) DO UPDATE SET
+         rules = CASE WHEN excluded.next_from IS NULL THEN oai_progress.rules ELSE excluded.rules END,
+         next_from = COALESCE(excluded.next_from, oai_progress.next_from), position = NULL",
+);
+// The mark stays; the position does not, for it is the end of the lists.
+static INCOMPLETE: Sql = Sql::new(
+    "UPDATE oai_progress SET position = NULL WHERE repository_id = $1 AND prefix = $2 AND set_spec = $3",
 );
 
 /// A statement about a job that is still the claimer's.
@@ -192,22 +217,32 @@ pub(super) async fn end(
     tx.run(query).await?;
     let (outcome, reason) = match ending {
         Ending::Whole { .. } => (Outcome::Success, None),
+        Ending::Incomplete { reason } => (Outcome::Incomplete, Some(reason.clone())),
         Ending::Failed { reason } => (Outcome::Failed, Some(reason.clone())),
         Ending::Stopped => (Outcome::Failed, stop_reason.or_else(|| Some("stopped".to_owned()))),
     };
     write_line(tx, &Line::of(job, outcome, reason)).await?;
-    if let Ending::Whole { next_from } = ending {
-        let query = tx
-            .sql(&WHOLE)
-            .bind(job.repository.0)
-            .bind(job.spec.prefix.clone())
-            .bind(job.spec.set.clone().unwrap_or_default())
-            .bind(micros_or_none(*next_from));
-        tx.run(query).await?;
+    let of_list = |query: Query<'static>| {
+        let (prefix, set) = (job.spec.prefix.clone(), job.spec.set.clone().unwrap_or_default());
+        query.bind(job.repository.0).bind(prefix).bind(set)
+    };
+    match ending {
+        Ending::Whole { next_from, rules } => {
+            let query = of_list(tx.sql(&WHOLE)).bind(micros_or_none(*next_from)).bind(rules.clone());
+            tx.run(query).await?;
+        }
+        Ending::Incomplete { .. } => {
+            let query = of_list(tx.sql(&INCOMPLETE));
+            tx.run(query).await?;
+        }
+        Ending::Failed { .. } | Ending::Stopped => {}
     }
     match ending {
-        Ending::Whole { .. } => recurring::after(tx, job, true, failures_max).await,
-        Ending::Failed { .. } => recurring::after(tx, job, false, failures_max).await,
+        // An incomplete one is not tried again before its time: what the repository lacks now it lacks in 15 minutes.
+        Ending::Whole { .. } | Ending::Incomplete { .. } => {
+            recurring::after(tx, job, false, failures_max).await
+        }
+        Ending::Failed { .. } => recurring::after(tx, job, true, failures_max).await,
         Ending::Stopped => recurring::skip(tx, job).await,
     }
 }

@@ -10,7 +10,7 @@ mod recurring;
 mod repositories;
 mod supervision;
 
-pub use dispatch::{Ending, OaiClaim, OaiHeartbeat};
+pub use dispatch::{ClaimedHarvest, Ending, OaiClaim, OaiHeartbeat};
 pub use history::{OaiHistory, OaiHistoryFilter};
 pub use holdings::{OaiHoldings, ServeFilter, Served};
 pub use jobs::{NewOaiJob, OaiJobs};

@@ -42,7 +42,7 @@ static UPSERT: Bulk = Bulk {
              (repository_id, prefix, identifier, filename, datestamp, deleted, digest, changed_at, updated, list)
          SELECT $2, $3, value ->> 0, value ->> 1, (value ->> 2)::bigint, (value ->> 3)::bigint, value ->> 4, $4, 1, $5
          FROM jsonb_array_elements($1::jsonb)
-         ON CONFLICT (repository_id, prefix, identifier) DO UPDATE SET
+         ON CONFLICT (repository_id, prefix, substr(identifier, 1, 200), oai_text_digest(identifier)) DO UPDATE SET
              filename = excluded.filename, datestamp = excluded.datestamp, deleted = excluded.deleted,
              digest = excluded.digest, changed_at = excluded.changed_at, updated = 1, list = excluded.list",
     ),
@@ -57,7 +57,9 @@ static FORGET_SETS: Bulk = Bulk {
     postgres: Sql::new(
         "DELETE FROM oai_record_sets WHERE record_id IN (
              SELECT id FROM oai_records WHERE repository_id = $2 AND prefix = $3
-                 AND identifier IN (SELECT jsonb_array_elements_text($1::jsonb)))",
+                 AND (substr(identifier, 1, 200), oai_text_digest(identifier)) IN (
+                     SELECT substr(value, 1, 200), oai_text_digest(value)
+                     FROM jsonb_array_elements_text($1::jsonb) AS v (value)))",
     ),
 };
 // The database finds the numbers of the records it has just kept; sending them out and in again costs more than all else.
@@ -74,7 +76,9 @@ static ADD_SETS: Bulk = Bulk {
     postgres: Sql::new(
         "INSERT INTO oai_record_sets (record_id, spec)
          SELECT r.id, s.value FROM jsonb_array_elements($1::jsonb) AS j (value)
-         JOIN oai_records AS r ON r.repository_id = $2 AND r.prefix = $3 AND r.identifier = j.value ->> 0
+         JOIN oai_records AS r ON r.repository_id = $2 AND r.prefix = $3
+             AND substr(r.identifier, 1, 200) = substr(j.value ->> 0, 1, 200)
+             AND oai_text_digest(r.identifier) = oai_text_digest(j.value ->> 0)
          CROSS JOIN LATERAL jsonb_array_elements_text(j.value -> 5) AS s (value)
          ON CONFLICT DO NOTHING",
     ),

@@ -64,8 +64,8 @@ impl OaiRecords<'_> {
         self.0
             .read("list the records", input, |tx, (repository, prefix, after, limit)| {
                 Box::pin(async move {
-                    let query = tx
-                        .sql(&LIST)
+                    let query = LIST
+                        .on(tx)
                         .bind(repository.0)
                         .bind(prefix.as_str())
                         .bind(after.as_str())
@@ -140,6 +140,30 @@ impl OaiRecords<'_> {
             .await
     }
 
+    /// How many records [`Self::unseen`] would give without a limit.
+    pub async fn unseen_count(
+        &self,
+        repository: RepositoryId,
+        prefix: &str,
+        set: Option<&str>,
+        list: i64,
+    ) -> Result<u64, Error> {
+        let input = (repository, prefix.to_owned(), set.unwrap_or_default().to_owned(), list);
+        self.0
+            .read("count records that are gone", input, |tx, (repository, prefix, set, list)| {
+                Box::pin(async move {
+                    let query = tx
+                        .sql(&UNSEEN_COUNT)
+                        .bind(repository.0)
+                        .bind(prefix.as_str())
+                        .bind(*list)
+                        .bind(set.as_str());
+                    Ok(tx.row(query).await?.map_or(Ok(0), |row| row.int("count"))? as u64)
+                })
+            })
+            .await
+    }
+
     /// A consumer has seen these records as they are, by number and time of the change. One that changed again since
     /// keeps its mark; gives how many lost theirs.
     pub async fn clear_updated(&self, seen: &[(i64, Timestamp)]) -> Result<u64, Error> {
@@ -174,7 +198,8 @@ static KNOWN: Bulk = Bulk {
     )),
     postgres: Sql::new(concat!(
         known_columns!(),
-        "WHERE repository_id = $2 AND prefix = $3 AND identifier IN (SELECT jsonb_array_elements_text($1::jsonb))"
+        "WHERE repository_id = $2 AND prefix = $3 AND (substr(identifier, 1, 200), oai_text_digest(identifier)) IN (
+             SELECT substr(value, 1, 200), oai_text_digest(value) FROM jsonb_array_elements_text($1::jsonb) AS v (value))"
     )),
 };
 static FOLDERS: Bulk = Bulk {
@@ -186,11 +211,21 @@ static FOLDERS: Bulk = Bulk {
          WHERE repository_id = $2 AND path IN (SELECT jsonb_array_elements_text($1::jsonb))",
     ),
 };
-static LIST: Sql = Sql::new(concat!(
-    "SELECT ",
-    record_columns!(),
-    " FROM oai_records WHERE repository_id = $1 AND prefix = $2 AND identifier > $3 ORDER BY identifier LIMIT $4"
-));
+// On PostgreSQL the first letters are in the index, and decide the order as the whole does.
+static LIST: Bulk = Bulk {
+    sqlite: Sql::new(concat!(
+        "SELECT ",
+        record_columns!(),
+        " FROM oai_records WHERE repository_id = $1 AND prefix = $2 AND identifier > $3 ORDER BY identifier LIMIT $4"
+    )),
+    postgres: Sql::new(concat!(
+        "SELECT ",
+        record_columns!(),
+        " FROM oai_records WHERE repository_id = $1 AND prefix = $2
+             AND substr(identifier, 1, 200) >= substr($3::text, 1, 200) AND identifier > $3::text
+         ORDER BY substr(identifier, 1, 200), identifier LIMIT $4"
+    )),
+};
 static COUNT: Sql =
     Sql::new("SELECT deleted, count(*) AS count FROM oai_records WHERE repository_id = $1 GROUP BY deleted");
 static ACTIVE: Sql = Sql::new(
@@ -199,13 +234,15 @@ static ACTIVE: Sql = Sql::new(
        AND ($3 = '' OR id IN (SELECT record_id FROM oai_record_sets
                               WHERE spec = $3 OR substr(spec, 1, length($3) + 1) = $3 || ':'))",
 );
-static UNSEEN: Sql = Sql::new(concat!(
-    known_columns!(),
-    "WHERE repository_id = $1 AND prefix = $2 AND list < $3 AND deleted = 0
-       AND ($4 = '' OR id IN (SELECT record_id FROM oai_record_sets
-                              WHERE spec = $4 OR substr(spec, 1, length($4) + 1) = $4 || ':'))
-     ORDER BY id LIMIT $5"
-));
+macro_rules! unseen {
+    () => {
+        "WHERE repository_id = $1 AND prefix = $2 AND list < $3 AND deleted = 0
+           AND ($4 = '' OR id IN (SELECT record_id FROM oai_record_sets
+                                  WHERE spec = $4 OR substr(spec, 1, length($4) + 1) = $4 || ':'))"
+    };
+}
+static UNSEEN: Sql = Sql::new(concat!(known_columns!(), unseen!(), " ORDER BY id LIMIT $5"));
+static UNSEEN_COUNT: Sql = Sql::new(concat!("SELECT count(*) AS count FROM oai_records ", unseen!()));
 static CLEAR: Bulk = Bulk {
     sqlite: Sql::new(
         "UPDATE oai_records SET updated = 0 FROM json_each($1) AS p

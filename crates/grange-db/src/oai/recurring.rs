@@ -49,7 +49,8 @@ impl OaiRecurring<'_> {
             .await
     }
 
-    /// Changes one, or takes up a parked one again. Its waiting job is planned anew; one that runs ends as it began.
+    /// Changes one, or takes up a parked one again. Its waiting job is replaced by one at the same time, or at the start
+    /// where that was changed; one that runs ends as it began.
     pub async fn change(
         &self,
         id: RecurringId,
@@ -66,11 +67,15 @@ impl OaiRecurring<'_> {
                     fresh(&row, format_args!("recurring job {id}"), *edition)?;
                     let before = recurring(&row)?;
                     let query = tx.sql(&UNPLAN).bind(id.0);
-                    tx.run(query).await?;
+                    let waiting = tx.row(query).await?.map(|row| row.time("due_at")).transpose()?;
                     let query =
                         bound(tx.sql(&CHANGE).bind(id.0), new).bind(micros(tx.now)).bind(actor.who.clone());
                     let row = tx.row(query).await?.ok_or_else(|| missing("recurring job", id))?;
-                    let after = recurring(&row)?;
+                    let mut after = recurring(&row)?;
+                    if let Some(due_at) = waiting.filter(|_| after.starts_at == before.starts_at) {
+                        // The start stays what slots are counted from, so the job cannot be planned at the start again.
+                        after.state = replan(tx, &after, due_at).await?;
+                    }
                     let subject = format!("recurring-job:{id}");
                     told(tx, actor, "recurring-job.change", subject, Some(&before), Some(&after)).await?;
                     Ok(after)
@@ -118,13 +123,7 @@ impl OaiRecurring<'_> {
                     let rows = tx.rows(query).await?;
                     for row in &rows {
                         let one = recurring(row)?;
-                        let state = if one.every.is_some() {
-                            RecurringState::Recurring
-                        } else {
-                            RecurringState::Once
-                        };
-                        jobs::insert(tx, one.repository.0, Some(one.id), &one.spec, one.starts_at).await?;
-                        set_state(tx, one.id, state, 0).await?;
+                        replan(tx, &one, one.starts_at).await?;
                     }
                     Ok(rows.len() as u64)
                 })
@@ -165,7 +164,8 @@ static TO_PLAN: Sql = Sql::new(concat!(
          AND NOT EXISTS (SELECT 1 FROM oai_jobs j WHERE j.recurring_id = r.id)
      ORDER BY id {skip_locked}"
 ));
-static UNPLAN: Sql = Sql::new("DELETE FROM oai_jobs WHERE recurring_id = $1 AND status = 'scheduled'");
+static UNPLAN: Sql =
+    Sql::new("DELETE FROM oai_jobs WHERE recurring_id = $1 AND status = 'scheduled' RETURNING due_at");
 static DELETE: Sql = Sql::new("DELETE FROM oai_recurring_jobs WHERE id = $1");
 static STATE: Sql = Sql::new("UPDATE oai_recurring_jobs SET state = $2, failures = $3 WHERE id = $1");
 
@@ -175,6 +175,18 @@ fn bound<'q>(query: crate::act::Query<'q>, new: &NewRecurring) -> crate::act::Qu
         .bind(micros(new.starts_at))
         .bind(micros_or_none(new.ends_at))
         .bind(new.every.map(|every| json(&every)))
+}
+
+/// Plans the next job of one that is new or changed, unless its last date is before that.
+async fn replan(tx: &mut Tx<'_>, one: &RecurringJob, due_at: Timestamp) -> Result<RecurringState, Fail> {
+    let state = if one.ends_at.is_some_and(|end| due_at > end) {
+        RecurringState::Over
+    } else {
+        jobs::insert(tx, one.repository.0, Some(one.id), &one.spec, due_at).await?;
+        if one.every.is_some() { RecurringState::Recurring } else { RecurringState::Once }
+    };
+    set_state(tx, one.id, state, 0).await?;
+    Ok(state)
 }
 
 async fn set_state(
@@ -195,19 +207,25 @@ async fn of(tx: &mut Tx<'_>, job: &OaiJob) -> Result<Option<RecurringJob>, Fail>
     Ok(found.filter(|found| found.state != RecurringState::New))
 }
 
-/// What follows on a job that ended well or not.
-pub(super) async fn after(tx: &mut Tx<'_>, job: &OaiJob, whole: bool, failures_max: u32) -> Result<(), Fail> {
+/// What follows on a job that failed, or did not.
+pub(super) async fn after(
+    tx: &mut Tx<'_>,
+    job: &OaiJob,
+    failed: bool,
+    failures_max: u32,
+) -> Result<(), Fail> {
     let Some(one) = of(tx, job).await? else { return Ok(()) };
-    let failures = if whole { 0 } else { one.failures + 1 };
-    let (now, due) = (tx.now, job.due_at);
-    go_on(tx, job, &one, next(one.every, one.ends_at, due, now, failures, failures_max), failures).await
+    let failures = if failed { one.failures + 1 } else { 0 };
+    // A job that was planned for later than now, by another clock, is over for its slot.
+    let now = tx.now.max(job.due_at);
+    go_on(tx, job, &one, next(one.rhythm(), now, failures, failures_max), failures).await
 }
 
 /// A job that a person did not want: the next slot, as if it had been made.
 pub(super) async fn skip(tx: &mut Tx<'_>, job: &OaiJob) -> Result<(), Fail> {
     let Some(one) = of(tx, job).await? else { return Ok(()) };
-    let (now, due, failures) = (tx.now.max(job.due_at), job.due_at, one.failures);
-    go_on(tx, job, &one, next(one.every, one.ends_at, due, now, 0, u32::MAX), failures).await
+    let (now, failures) = (tx.now.max(job.due_at), one.failures);
+    go_on(tx, job, &one, next(one.rhythm(), now, 0, u32::MAX), failures).await
 }
 
 async fn go_on(

@@ -43,6 +43,11 @@ impl Ledger for DbLedger {
         records.unseen(self.repository, &self.prefix, self.set.as_deref(), list, limit).await.map_err(told)
     }
 
+    async fn unseen_count(&self, list: i64) -> Result<u64, LedgerError> {
+        let records = self.db.oai_records();
+        records.unseen_count(self.repository, &self.prefix, self.set.as_deref(), list).await.map_err(told)
+    }
+
     async fn active(&self) -> Result<u64, LedgerError> {
         let records = self.db.oai_records();
         records.active(self.repository, &self.prefix, self.set.as_deref()).await.map_err(told)

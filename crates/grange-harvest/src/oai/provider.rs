@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use grange_base::Clock;
 use grange_db::{Db, ServeFilter};
@@ -23,6 +24,11 @@ pub struct Provider {
     contact: Arc<str>,
 }
 
+/// Records are dated when the transaction that keeps them begins, by the database's clock, and can be listed when it
+/// ends. Harvesters begin their next list at the date of a response, so that is set back by more than a transaction lasts
+/// and clocks of nodes differ.
+const SET_BACK: Duration = Duration::from_mins(1);
+
 impl Provider {
     pub fn new(db: Db, clock: Clock, root: PathBuf, settings: &grange_oai::Settings) -> Self {
         let page = settings.serve_page.clamp(1, 10_000);
@@ -35,8 +41,7 @@ impl Provider {
         base_url: &str,
         arguments: Vec<(String, String)>,
     ) -> Result<String, grange_db::Error> {
-        let now = self.clock.now();
-        let asked = provide::understand(arguments, now);
+        let asked = provide::understand(arguments, self.clock.now() - SET_BACK);
         let listing = match asked.wants() {
             provide::Wants::Nothing => Listing::default(),
             provide::Wants::Identify => {
@@ -166,4 +171,22 @@ fn repository_set(set: &str) -> Option<(RepositoryId, Option<String>)> {
         None => (set.strip_prefix('r')?, None),
     };
     Some((number.parse().ok()?, set))
+}
+
+#[cfg(test)]
+mod tests {
+    use grange_db::{Db, Settings};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_next_list_of_a_harvester_covers_transactions_that_were_under_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock::test("2026-01-01T12:00:00Z".parse().unwrap()).0;
+        let db = Db::open(&Settings::default(), folder.path(), clock.clone()).await.unwrap();
+        let provider = Provider::new(db, clock, folder.path().to_owned(), &grange_oai::Settings::default());
+        let arguments = vec![("verb".to_owned(), "Identify".to_owned())];
+        let response = provider.answer("http://x/oai", arguments).await.unwrap();
+        assert!(response.contains("<responseDate>2026-01-01T11:59:00Z</responseDate>"), "{response}");
+    }
 }

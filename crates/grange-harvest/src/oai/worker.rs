@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use grange_base::worker::Step;
 use grange_base::{Clock, Shutdown, Trigger};
-use grange_db::{Db, Ending, OaiClaim, OaiPolicy};
+use grange_db::{ClaimedHarvest, Db, Ending, OaiClaim, OaiPolicy};
 use grange_oai::store::journal;
 use grange_oai::{Ended, Harvest, Order, Outcome, Settings};
 use jiff::Timestamp;
@@ -99,7 +99,11 @@ impl OaiWorker {
 
     async fn run(&self, claim: &OaiClaim, shutdown: &Shutdown) -> Result<(), grange_db::Error> {
         let jobs = self.db.oai_jobs();
-        let (job, repository, position, next_from) = jobs.order(claim).await?;
+        let ClaimedHarvest { job, repository, position, next_from, rules: judged_by } =
+            jobs.order(claim).await?;
+        let rules = grange_oai::rules_of(&job.spec);
+        // Records judged by other rules are not delivered again since then.
+        let next_from = next_from.filter(|_| judged_by == rules);
         tracing::info!(job = %job.id, repository = repository.base_url, prefix = job.spec.prefix, "harvest begins");
         let ledger = DbLedger {
             db: self.db.clone(),
@@ -130,12 +134,16 @@ impl OaiWorker {
         }
         let stopped_by_person = !shutdown.requested();
         let ending = match ended {
-            Ended::Whole { next_from } => Ending::Whole { next_from },
+            Ended::Whole { next_from } => Ending::Whole { next_from, rules },
+            Ended::Incomplete(reason) => Ending::Incomplete { reason },
             Ended::Failed(reason) => Ending::Failed { reason },
             Ended::Stopped if stopped_by_person => Ending::Stopped,
             // The node stops: another, or this one later, goes on where this one is.
             Ended::Stopped => return jobs.release(claim).await,
         };
+        if let Ending::Incomplete { reason } = &ending {
+            tracing::warn!(job = %claim.job, reason, "OAI-PMH harvest is incomplete; the next one asks for the same again");
+        }
         tracing::info!(job = %claim.job, ?ending, "harvest ended");
         jobs.finish(claim, ending, self.settings.failures_max).await
     }

@@ -71,6 +71,8 @@ named! {
     Outcome, "outcome" {
         Success = "success",
         Failed = "failed",
+        /// Everything that came is kept, but the list is known to lack records: the next harvest asks for the same again.
+        Incomplete = "incomplete",
         /// A line about one bad record or page.
         Warning = "warning",
     }

@@ -47,6 +47,10 @@ pub struct HarvestSpec {
     /// The text of a normalize file.
     #[serde(default)]
     pub normalize: Option<String>,
+    /// Delete all records that a complete list lacks, also if they are more than a fifth of those held. For one harvest
+    /// that a person asks for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accept_deletions: bool,
 }
 
 fn list_records() -> Method {
@@ -70,6 +74,7 @@ impl HarvestSpec {
             validation: Validation::Loose,
             filter: None,
             normalize: None,
+            accept_deletions: false,
         }
     }
 }

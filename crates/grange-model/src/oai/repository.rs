@@ -1,5 +1,7 @@
 //! Repositories: the data providers that are harvested.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,28 @@ pub struct Identified {
     pub sets: Vec<Set>,
     /// What was odd about its answers, for people.
     pub remarks: Vec<String>,
+    /// The list of formats is known to lack some. Of this answer only, and not kept.
+    #[serde(skip)]
+    pub formats_incomplete: bool,
+    /// The list of sets is known to lack some. Of this answer only, and not kept.
+    #[serde(skip)]
+    pub sets_incomplete: bool,
+}
+
+impl Identified {
+    /// With the formats and sets that were known before, where a list of this answer is incomplete.
+    #[must_use]
+    pub fn keeping(mut self, known: &Self) -> Self {
+        if self.formats_incomplete {
+            let missing = known.formats.iter().filter(|format| !self.formats.contains(format));
+            self.formats.extend(missing.cloned().collect::<Vec<_>>());
+        }
+        if self.sets_incomplete {
+            let listed: HashSet<_> = self.sets.iter().map(|set| set.spec.clone()).collect();
+            self.sets.extend(known.sets.iter().filter(|set| !listed.contains(&set.spec)).cloned());
+        }
+        self
+    }
 }
 
 /// A metadata format that a repository offers.
@@ -61,6 +85,8 @@ pub struct RepositoryRules {
     pub no_windows: bool,
     /// Send resumption tokens as they are: it cannot read encoded ones.
     pub verbatim_tokens: bool,
+    /// Its completeListSize is an estimate: a list with fewer records can be complete.
+    pub estimated_size: bool,
 }
 
 impl Default for RepositoryRules {
@@ -76,6 +102,7 @@ impl Default for RepositoryRules {
             keep_responses: false,
             no_windows: false,
             verbatim_tokens: false,
+            estimated_size: false,
         }
     }
 }

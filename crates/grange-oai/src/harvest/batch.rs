@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use grange_model::oai::Counts;
 use jiff::Timestamp;
-use oaipmh::Record;
+use oaipmh::{Level, Record};
 
 use super::judge::Verdict;
 use super::window::Window;
@@ -23,6 +23,8 @@ pub(super) enum Content {
     Stored(Vec<u8>),
     Deleted,
     Unwanted,
+    /// Delivered and not usable: a copy that is held stays, and the record counts as seen.
+    Damaged,
 }
 
 /// What was taken in. Records that are bad are numbers and warnings here.
@@ -36,6 +38,8 @@ pub(super) struct Batch {
     pub outside: u64,
     /// Records that were delivered, bad ones included.
     pub delivered: u64,
+    /// Records delivered whose identifier is missing or may have been altered: one of those held may be meant.
+    pub unidentified: u64,
     pub bytes: usize,
     /// Records that end the harvest: how many, and the first one's reason. Each is also a warning.
     pub fatal: Option<(u64, String)>,
@@ -50,6 +54,7 @@ impl Batch {
         self.delivered += 1;
         let datestamp = record.header.datestamp.map(oaipmh::Datestamp::timestamp);
         self.outside += u64::from(datestamp.is_some_and(|date| window.excludes(date)));
+        self.unidentified += u64::from(!is_identified(&record));
         let content = match verdict {
             Verdict::Store(content, warning) => {
                 self.warnings.extend(warning);
@@ -57,10 +62,10 @@ impl Batch {
             }
             Verdict::Deleted => Content::Deleted,
             Verdict::Unwanted => Content::Unwanted,
-            Verdict::Bad(warning) => return self.refuse(warning),
+            Verdict::Bad(warning) => return self.refuse(record.header.identifier, warning),
             Verdict::Fatal(reason) => {
                 self.fatal.get_or_insert_with(|| (0, reason.clone())).0 += 1;
-                return self.refuse(reason);
+                return self.refuse(record.header.identifier, reason);
             }
         };
         if let Content::Stored(content) = &content {
@@ -68,22 +73,43 @@ impl Batch {
         }
         let header = record.header;
         let judged = Judged { identifier: header.identifier, datestamp, sets: header.sets, content };
-        if let Some(index) = self.at.get(&judged.identifier) {
-            // The same again on one page: the later one counts, unless it is older.
-            self.counts.unchanged += 1;
-            let before = &mut self.records[*index];
-            if judged.datestamp >= before.datestamp {
-                *before = judged;
-            }
-        } else {
-            self.at.insert(judged.identifier.clone(), self.records.len());
-            self.records.push(judged);
+        let Some(index) = self.at.get(&judged.identifier) else { return self.push(judged) };
+        let before = &mut self.records[*index];
+        if matches!(before.content, Content::Damaged) {
+            *before = judged;
+            return;
+        }
+        // The same again on one page: the later one counts, unless it is older.
+        self.counts.unchanged += 1;
+        if judged.datestamp >= before.datestamp {
+            *before = judged;
         }
     }
 
-    /// A record that cannot be taken, counted and told.
-    pub(super) fn refuse(&mut self, warning: String) {
+    /// Counts and reports a record that cannot be used. An empty identifier: it has none.
+    pub(super) fn refuse(&mut self, identifier: String, warning: String) {
         self.counts.bad += 1;
         self.warnings.push(warning);
+        self.see(identifier);
     }
+
+    /// An identifier that was listed, whatever became of its record.
+    pub(super) fn see(&mut self, identifier: String) {
+        if !identifier.is_empty() && !self.at.contains_key(&identifier) {
+            self.push(Judged { identifier, datestamp: None, sets: Vec::new(), content: Content::Damaged });
+        }
+    }
+
+    fn push(&mut self, judged: Judged) {
+        self.at.insert(judged.identifier.clone(), self.records.len());
+        self.records.push(judged);
+    }
+}
+
+/// Whether a record's identifier is there and cannot be the work of a repair: those leave blanks, U+FFFD and letters of
+/// other encodings behind.
+fn is_identified(record: &Record) -> bool {
+    let plain = |letter: char| letter.is_ascii() && !letter.is_ascii_whitespace();
+    let identifier = &record.header.identifier;
+    !identifier.is_empty() && (record.level() != Some(Level::Damage) || identifier.chars().all(plain))
 }

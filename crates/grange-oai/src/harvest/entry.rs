@@ -61,6 +61,7 @@ enum Kind {
     Stored(usize),
     Deleted,
     Unwanted,
+    Damaged,
 }
 
 impl<'e> Line<'e> {
@@ -69,6 +70,7 @@ impl<'e> Line<'e> {
             Content::Stored(content) => Kind::Stored(content.len()),
             Content::Deleted => Kind::Deleted,
             Content::Unwanted => Kind::Unwanted,
+            Content::Damaged => Kind::Damaged,
         };
         Self(Cow::Borrowed(&record.identifier), record.datestamp, Cow::Borrowed(&record.sets), kind)
     }
@@ -123,6 +125,7 @@ impl Entry {
                 }
                 Kind::Deleted => Content::Deleted,
                 Kind::Unwanted => Content::Unwanted,
+                Kind::Damaged => Content::Damaged,
             };
             let (identifier, sets) = (identifier.into_owned(), sets.into_owned());
             records.push(Judged { identifier, datestamp, sets, content });
@@ -172,14 +175,17 @@ mod tests {
         fn entries_come_back_as_they_were(
             names in prop::collection::vec(any::<String>(), 0..5),
             contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 5),
-            kinds in prop::collection::vec(0..3_usize, 5),
+            kinds in prop::collection::vec(0..4_usize, 5),
             cut in any::<prop::sample::Index>(),
         ) {
             let records = names.iter().zip(contents).zip(kinds).map(|((name, content), kind)| Judged {
                 identifier: name.clone(),
                 datestamp: (kind == 1).then_some(Timestamp::UNIX_EPOCH),
                 sets: vec![name.clone()],
-                content: [Content::Stored(content), Content::Deleted, Content::Unwanted].into_iter().nth(kind).unwrap(),
+                content: [Content::Stored(content), Content::Deleted, Content::Unwanted, Content::Damaged]
+                    .into_iter()
+                    .nth(kind)
+                    .unwrap(),
             });
             let before = entry(records.collect(), names.clone());
             let bytes = before.encode();

@@ -26,6 +26,9 @@ pub trait Ledger: Send + Sync {
     /// Active records last seen in a list before this one.
     async fn unseen(&self, list: i64, limit: u32) -> Result<Vec<KnownRecord>, LedgerError>;
 
+    /// How many active records were last seen in a list before this one.
+    async fn unseen_count(&self, list: i64) -> Result<u64, LedgerError>;
+
     /// How many active records are held in this format.
     async fn active(&self) -> Result<u64, LedgerError>;
 

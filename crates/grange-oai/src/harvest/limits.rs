@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::position::Position;
 use crate::settings::Settings;
 
-/// A whole harvest in which more than this share of all records vanished is not believed.
-const VANISHED_MAX: f64 = 0.2;
+/// At most one in this number of active records vanishes unless a person accepts more.
+const VANISHED_ONE_IN: u64 = 5;
 
 /// Which limit is reached, as a sentence.
 pub(super) fn reached(settings: &Settings, position: &Position, lasted: Duration) -> Option<String> {
@@ -24,11 +24,14 @@ pub(super) fn reached(settings: &Settings, position: &Position, lasted: Duration
     }
 }
 
-/// Why a whole list is not believed to be all there is, where it brought so many of the active records that are held.
-pub(super) fn unbelievable(active: u64, seen: u64) -> Option<String> {
-    let missing = active.saturating_sub(seen);
-    (missing as f64 > active as f64 * VANISHED_MAX)
-        .then(|| format!("{seen} of {active} records came: too few to believe that the others are gone"))
+/// Why records that a list lacks are not deleted: `unseen` of the `active` ones that are held.
+pub(super) fn implausible_deletions(active: u64, unseen: u64) -> Option<String> {
+    (unseen > active / VANISHED_ONE_IN).then(|| {
+        format!(
+            "the list lacks {unseen} of {active} records that are held, more than a fifth: none was deleted; if they \
+             are gone, harvest again with --accept-deletions"
+        )
+    })
 }
 
 #[cfg(test)]
@@ -64,15 +67,17 @@ mod tests {
 
     #[test]
     fn a_fifth_may_vanish_and_no_more() {
-        for (active, seen, believed) in [
+        for (active, unseen, plausible) in [
             (0, 0, true),
-            (100, 100, true),
-            (100, 80, true),
-            (100, 79, false),
-            (100, 0, false),
-            (10, 99, true),
+            (100, 0, true),
+            (100, 20, true),
+            (100, 21, false),
+            (100, 100, false),
+            (5, 1, true),
+            (4, 1, false),
+            (u64::MAX, u64::MAX / 2, false),
         ] {
-            assert_eq!(unbelievable(active, seen).is_none(), believed, "{seen} of {active}");
+            assert_eq!(implausible_deletions(active, unseen).is_none(), plausible, "{unseen} of {active}");
         }
     }
 }

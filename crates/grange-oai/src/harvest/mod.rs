@@ -19,7 +19,7 @@ mod work;
 
 pub use judge::{Judge, UnusableRules};
 pub use ledger::{Ledger, LedgerError};
-pub use order::{Ended, Order, Outcome};
+pub use order::{Ended, Order, Outcome, rules_of};
 pub use position::{Asked, Position};
 pub use run::Harvest;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use grange_model::oai::{HarvestSpec, OaiJobId, Repository, Slices};
+use grange_model::oai::{HarvestSpec, OaiJobId, Repository, Slices, Validation};
 use jiff::Timestamp;
 
 use super::ledger::LedgerError;
@@ -17,7 +17,7 @@ pub struct Order {
     pub spec: HarvestSpec,
     /// Where an earlier attempt left off, as it was kept.
     pub position: Option<String>,
-    /// Where the last whole harvest says to begin.
+    /// Where the last whole harvest by the same rules says to begin.
     pub next_from: Option<Timestamp>,
     /// The repository's folder.
     pub folder: PathBuf,
@@ -29,6 +29,9 @@ pub enum Ended {
     Whole {
         next_from: Option<Timestamp>,
     },
+    /// Every list was read, and records are known to be missing, by this reason. The next harvest begins where this one
+    /// began.
+    Incomplete(String),
     /// By whoever pulled the trigger.
     Stopped,
     Failed(String),
@@ -82,6 +85,48 @@ impl Order {
             until: spec.until.filter(|_| windows),
             method: spec.method,
             slices: if windows { rules.slices } else { Slices::Whole },
+            rules: rules_of(spec),
         }
+    }
+}
+
+/// What identifies the rules by which a harvest judges records: filter, normalizer and validation. Empty where all is
+/// taken as it comes.
+pub fn rules_of(spec: &HarvestSpec) -> String {
+    let HarvestSpec { validation, filter, normalize, .. } = spec;
+    if (*validation, filter, normalize) == (Validation::Loose, &None, &None) {
+        return String::new();
+    }
+    let mut hasher = blake3::Hasher::new();
+    for text in [Some(validation.as_str()), filter.as_deref(), normalize.as_deref()] {
+        // The length first, so that no two triples are the same bytes; one of nothing differs from an empty one.
+        hasher.update(&text.map_or(u64::MAX, |text| text.len() as u64).to_le_bytes());
+        hasher.update(text.unwrap_or_default().as_bytes());
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_the_same_only_where_all_three_are() {
+        let all = HarvestSpec::all("oai_dc");
+        let text = |text: &str| Some(text.to_owned());
+        let different = [
+            all.clone(),
+            HarvestSpec { validation: Validation::Strict, ..all.clone() },
+            HarvestSpec { filter: text("a"), ..all.clone() },
+            HarvestSpec { filter: text("b"), ..all.clone() },
+            HarvestSpec { normalize: text("a"), ..all.clone() },
+            HarvestSpec { filter: text("a"), normalize: text("a"), ..all.clone() },
+            HarvestSpec { filter: text("aa"), normalize: text(""), ..all.clone() },
+            HarvestSpec { filter: text(""), ..all.clone() },
+        ];
+        let names: std::collections::BTreeSet<_> = different.iter().map(rules_of).collect();
+        assert_eq!(names.len(), different.len());
+        let elsewhere = HarvestSpec { set: text("s"), incremental: true, ..different[2].clone() };
+        assert_eq!(rules_of(&elsewhere), rules_of(&different[2]));
     }
 }

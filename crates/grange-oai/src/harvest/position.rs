@@ -19,6 +19,9 @@ pub struct Asked {
     pub until: Option<Timestamp>,
     pub method: Method,
     pub slices: Slices,
+    /// By which rules records are judged: records taken under others do not count. Empty: none but the level loose.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rules: String,
 }
 
 /// Where a harvest stands. Kept with every page, before its token is used.
@@ -45,8 +48,15 @@ pub struct Position {
     pub restarts: u32,
     /// The server ignores windows of dates: one list of everything is taken.
     pub windows_broken: bool,
-    /// Something was odd about how a list ended, so what is missing may only be missing here.
+    /// Records may have come that nobody could recognize, or in lists of different states: no record counts as gone
+    /// because it was missing.
     pub doubtful: bool,
+    /// Why the lists are known to lack records, by the first of them that does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
+    /// The first list that was shorter than its completeListSize: the records that came, and the size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short: Option<(u64, u64)>,
     /// What became of the records that are kept. Filled in by whoever keeps them.
     pub counts: Counts,
     /// Records received.
@@ -83,7 +93,7 @@ pub enum Next {
     Page,
     /// A list begins: a number for it is needed first. The text is for the history, if there is something to tell.
     List(Option<String>),
-    /// The harvest is whole.
+    /// Every list was read as far as the repository gave it.
     Done(Option<String>),
     Fail(String),
 }
@@ -127,6 +137,8 @@ impl Position {
             restarts: 0,
             windows_broken: false,
             doubtful: false,
+            incomplete: None,
+            short: None,
             counts: Counts::default(),
             records: 0,
             bytes: 0,
@@ -177,6 +189,22 @@ impl Position {
         (self.asked.from.is_none() && self.asked.until.is_none()) || self.windows_broken
     }
 
+    /// Why the harvest is incomplete. `estimated`: sizes of lists are estimates.
+    pub fn shortcoming(&self, estimated: bool) -> Option<String> {
+        let short = self.short.filter(|_| !estimated).map(|(records, size)| {
+            format!(
+                "{records} of {size} records came; if the repository's completeListSize is an estimate, set \
+                 --estimated-size true"
+            )
+        });
+        self.incomplete.clone().or(short)
+    }
+
+    /// Some records of a list did not come.
+    pub(super) fn lacks(&mut self, why: String) {
+        self.incomplete.get_or_insert(why);
+    }
+
     /// Takes a page into account and decides what follows. `now` is for the windows that are still to come.
     pub fn step(&mut self, seen: &Seen, tokens: &mut Tokens, now: Timestamp) -> Next {
         self.first_response = self.first_response.or(seen.response_date);
@@ -217,8 +245,11 @@ impl Position {
         let resumed = self.token.is_some();
         let all_here = self.size.is_some_and(|size| size > 0 && self.records_of_list >= size);
         if seen.records > 0 {
-            // An answer with records and an error is used; its end is not trusted.
+            // A response with records and an error is used; the end of a list is not believed from it.
             self.doubtful = true;
+            if seen.token.is_none() {
+                self.lacks(format!("the repository answered {error} beside the last records of a list"));
+            }
             return None;
         }
         if has(&ErrorCode::NoRecordsMatch) && !resumed {
@@ -247,6 +278,8 @@ impl Position {
         }
         let told = format!("the list was begun again after {} records: {why}", self.records_of_list);
         self.restarts += 1;
+        // The repository changed between the two beginnings: a record may be in neither list and still exist.
+        self.doubtful = true;
         self.begin(tokens);
         Next::List(Some(told))
     }
@@ -254,12 +287,18 @@ impl Position {
     fn without_windows(&mut self, tokens: &mut Tokens) -> Next {
         self.windows_broken = true;
         self.window = Window::default();
+        // The lists before are replaced by one of everything.
+        (self.incomplete, self.short) = (None, None);
         self.begin(tokens);
         Next::List(Some("the repository ignores from and until: one list of everything is taken".to_owned()))
     }
 
     fn end_of_list(&mut self, odd: Option<String>, tokens: &mut Tokens, now: Timestamp) -> Next {
-        self.doubtful |= odd.is_some() || self.size.is_some_and(|size| self.records_of_list < size);
+        if let Some(odd) = &odd {
+            self.lacks(odd.clone());
+        } else if let Some(size) = self.size.filter(|size| self.records_of_list < *size) {
+            self.short.get_or_insert((self.records_of_list, size));
+        }
         let until = self.asked.until;
         match self.window.after(self.asked.slices, until, self.first_response.unwrap_or(now)) {
             Some(window) if !self.windows_broken => {
@@ -301,6 +340,7 @@ impl Asked {
             until: None,
             method: Method::ListRecords,
             slices: Slices::Whole,
+            rules: String::new(),
         }
     }
 }

@@ -56,12 +56,12 @@ fn a_list_ends_where_it_ends_and_not_before() {
     let mut forever = start(Asked::everything());
     let empty: Vec<_> = (0..20).map(|n| page(0, Some(&n.to_string()))).collect();
     assert!(walk(&mut forever, &empty).iter().any(odd), "empty pages without end");
-    assert!(forever.doubtful);
+    assert!(forever.shortcoming(true).is_some());
     let mut ring = start(Asked::everything());
     walk(&mut ring, &[page(2, Some("a")), page(2, Some("b"))]);
     let now = at("2026-01-02T00:00:00Z");
     assert!(odd(&ring.began_again(&mut Tokens::default(), now)), "the list again under other tokens");
-    assert!(ring.doubtful);
+    assert!(ring.shortcoming(true).is_some());
 }
 
 #[test]
@@ -116,4 +116,51 @@ fn the_next_harvest_begins_one_granule_before_the_first_answer() {
     );
     let kept = serde_json::to_string(&position).unwrap();
     assert_eq!(serde_json::from_str::<Position>(&kept).unwrap(), position);
+}
+
+#[test]
+fn a_list_that_lacks_records_says_why_and_a_whole_one_nothing() {
+    let size = |size, page: Seen| Seen { size: Some(size), ..page };
+    let error_beside = |page: Seen| Seen { errors: vec![OaiError::new(ErrorCode::BadArgument, "")], ..page };
+    for (what, pages, certain, by_size) in [
+        ("whole", vec![page(2, Some("a")), page(1, None)], false, false),
+        ("as many as it says", vec![size(3, page(2, Some("a"))), size(3, page(1, None))], false, false),
+        ("more than it says", vec![size(3, page(2, Some("a"))), size(3, page(2, None))], false, false),
+        ("fewer than it says", vec![size(4, page(2, Some("a"))), size(4, page(1, None))], false, true),
+        ("fewer than its first page says", vec![size(4, page(2, Some("a"))), page(1, None)], false, true),
+        ("its last page says fewer", vec![size(4, page(2, Some("a"))), size(3, page(1, None))], false, false),
+        ("a token again", vec![page(2, Some("a")), page(2, Some("a"))], true, true),
+        (
+            "a token again, enough deliveries",
+            vec![size(4, page(2, Some("a"))), page(2, Some("a"))],
+            true,
+            true,
+        ),
+        ("an error on its last page", vec![page(2, Some("a")), error_beside(page(1, None))], true, true),
+        ("an error on another page", vec![error_beside(page(2, Some("a"))), page(1, None)], false, false),
+        (
+            "begun again and whole",
+            vec![size(9, page(2, Some("a"))), error(ErrorCode::BadResumptionToken), size(3, page(3, None))],
+            false,
+            false,
+        ),
+    ] {
+        let mut position = start(Asked::everything());
+        walk(&mut position, &pages);
+        assert!(position.done, "{what}");
+        assert_eq!(position.shortcoming(true).is_some(), certain, "{what}");
+        assert_eq!(position.shortcoming(false).is_some(), by_size, "{what}");
+    }
+    // A window that is short makes the harvest so, though those behind it are whole.
+    let asked = Asked { slices: Slices::Month, ..Asked::everything() };
+    let mut windows = Position::start(asked, Some(at("2025-12-15T00:00:00Z")), 1, at("2026-01-01T00:00:00Z"));
+    walk(&mut windows, &[size(5, page(4, None)), page(1, None)]);
+    assert!(windows.done && windows.shortcoming(false).is_some());
+}
+
+#[test]
+fn a_list_that_was_begun_again_is_doubtful() {
+    let mut position = start(Asked::everything());
+    walk(&mut position, &[page(2, Some("a")), error(ErrorCode::BadResumptionToken), page(3, None)]);
+    assert!(position.done && position.doubtful);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use oaipmh::{ErrorCode, Item, Kind, Page, Record, Request};
+use oaipmh::{ErrorCode, Item, Kind, Level, Page, Record, Request};
 
 use grange_model::oai::Method;
 
@@ -62,8 +62,9 @@ impl Harvest {
                     self.hand_on(batch, self.position.list, None, progress.part).await?;
                     return Err(Break::Failed(format!("{broken}, {failures} times")));
                 }
-                self.position.doubtful = true;
-                self.warnings.push(format!("a page could not be read to its end: {broken}"));
+                let told = format!("a page could not be read to its end: {broken}");
+                self.position.lacks(told.clone());
+                self.warnings.push(told);
             }
             return self.end_of_page(page, batch, progress).await;
         }
@@ -82,6 +83,8 @@ impl Harvest {
         seen.response_date = page.response_date.map(oaipmh::Datestamp::timestamp);
         seen.token = page.next_token().map(str::to_owned);
         seen.size = page.token.as_ref().and_then(|token| token.complete_list_size);
+        // Outside of records something was lost, perhaps records.
+        self.position.doubtful |= page.problems.iter().any(|problem| problem.kind.level() == Level::Damage);
         seen.errors = page.errors;
         Ok(Received { seen, batch, part: PagePart { last: true, ..part } })
     }
@@ -119,6 +122,7 @@ impl Harvest {
     /// Judges what arrived.
     async fn take_in(&mut self, items: Vec<Item>, batch: &mut Batch) -> Result<(), Break> {
         let mut records = Vec::with_capacity(items.len());
+        let mut listed = Vec::new();
         for item in items {
             match item {
                 Item::Record(record) => records.push(record),
@@ -128,12 +132,17 @@ impl Harvest {
                     records.push(Record { header, ..Record::default() });
                 }
                 Item::Header(header) => {
-                    if let Some(record) = self.get_record(&header.identifier).await? {
+                    if let Some(mut record) = self.get_record(&header.identifier).await? {
+                        if record.header.identifier.is_empty() {
+                            record.header.identifier.clone_from(&header.identifier);
+                        }
                         records.push(record);
+                        // Also where the repository sends another record than the one asked for.
+                        listed.push(header.identifier);
                     } else {
                         batch.delivered += 1;
-                        let name = header.identifier;
-                        batch.refuse(format!("record {name}: it is listed and cannot be had"));
+                        let warning = format!("record {}: it is listed and cannot be had", header.identifier);
+                        batch.refuse(header.identifier, warning);
                     }
                 }
                 _ => {}
@@ -154,6 +163,9 @@ impl Harvest {
         };
         for (record, verdict) in records.into_iter().zip(verdicts) {
             batch.add(record, verdict, &window);
+        }
+        for identifier in listed {
+            batch.see(identifier);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grange_base::{Clock, Shutdown};
-use grange_model::oai::DeletedSupport;
+use grange_model::oai::{DeletedSupport, Repository};
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 
@@ -163,6 +163,7 @@ impl Harvest {
     ) -> Result<(), Break> {
         self.refuse_fatal(&batch).await?;
         self.position.records += batch.delivered;
+        self.position.doubtful |= batch.unidentified > 0;
         self.position.entry += 1;
         batch.warnings.append(&mut self.warnings);
         let response = response.unwrap_or_else(|| self.clock.now());
@@ -236,8 +237,9 @@ impl Received {
                 // What is not kept stays in the journal.
                 return Outcome { ended: Ended::Failed(reason), segments: Vec::new(), replayed };
             }
-            (Ok(()), Ok(())) => match self.vanished(&mut keeper).await {
-                Ok(()) => Ended::Whole { next_from: self.next_from() },
+            (Ok(()), Ok(())) => match self.conclude(&mut keeper).await {
+                Ok(None) => Ended::Whole { next_from: self.next_from() },
+                Ok(Some(reason)) => Ended::Incomplete(reason),
                 Err(reason) => Ended::Failed(reason),
             },
             (Ok(()), Err(Break::Failed(reason))) => Ended::Failed(reason),
@@ -248,18 +250,38 @@ impl Received {
         Outcome { ended, segments, replayed }
     }
 
-    /// Repositories that do not tell of deletions: what a whole list did not bring is gone.
-    async fn vanished(&mut self, keeper: &mut Keeper) -> Result<(), String> {
-        let tells = self.order.repository.said.deleted_support == DeletedSupport::Persistent;
-        if tells || !self.position.is_full() || self.position.doubtful {
-            return Ok(());
+    /// Why the harvest is incomplete, if it is. Of repositories that do not announce deletions, records that a complete
+    /// list lacks are deleted.
+    async fn conclude(&mut self, keeper: &mut Keeper) -> Result<Option<String>, String> {
+        let Repository { said, rules, .. } = &self.order.repository;
+        if let Some(reason) = self.position.shortcoming(rules.estimated_size) {
+            return Ok(Some(reason));
+        }
+        if said.deleted_support == DeletedSupport::Persistent || !self.position.is_full() {
+            return Ok(None);
+        }
+        let unseen = self.ledger.unseen_count(self.position.first_list).await.map_err(|error| error.0)?;
+        if unseen == 0 {
+            return Ok(None);
         }
         let active = self.ledger.active().await.map_err(|error| error.0)?;
-        let seen = keeper.counts();
-        let seen = seen.new + seen.changed + seen.unchanged + seen.stale;
-        if let Some(told) = limits::unbelievable(active, seen) {
-            return keeper.tell(told, &self.position).await;
+        let refused = limits::implausible_deletions(active, unseen);
+        if refused.is_some() && !self.order.spec.accept_deletions {
+            return Ok(refused);
         }
+        if self.position.doubtful {
+            let told = format!(
+                "{unseen} records that are held did not come, and none was deleted: the list was begun again, or \
+                 records came damaged"
+            );
+            keeper.tell(told, &self.position).await?;
+            return Ok(None);
+        }
+        self.delete_unseen(keeper).await?;
+        Ok(None)
+    }
+
+    async fn delete_unseen(&mut self, keeper: &mut Keeper) -> Result<(), String> {
         loop {
             let gone = self.ledger.unseen(self.position.first_list, GONE_RECORDS).await;
             let gone = gone.map_err(|error| error.0)?;

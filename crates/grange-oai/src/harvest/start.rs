@@ -68,7 +68,9 @@ pub(super) async fn start(
     let mut kept = kept.filter(|kept| kept.asked == asked);
     let replayed = replay(leftover, &mut keeper, kept.as_mut()).await.map_err(Break::Failed)?;
     let resumed = kept.is_some();
-    let position = if let Some(kept) = kept {
+    let position = if let Some(mut kept) = kept {
+        // An attempt that ended because its list was begun too often must not end the next one at once.
+        kept.restarts = 0;
         keeper.go_on_from(kept.counts);
         kept
     } else {

@@ -71,6 +71,7 @@ pub(super) fn mend(records: Vec<Judged>, known: &HashMap<String, KnownRecord>) -
             Content::Stored(content) => (!known.deleted && known.digest == digest(&content, &record.sets))
                 .then_some(Change::Write { name, content }),
             Content::Deleted | Content::Unwanted => known.deleted.then_some(Change::Delete { name }),
+            Content::Damaged => None,
         }
     };
     records.into_iter().filter_map(again).collect()
@@ -92,6 +93,7 @@ impl Work {
             // brought is what the repository has now.
             && known.list >= first_list
             && datestamp < known.datestamp
+            && !matches!(record.content, Content::Damaged)
         {
             self.counts.stale += 1;
             self.same.push(known.id);
@@ -129,6 +131,8 @@ impl Work {
                 self.counts.filtered += 1;
                 self.same.extend(known.map(|known| known.id));
             }
+            // In the count of bad ones already. Delivered means seen, whatever is held of it.
+            (Content::Damaged, known) => self.same.extend(known.map(|known| known.id)),
             (Content::Stored(content), known) => {
                 let digest = digest(&content, &sets);
                 match &known {

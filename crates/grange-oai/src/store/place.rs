@@ -22,8 +22,13 @@ impl Places {
         Self { files_per_folder, counts: HashMap::new(), changed: Vec::new() }
     }
 
-    /// Folders of new records whose counts have to be told before [`Places::assign`].
-    pub fn unknown<'p>(&self, paths: impl Iterator<Item = &'p RecordPath>) -> Vec<&'p str> {
+    /// Folders of new records whose counts have to be told before [`Places::assign`]. Called once per page, when the
+    /// counts of the page before are kept.
+    pub fn unknown<'p>(&mut self, paths: impl Iterator<Item = &'p RecordPath>) -> Vec<&'p str> {
+        // Before the page is looked at, so that every folder it needs is either known or asked for.
+        if self.counts.len() > KEPT_MAX && self.changed.is_empty() {
+            self.counts.clear();
+        }
         let mut folders: Vec<_> = paths
             .map(|path| path.folder.as_str())
             .filter(|folder| self.files_per_folder > 0 && !self.counts.contains_key(*folder))
@@ -34,9 +39,6 @@ impl Places {
     }
 
     pub fn tell(&mut self, asked: &[&str], found: Vec<(String, i64)>) {
-        if self.counts.len() > KEPT_MAX {
-            self.counts.clear();
-        }
         self.counts.extend(asked.iter().map(|folder| ((*folder).to_owned(), 0)));
         self.counts.extend(found);
     }
@@ -93,6 +95,32 @@ mod tests {
         // The document's own example: the 12,346th file.
         places.tell(&["ilLib/alliance"], vec![("ilLib/alliance".to_owned(), 12_345)]);
         assert_eq!(places.assign(&path(12_345)), "ilLib/alliance/starting_at_10000/12345.xml");
+    }
+
+    #[test]
+    fn no_folder_gets_more_files_than_it_may_however_many_folders_there_are() {
+        const PER_FOLDER: u32 = 3;
+        let mut kept: HashMap<String, i64> = HashMap::new();
+        let mut files: HashMap<String, u32> = HashMap::new();
+        let mut places = Places::new(PER_FOLDER);
+        for page in 0..KEPT_MAX / 100 * 3 {
+            let path = |folder: String| RecordPath { folder, file: format!("{page}.xml") };
+            // A folder that every page has, and a hundred of the others in turn.
+            let others = (0..100).map(|n| path(format!("f{}", (page * 100 + n) % (KEPT_MAX + 5_000))));
+            let paths: Vec<_> = others.chain([path("common".to_owned())]).collect();
+            let unknown = places.unknown(paths.iter());
+            let found = unknown.iter().filter_map(|name| kept.get_key_value(*name));
+            let found = found.map(|(name, count)| (name.clone(), *count)).collect();
+            places.tell(&unknown, found);
+            for path in &paths {
+                let name = places.assign(path);
+                let (folder, _) = name.rsplit_once('/').unwrap();
+                *files.entry(folder.to_owned()).or_default() += 1;
+            }
+            kept.extend(places.take_changed());
+        }
+        let (folder, most) = files.iter().max_by_key(|(_, count)| **count).unwrap();
+        assert!(*most <= PER_FOLDER, "{most} files in {folder}");
     }
 
     #[test]

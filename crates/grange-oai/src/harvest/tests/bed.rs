@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-use super::super::{Harvest, Ledger, LedgerError, Order, Outcome};
+use super::super::{Ended, Harvest, Ledger, LedgerError, Order, Outcome};
 use crate::settings::Settings;
 
 pub(super) const PER_PAGE: u64 = 10;
@@ -32,13 +32,24 @@ pub(super) struct Server {
 impl Server {
     /// `metadata` makes the content of a record.
     pub(super) async fn start(pages: u64, metadata: fn(u64) -> String) -> Self {
+        Self::answering(move |query, _| {
+            let page = token_of(query).map_or(0, |token| token.parse().unwrap());
+            let records = (page * PER_PAGE..(page + 1) * PER_PAGE).map(|n| record(n, &metadata(n)));
+            let token = if page + 1 < pages { (page + 1).to_string() } else { String::new() };
+            list(records, &format!("<resumptionToken>{token}</resumptionToken>"))
+        })
+        .await
+    }
+
+    /// `respond` makes the response to a query; the number counts requests from 0.
+    pub(super) async fn answering(respond: impl Fn(&str, usize) -> String + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/oai", listener.local_addr().unwrap());
         let (asked, heard) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
-        let (log, bell) = (Arc::clone(&asked), Arc::clone(&heard));
+        let (log, bell, respond) = (Arc::clone(&asked), Arc::clone(&heard), Arc::new(respond));
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let (log, bell) = (Arc::clone(&log), Arc::clone(&bell));
+                let (log, bell, respond) = (Arc::clone(&log), Arc::clone(&bell), Arc::clone(&respond));
                 tokio::spawn(async move {
                     let mut head = Vec::new();
                     while let Ok(byte) = stream.read_u8().await {
@@ -46,16 +57,16 @@ impl Server {
                         if !head.ends_with(b"\r\n\r\n") {
                             continue;
                         }
-                        let line =
-                            String::from_utf8_lossy(&head).lines().next().unwrap_or_default().to_owned();
+                        let text = String::from_utf8_lossy(&head).into_owned();
+                        let query = text.split(' ').nth(1).and_then(|path| path.split_once('?'));
+                        let query = query.map_or("", |(_, query)| query);
                         head.clear();
-                        let token = line
-                            .split("resumptionToken=")
-                            .nth(1)
-                            .and_then(|rest| rest.split([' ', '&']).next().map(ToOwned::to_owned));
-                        let page = token.as_deref().map_or(0, |token| token.parse().unwrap());
-                        log.lock().unwrap().push(token.unwrap_or_default());
-                        let body = body(page, pages, metadata);
+                        let number = {
+                            let mut log = log.lock().unwrap();
+                            log.push(token_of(query).unwrap_or_default().to_owned());
+                            log.len() - 1
+                        };
+                        let body = respond(query, number);
                         let answer = format!(
                             "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: {}\r\n\r\n{body}",
                             body.len()
@@ -78,20 +89,33 @@ impl Server {
     }
 }
 
-fn body(page: u64, pages: u64, metadata: fn(u64) -> String) -> String {
-    let record = |number: u64| {
-        format!(
-            "<record><header><identifier>oai:x:{number}</identifier><datestamp>2026-01-01T00:00:00Z</datestamp>\
-             </header><metadata>{}</metadata></record>",
-            metadata(number)
-        )
-    };
-    let records: String = (page * PER_PAGE..(page + 1) * PER_PAGE).map(record).collect();
-    let token = if page + 1 < pages { (page + 1).to_string() } else { String::new() };
+/// The resumption token of a query.
+pub(super) fn token_of(query: &str) -> Option<&str> {
+    query.split('&').find_map(|pair| pair.strip_prefix("resumptionToken="))
+}
+
+/// One record of the repository.
+pub(super) fn record(number: u64, metadata: &str) -> String {
+    format!("<record>{}<metadata>{metadata}</metadata></record>", header(number))
+}
+
+pub(super) fn header(number: u64) -> String {
+    format!(
+        "<header><identifier>oai:x:{number}</identifier><datestamp>2026-01-01T00:00:00Z</datestamp></header>"
+    )
+}
+
+/// A page of ListRecords; `token` is the element at its end.
+pub(super) fn list(records: impl Iterator<Item = String>, token: &str) -> String {
+    let records: String = records.collect();
+    response(&format!("<ListRecords>{records}{token}</ListRecords>"))
+}
+
+/// A response that holds `content`.
+pub(super) fn response(content: &str) -> String {
     format!(
         "<?xml version='1.0'?><OAI-PMH xmlns='http://www.openarchives.org/OAI/2.0/'>\
-         <responseDate>2026-02-01T00:00:00Z</responseDate><request/><ListRecords>{records}\
-         <resumptionToken>{token}</resumptionToken></ListRecords></OAI-PMH>"
+         <responseDate>2026-02-01T00:00:00Z</responseDate><request/>{content}</OAI-PMH>"
     )
 }
 
@@ -181,6 +205,11 @@ impl Ledger for Facts {
         Ok(unseen.take(limit as usize).cloned().collect())
     }
 
+    async fn unseen_count(&self, list: i64) -> Result<u64, LedgerError> {
+        let records = self.records.lock().unwrap();
+        Ok(records.values().filter(|known| known.list < list && !known.deleted).count() as u64)
+    }
+
     async fn active(&self) -> Result<u64, LedgerError> {
         Ok(self.records.lock().unwrap().values().filter(|known| !known.deleted).count() as u64)
     }
@@ -190,7 +219,7 @@ impl Ledger for Facts {
     }
 }
 
-/// One harvest, going on from where the facts say.
+/// One harvest, going on from where the facts say, of a repository that announces all deletions.
 pub(super) async fn harvest(
     server: &Server,
     facts: &Arc<Facts>,
@@ -198,23 +227,37 @@ pub(super) async fn harvest(
     settings: Settings,
     spec: HarvestSpec,
 ) -> Outcome {
+    let rules = RepositoryRules::default();
+    harvest_of(server, facts, folder, (settings, spec), (DeletedSupport::Persistent, rules)).await
+}
+
+/// One harvest of a repository with this support for deleted records and these rules.
+pub(super) async fn harvest_of(
+    server: &Server,
+    facts: &Arc<Facts>,
+    folder: &Path,
+    (settings, spec): (Settings, HarvestSpec),
+    (deleted_support, rules): (DeletedSupport, RepositoryRules),
+) -> Outcome {
     let said = Identified {
         name: "test".to_owned(),
         protocol_version: "2.0".to_owned(),
         admin_emails: Vec::new(),
         granularity: Granularity::Second,
-        deleted_support: DeletedSupport::Persistent,
+        deleted_support,
         earliest: None,
         registry_prefix: None,
         formats: Vec::new(),
         sets: Vec::new(),
         remarks: Vec::new(),
+        formats_incomplete: false,
+        sets_incomplete: false,
     };
     let repository = Repository {
         id: RepositoryId(1),
         base_url: server.url.clone(),
         said,
-        rules: RepositoryRules::default(),
+        rules,
         added_at: Timestamp::UNIX_EPOCH,
         edition: 1,
     };
@@ -224,5 +267,10 @@ pub(super) async fn harvest(
     let ledger: Arc<dyn Ledger> = Arc::<Facts>::clone(facts);
     // The servers of these tests are on loopback.
     let settings = Settings { allow_networks: vec!["127.0.0.0/8".parse().unwrap()], ..settings };
-    Box::pin(Harvest::run(order, settings, ledger, Clock::system(), Shutdown::never())).await
+    let outcome = Box::pin(Harvest::run(order, settings, ledger, Clock::system(), Shutdown::never())).await;
+    // As the database does where a harvest did not fail.
+    if !matches!(outcome.ended, Ended::Failed(_) | Ended::Stopped) {
+        *facts.position.lock().unwrap() = None;
+    }
+    outcome
 }

@@ -1,6 +1,9 @@
 //! Whole harvests over HTTP that die in the midst, and go on.
 
 mod bed;
+mod losses;
+mod probing;
+mod resuming;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -75,7 +78,6 @@ async fn files_that_a_power_cut_took_are_written_again_from_the_journal() {
     let mut other = b"grange-oai-journal 1 another".to_vec();
     other.extend_from_slice(&journal[start..]);
     std::fs::write(segment, other).unwrap();
-    *facts.position.lock().unwrap() = None;
     let second = harvest(&server, &facts, dir.path(), Settings::default(), all()).await;
     assert!(matches!(second.ended, Ended::Whole { .. }));
     assert_eq!(facts.counts.lock().unwrap().unchanged, 30, "nothing came that the rows did not know");

@@ -24,6 +24,9 @@ pub(crate) struct HarvestArgs {
     pub id: RepositoryId,
     #[command(flatten)]
     pub what: SpecArgs,
+    /// Delete all records that a complete list lacks, also if they are more than a fifth of those held
+    #[arg(long)]
+    pub accept_deletions: bool,
     /// Wait for the end and tell how it went
     #[arg(long)]
     pub wait: bool,
@@ -74,6 +77,7 @@ impl SpecArgs {
             validation: self.validation,
             filter: read(&self.filter)?,
             normalize: read(&self.normalize)?,
+            accept_deletions: false,
         })
     }
 }
@@ -88,7 +92,7 @@ fn date(text: &str, of_day: &str) -> anyhow::Result<jiff::Timestamp> {
 
 pub(super) async fn harvest(common: &Common, args: HarvestArgs) -> anyhow::Result<Exit> {
     let client = context::client(common).await?;
-    let spec = args.what.spec()?;
+    let spec = HarvestSpec { accept_deletions: args.accept_deletions, ..args.what.spec()? };
     let job: OaiJob = client.post(&format!("/oai/repositories/{}/harvest", args.id), &spec).await?;
     if !args.wait {
         let sentence = format!("Harvest {} is planned; a node with the role oai runs it.", job.id);
@@ -121,11 +125,12 @@ pub(super) async fn harvest(common: &Common, args: HarvestArgs) -> anyhow::Resul
         let _ = write!(sentence, ", {} filtered out", counts.filtered);
     }
     if let Some(reason) = &ended.reason {
-        let _ = write!(sentence, "; failed: {reason}");
+        let _ = write!(sentence, "; {}: {reason}", ended.outcome);
     }
     told(common, &outcome, &sentence)?;
     Ok(match ended.outcome {
         Outcome::Failed => Exit::Failed,
+        Outcome::Incomplete => Exit::Partial,
         _ if counts.bad > 0 => Exit::Partial,
         _ => Exit::Ok,
     })

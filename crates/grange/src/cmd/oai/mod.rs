@@ -69,7 +69,7 @@ pub(crate) enum OaiCommand {
         /// Only of this harvest
         #[arg(long)]
         job: Option<OaiJobId>,
-        /// success, failed or warning
+        /// success, failed, incomplete or warning
         #[arg(long)]
         outcome: Option<Outcome>,
         #[arg(long, default_value_t = 50)]

@@ -41,6 +41,9 @@ pub(crate) struct RuleArgs {
     /// Whether tokens are sent as they came
     #[arg(long, value_name = "BOOL")]
     verbatim_tokens: Option<bool>,
+    /// Whether its completeListSize is an estimate, so that a shorter list is complete [default: false]
+    #[arg(long, value_name = "BOOL")]
+    estimated_size: Option<bool>,
 }
 
 impl RuleArgs {
@@ -55,6 +58,7 @@ impl RuleArgs {
             keep_responses: self.keep_responses.unwrap_or(before.keep_responses),
             no_windows: self.no_windows.unwrap_or(before.no_windows),
             verbatim_tokens: self.verbatim_tokens.unwrap_or(before.verbatim_tokens),
+            estimated_size: self.estimated_size.unwrap_or(before.estimated_size),
         }
     }
 }

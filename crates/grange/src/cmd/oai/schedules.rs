@@ -5,7 +5,7 @@ use std::path::Path;
 
 use grange_api::wire::oai::ScheduleEdit;
 use grange_model::harvest::{Every, Unit};
-use grange_model::oai::{HarvestSpec, OaiJob, RecurringId, RecurringJob, RepositoryId, Validation};
+use grange_model::oai::{HarvestSpec, RecurringId, RecurringJob, RepositoryId, Validation};
 use serde_json::{Value, json};
 
 use super::harvest::SpecArgs;
@@ -107,13 +107,11 @@ pub(super) async fn change(common: &Common, args: RescheduleArgs) -> anyhow::Res
         normalize: file(args.normalize.as_deref(), was.spec.normalize)?,
         ..was.spec
     };
-    // A harvest that is planned stays planned for its time.
-    let jobs: Vec<OaiJob> = client.get(&format!("/oai/jobs?repository={}", was.repository)).await?;
-    let planned = jobs.iter().find(|job| job.recurring == Some(args.id)).map(|job| job.due_at);
     let edit = ScheduleEdit {
         repository: was.repository,
         spec,
-        starts_at: args.starts.or(planned).or(Some(was.starts_at)),
+        // With its start as it was, a harvest that is planned stays planned for its time.
+        starts_at: args.starts.or(Some(was.starts_at)),
         ends_at: args.ends.or(was.ends_at),
         every,
         edition: Some(was.edition),

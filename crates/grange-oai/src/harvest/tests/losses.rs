@@ -1,0 +1,240 @@
+//! Lists that lack records, and records that are damaged: nothing that is held is lost by either.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use grange_model::oai::{Counts, DeletedSupport, HarvestSpec, Method, RepositoryRules};
+use tempfile::TempDir;
+
+use super::super::Ended;
+use super::bed::{Facts, Server, harvest_of, header, list, record, response, token_of};
+use super::plain;
+use crate::settings::Settings;
+
+/// A repository that announces no deletions, and what is held of it.
+struct Held {
+    dir: TempDir,
+    facts: Arc<Facts>,
+}
+
+impl Held {
+    /// So many records, from a complete list.
+    async fn records(count: u64) -> Self {
+        let held = Self { dir: tempfile::tempdir().unwrap(), facts: Arc::default() };
+        let server = Server::answering(move |_, _| list((0..count).map(good), "")).await;
+        assert!(matches!(held.harvest(&server).await, Ended::Whole { .. }));
+        assert_eq!(held.active(), count);
+        held
+    }
+
+    async fn harvest(&self, server: &Server) -> Ended {
+        self.harvest_as(server, HarvestSpec::all("oai_dc"), RepositoryRules::default()).await
+    }
+
+    async fn harvest_as(&self, server: &Server, spec: HarvestSpec, rules: RepositoryRules) -> Ended {
+        let repository = (DeletedSupport::No, rules);
+        let with = (Settings::default(), spec);
+        harvest_of(server, &self.facts, self.dir.path(), with, repository).await.ended
+    }
+
+    fn active(&self) -> u64 {
+        self.facts.records.lock().unwrap().values().filter(|known| !known.deleted).count() as u64
+    }
+
+    fn counts(&self) -> Counts {
+        *self.facts.counts.lock().unwrap()
+    }
+
+    fn has_file(&self, number: u64) -> bool {
+        Path::new(self.dir.path()).join(format!("x/{number}.xml")).exists()
+    }
+
+    fn warned(&self, word: &str) -> bool {
+        self.facts.warnings.lock().unwrap().iter().any(|warning| warning.contains(word))
+    }
+}
+
+fn good(number: u64) -> String {
+    record(number, &plain(number))
+}
+
+/// The reason of a harvest that is incomplete.
+fn incomplete(ended: &Ended) -> String {
+    let shown = format!("{ended:?}");
+    assert!(shown.starts_with("Incomplete"), "{shown}");
+    shown
+}
+
+#[tokio::test]
+async fn a_record_that_comes_damaged_keeps_the_copy_that_is_held() {
+    let held = Held::records(11).await;
+    let damaged = |n: u64| if n == 3 { format!("<record>{}</record>", header(3)) } else { good(n) };
+    let server = Server::answering(move |_, _| list((0..11).map(damaged), "")).await;
+    let ended = held.harvest(&server).await;
+    assert!(matches!(ended, Ended::Whole { .. }), "{ended:?}");
+    assert_eq!(held.counts(), Counts { unchanged: 10, bad: 1, ..Counts::default() });
+    assert!(held.has_file(3) && held.active() == 11);
+    // One that the list really lacks is gone.
+    let server = Server::answering(|_, _| list((0..11).filter(|n| *n != 3).map(good), "")).await;
+    held.harvest(&server).await;
+    assert_eq!(held.counts(), Counts { unchanged: 10, deleted: 1, ..Counts::default() });
+    assert!(!held.has_file(3) && held.active() == 10);
+}
+
+#[tokio::test]
+async fn a_damaged_record_beside_a_good_one_of_the_same_name_changes_nothing() {
+    let held = Held::records(11).await;
+    for order in [[0, 1], [1, 0]] {
+        let three = [good(3), format!("<record>{}</record>", header(3))];
+        let server = Server::answering(move |_, _| {
+            let others = (0..11).filter(|n| *n != 3).map(good);
+            list(others.chain(order.map(|at: usize| three[at].clone())), "")
+        })
+        .await;
+        held.harvest(&server).await;
+        assert_eq!(held.counts(), Counts { unchanged: 11, bad: 1, ..Counts::default() });
+        assert!(held.has_file(3));
+    }
+}
+
+#[tokio::test]
+async fn a_record_without_a_readable_identifier_lets_nothing_vanish() {
+    for unreadable in [
+        "<record><header><identifier></identifier></header><metadata><a>3</a></metadata></record>",
+        "<record><header></header><metadata><a>3</a></metadata></record>",
+        "<record><header><identifier>oai:x:3\u{b}7</identifier></header><metadata><a>3</a></metadata></record>",
+    ] {
+        let held = Held::records(11).await;
+        let server = Server::answering(move |_, _| {
+            list((0..11).map(|n| if n == 3 { unreadable.to_owned() } else { good(n) }), "")
+        })
+        .await;
+        let ended = held.harvest(&server).await;
+        assert!(matches!(ended, Ended::Whole { .. }), "{ended:?}");
+        assert_eq!(held.counts().deleted, 0, "{unreadable}");
+        assert!(held.has_file(3), "{unreadable}");
+        assert!(held.warned("none was deleted"), "{unreadable}");
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_is_listed_and_cannot_be_had_keeps_the_copy_that_is_held() {
+    let held = Held::records(11).await;
+    let server = Server::answering(|query, _| {
+        let Some((_, rest)) = query.split_once("identifier=oai%3Ax%3A") else {
+            let headers: String = (0..11).map(header).collect();
+            return response(&format!("<ListIdentifiers>{headers}</ListIdentifiers>"));
+        };
+        let number: u64 = rest.split('&').next().unwrap().parse().unwrap();
+        match number {
+            3 => response("<error code='idDoesNotExist'>no</error>"),
+            // A record whose header was lost on the way is the one that was asked for.
+            4 => response("<GetRecord><record><header/><metadata><a>4</a></metadata></record></GetRecord>"),
+            _ => response(&format!("<GetRecord>{}</GetRecord>", good(number))),
+        }
+    })
+    .await;
+    let spec = HarvestSpec { method: Method::ListIdentifiers, ..HarvestSpec::all("oai_dc") };
+    let ended = held.harvest_as(&server, spec, RepositoryRules::default()).await;
+    assert!(matches!(ended, Ended::Whole { .. }), "{ended:?}");
+    assert_eq!(held.counts(), Counts { unchanged: 10, bad: 1, ..Counts::default() });
+    assert!(held.has_file(3) && held.has_file(4) && held.active() == 11);
+}
+
+#[tokio::test]
+async fn a_list_that_lacks_records_is_incomplete_and_nothing_vanishes() {
+    type Respond = fn(&str, usize) -> String;
+    let cases: [(&str, &str, Respond); 5] = [
+        ("the same token again", "token", |query, _| {
+            let from = token_of(query).map_or(0, |_| 10);
+            list((from..from + 10).map(good), "<resumptionToken>a</resumptionToken>")
+        }),
+        ("fewer than its size", "99 of 100", |_, _| {
+            list((0..99).map(good), "<resumptionToken completeListSize='100'/>")
+        }),
+        ("the list again under new tokens", "again", |_, number| {
+            list((0..90).map(good), &format!("<resumptionToken>t{number}</resumptionToken>"))
+        }),
+        ("empty pages without end", "empty", |_, number| {
+            let records = if number == 0 { 90 } else { 0 };
+            list((0..records).map(good), &format!("<resumptionToken>t{number}</resumptionToken>"))
+        }),
+        ("an error among its last records", "x", |_, _| {
+            response(&format!(
+                "<error code='x'>no</error><ListRecords>{}</ListRecords>",
+                (0..99).map(good).collect::<String>()
+            ))
+        }),
+    ];
+    for (what, word, respond) in cases {
+        let held = Held::records(100).await;
+        let server = Server::answering(respond).await;
+        let reason = incomplete(&held.harvest(&server).await);
+        assert!(reason.contains(word), "{what}: {reason}");
+        assert_eq!((held.active(), held.counts().deleted), (100, 0), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn a_size_that_is_an_estimate_does_not_make_a_list_incomplete() {
+    let held = Held::records(100).await;
+    let server =
+        Server::answering(|_, _| list((0..99).map(good), "<resumptionToken completeListSize='100'/>")).await;
+    let rules = RepositoryRules { estimated_size: true, ..RepositoryRules::default() };
+    let ended = held.harvest_as(&server, HarvestSpec::all("oai_dc"), rules).await;
+    assert!(matches!(ended, Ended::Whole { .. }), "{ended:?}");
+    assert_eq!(held.active(), 99, "what the list lacks is gone");
+}
+
+#[tokio::test]
+async fn a_list_that_was_begun_again_lets_nothing_vanish() {
+    let held = Held::records(100).await;
+    let server = Server::answering(|query, number| {
+        if token_of(query).is_some() {
+            return response("<error code='badResumptionToken'>no</error>");
+        }
+        let (count, token) =
+            if number == 0 { (50, "<resumptionToken>a</resumptionToken>") } else { (95, "") };
+        list((0..count).map(good), token)
+    })
+    .await;
+    let ended = held.harvest(&server).await;
+    assert!(matches!(ended, Ended::Whole { .. }), "{ended:?}");
+    assert_eq!((held.active(), held.counts().deleted), (100, 0));
+    assert!(held.warned("none was deleted"));
+    // Where it lacks too many it is not believed to be complete either.
+    let server = Server::answering(|query, number| {
+        if token_of(query).is_some() {
+            return response("<error code='badResumptionToken'>no</error>");
+        }
+        let (count, token) =
+            if number == 0 { (50, "<resumptionToken>a</resumptionToken>") } else { (40, "") };
+        list((0..count).map(good), token)
+    })
+    .await;
+    let reason = incomplete(&held.harvest(&server).await);
+    assert!(reason.contains("50 of 100"), "{reason}");
+    assert_eq!((held.active(), held.counts().unchanged), (100, 90));
+}
+
+#[tokio::test]
+async fn more_than_a_fifth_vanishes_only_when_a_person_accepts_it() {
+    let held = Held::records(100).await;
+    let short = |_: &str, _| list((0..50).map(good), "<resumptionToken completeListSize='100'/>");
+    // Fifty records, each twice: a hundred deliveries.
+    let mostly_gone = |_: &str, _| list((0..50).flat_map(|n| [good(n), good(n)]), "");
+    let server = Server::answering(mostly_gone).await;
+    let reason = incomplete(&held.harvest(&server).await);
+    assert!(reason.contains("50 of 100") && reason.contains("--accept-deletions"), "{reason}");
+    assert_eq!((held.active(), held.counts().deleted), (100, 0));
+    // The yes is for complete lists only.
+    let spec = HarvestSpec { accept_deletions: true, ..HarvestSpec::all("oai_dc") };
+    let server = Server::answering(short).await;
+    incomplete(&held.harvest_as(&server, spec.clone(), RepositoryRules::default()).await);
+    assert_eq!(held.active(), 100);
+    let server = Server::answering(mostly_gone).await;
+    let ended = held.harvest_as(&server, spec, RepositoryRules::default()).await;
+    assert!(matches!(ended, Ended::Whole { .. }), "{ended:?}");
+    assert_eq!((held.active(), held.counts().deleted), (50, 50));
+    assert!(held.has_file(49) && !held.has_file(50));
+}
