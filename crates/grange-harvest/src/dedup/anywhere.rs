@@ -68,7 +68,8 @@ fn described(found: Original, payload: &Digest, bytes: Bytes) -> Option<Original
     let mut reader = Reader::new(Cursor::new(bytes)).ok()?;
     let record = reader.next().ok()??;
     let digest = Digest::parse(record.header().get("WARC-Payload-Digest")?).ok()?;
-    if record.kind() != RecordType::Response || digest != *payload {
+    // The reader passes over what is not a record; the one it finds then lies elsewhere.
+    if record.place().offset != 0 || record.kind() != RecordType::Response || digest != *payload {
         return None;
     }
     let url = String::from_utf8(record.target_uri()?.to_vec()).ok()?;

@@ -197,7 +197,8 @@ impl SampleCapture {
     fn is_in(&self, bytes: Bytes) -> bool {
         let Ok(mut reader) = Reader::new(Cursor::new(bytes)) else { return false };
         let Ok(Some(record)) = reader.next() else { return false };
-        if record.kind() != RecordType::Response {
+        // The reader passes over what is not a record; the one it finds then is another.
+        if record.place().offset != 0 || record.kind() != RecordType::Response {
             return false;
         }
         let digest = record.header().get("WARC-Payload-Digest").and_then(|field| Digest::parse(field).ok());

@@ -133,8 +133,12 @@ async fn a_kept_index_follows_what_becomes_of_its_files() {
     std::fs::remove_file(store.join(name_b)).unwrap();
     assert_eq!(originals(&shelf, &cache, &[1], &["a", "b"]).await, [name_a, "-"]);
     // Other bytes under the name of a file that was removed are another file.
+    let first = std::fs::read(store.join(name_a)).unwrap();
     std::fs::remove_file(store.join(name_a)).unwrap();
     stored(&store, name_a, &["other", "a"]);
+    assert_eq!(originals(&shelf, &cache, &[1], &["a", "b"]).await, ["-", "-"]);
+    // Also where the record lies a little further on.
+    std::fs::write(store.join(name_a), [&b"x"[..], &first[..]].concat()).unwrap();
     assert_eq!(originals(&shelf, &cache, &[1], &["a", "b"]).await, ["-", "-"]);
     let built = fetched();
     assert_eq!(originals(&shelf, &cache, &[1], &["a", "b"]).await, ["-", "-"]);
