@@ -7,6 +7,7 @@ use grange_blob::is_bucket_url;
 use grange_db::{CollectedFile, CollectedState, Collection, Enrolled, NewCollected, Which};
 use grange_model::account::Permission;
 use grange_model::collection::{FileKind, check_name};
+use jiff::Timestamp;
 
 use crate::{App, Error, Who};
 
@@ -75,18 +76,19 @@ impl App {
         let mut enrolled = Enrolled::default();
         for batch in files.chunks(ENROL_FILES) {
             let mut new = Vec::with_capacity(batch.len());
-            for (path, size) in batch {
+            for FoundFile { path, size, modified } in batch {
+                let (size, modified) = (*size, *modified);
                 if store {
                     match (self.store_found(who, path).await, path.file_name()) {
                         (Ok(()), Some(own)) => {
                             let path = own.to_string_lossy().into_owned();
-                            new.push(NewCollected { path, size: *size, stored: true });
+                            new.push(NewCollected { path, size, modified, stored: true });
                         }
                         (Err(error), _) => passed_over.push(format!("{}: {error}", path.display())),
                         (Ok(()), None) => {}
                     }
                 } else if let Some(text) = path.to_str() {
-                    new.push(NewCollected { path: text.to_owned(), size: *size, stored: false });
+                    new.push(NewCollected { path: text.to_owned(), size, modified, stored: false });
                 } else {
                     passed_over.push(format!("{}: its path is not UTF-8", path.display()));
                 }
@@ -117,7 +119,7 @@ impl App {
         &self,
         path: &Path,
         store: bool,
-        files: &mut Vec<(PathBuf, u64)>,
+        files: &mut Vec<FoundFile>,
         passed_over: &mut Vec<String>,
     ) {
         let url = path.to_string_lossy();
@@ -128,7 +130,8 @@ impl App {
                 for file in listed {
                     let path = PathBuf::from(file.url);
                     match fits(&path, store) {
-                        Ok(()) => files.push((path, file.size)),
+                        // A bucket's listing here has no times.
+                        Ok(()) => files.push(FoundFile { path, size: file.size, modified: None }),
                         Err(reason) if one => passed_over.push(format!("{url}: {reason}")),
                         Err(_) => {}
                     }
@@ -157,14 +160,29 @@ impl App {
     }
 }
 
+/// A file to import, as it is now.
+#[derive(Clone, Debug)]
+struct FoundFile {
+    path: PathBuf,
+    size: u64,
+    modified: Option<Timestamp>,
+}
+
+impl FoundFile {
+    fn new(path: PathBuf, about: &std::fs::Metadata) -> Self {
+        let modified = about.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
+        Self { path, size: about.len(), modified }
+    }
+}
+
 /// The files that paths name, folders opened up, in the order of their names. Links to folders are not followed.
-fn walk(paths: &[PathBuf], store: bool) -> (Vec<(PathBuf, u64)>, Vec<String>) {
+fn walk(paths: &[PathBuf], store: bool) -> (Vec<FoundFile>, Vec<String>) {
     let (mut files, mut passed_over) = (Vec::new(), Vec::new());
     for path in paths {
         match path.canonicalize().and_then(|path| path.metadata().map(|about| (path, about))) {
             Ok((path, about)) if about.is_dir() => open_up(&path, 0, store, &mut files, &mut passed_over),
             Ok((path, about)) => match fits(&path, store) {
-                Ok(()) => files.push((path, about.len())),
+                Ok(()) => files.push(FoundFile::new(path, &about)),
                 Err(reason) => passed_over.push(format!("{}: {reason}", path.display())),
             },
             Err(error) => passed_over.push(format!("{}: {error}", path.display())),
@@ -177,7 +195,7 @@ fn open_up(
     folder: &Path,
     depth: usize,
     store: bool,
-    files: &mut Vec<(PathBuf, u64)>,
+    files: &mut Vec<FoundFile>,
     passed_over: &mut Vec<String>,
 ) {
     let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
@@ -195,7 +213,7 @@ fn open_up(
             && let Ok(about) = path.metadata()
             && about.is_file()
         {
-            files.push((path, about.len()));
+            files.push(FoundFile::new(path, &about));
         }
     }
 }
@@ -228,7 +246,7 @@ mod tests {
             let (files, passed_over) = walk(&paths, store);
             let base = dir.path().canonicalize().unwrap();
             let inside = |path: &Path| path.strip_prefix(&base).unwrap().to_string_lossy().into_owned();
-            (files.iter().map(|(path, _)| inside(path)).collect::<Vec<_>>(), passed_over)
+            (files.iter().map(|file| inside(&file.path)).collect::<Vec<_>>(), passed_over)
         };
         let (found, passed_over) = names(false);
         assert_eq!(found, ["a.wacz", "b/1.arc", "b/2.warc.gz", "c/index.cdxj"]);

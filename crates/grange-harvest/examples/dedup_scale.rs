@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
-use grange_harvest::dedup::{Builder, By, Index, feed};
+use grange_harvest::dedup::{Builder, By, FileEvidence, Index, feed};
 use warc::write::{Compression, FileOptions, NewRecord, WarcFile};
 use warc::{Algorithm, Date, Digest};
 
@@ -26,6 +26,10 @@ fn digest(n: usize) -> Digest {
     Digest::of(Algorithm::Sha1, &n.to_le_bytes())
 }
 
+fn warc_name(job: usize, number: usize) -> String {
+    format!("{job}-3-20260102030405678-{number:05}-crawler1.warc.gz")
+}
+
 /// The metadata file of one job with a crawl log of these lines.
 fn papers(folder: &Path, job: usize, lines: std::ops::Range<usize>) -> anyhow::Result<PathBuf> {
     let mut log = BufWriter::new(tempfile::tempfile_in(folder)?);
@@ -35,7 +39,7 @@ fn papers(folder: &Path, job: usize, lines: std::ops::Range<usize>) -> anyhow::R
         let line = format!(
             "2026-01-02T03:04:05.678Z   200      51234 {} LLE https://www.site-{}.dk/ image/jpeg #0{} \
              20260102{:02}{:02}{:02}{ms:03}+81 {} https://www.site-{}.dk/ - \
-             {{\"contentSize\":51634,\"warcFilename\":\"{job}-3-20260102030405678-{:05}-crawler1.warc.gz\",\
+             {{\"contentSize\":51634,\"warcFilename\":\"{}\",\
              \"warcFileOffset\":{}}}\n",
             url(n),
             n % 5000,
@@ -45,7 +49,7 @@ fn papers(folder: &Path, job: usize, lines: std::ops::Range<usize>) -> anyhow::R
             second % 60,
             digest(n),
             n % 5000,
-            n / 20_000,
+            warc_name(job, n / 20_000),
             n % 20_000 * 50_000,
         );
         length += line.len() as u64;
@@ -104,7 +108,9 @@ fn main() -> anyhow::Result<()> {
     let read = start.elapsed();
     ensure!(fed.iter().map(|one| one.entries).sum::<u64>() == entries as u64, "lines were lost");
     let path = folder.path().join("index");
-    let built = builder.finish(&path)?;
+    let verified = |name| (name, FileEvidence::Verified("sha512=".to_owned() + &"0".repeat(128)));
+    let names = (0..JOBS).flat_map(|job| (0..=entries / 20_000).map(move |n| warc_name(job, n)));
+    let built = builder.finish(&path, &names.map(verified).collect())?;
     let took = start.elapsed();
     let (after, memory) = used();
     println!(

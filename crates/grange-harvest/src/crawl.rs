@@ -118,7 +118,7 @@ impl Harvester {
             Ok(outcome) => Some(outcome.domains),
             Err(error) => {
                 tracing::error!(folder = folder.name(), error = %Chain(&error), "the crawl cannot be closed in order; its files are mended");
-                Some(statistics::of_logs(&folder.logs(), &[]).unwrap_or_default().domains)
+                Some(statistics::of_job(folder, &[]).unwrap_or_default().domains)
             }
         }
     }
@@ -147,6 +147,6 @@ fn ended(outcome: Outcome, cause: Option<Cause>) -> Ending {
 }
 
 fn broken(folder: &JobFolder, cause: Option<Cause>, error: &EngineError) -> io::Result<Ending> {
-    let domains = statistics::of_logs(&folder.logs(), &[])?.domains;
+    let domains = statistics::of_job(folder, &[])?.domains;
     Ok(Ending { outcome: None, cause, error: Some(Chain(error).to_string()), domains })
 }

@@ -7,7 +7,7 @@ use grange_crawl::fetch::login::{FormLogin, FormMethod, SuccessCheck};
 use grange_crawl::job::{Budgets, ByteLimitFrom, Credential, CredentialKind, DomainBudget, Job, Limits};
 use grange_crawl::scope::Traps;
 use grange_crawl::template::{self, Template, Values};
-use grange_model::harvest::{self as model, JobSpec, LoginForm, seeds};
+use grange_model::harvest::{self as model, DomainName, JobSpec, LoginForm, seeds};
 
 use crate::engine::{Login, Operator, Order};
 
@@ -90,8 +90,9 @@ fn template(spec: &JobSpec, who: &Operator, defaults: Defaults) -> Result<Templa
     Ok(template)
 }
 
-/// Every domain within the tighter of its own limits and the job's; domains that only lend pictures within the job's.
-/// The running time is the whole crawl's.
+/// Every domain within the tighter of its own limits and the job's. A domain without a configuration is held to the limits
+/// of the configurations that hold its seeds; domains that only lend pictures, to the job's. The running time is the whole
+/// crawl's.
 fn budgets(spec: &JobSpec) -> Budgets {
     let job = spec.job.limits;
     let budget = |limits: model::Limits, seconds: model::Limit| DomainBudget {
@@ -108,11 +109,27 @@ fn budgets(spec: &JobSpec) -> Budgets {
         let own = budget(configuration.limits.tighter(job), configuration.limits.running_s);
         domains.insert(configuration.domain.to_string(), own);
     }
+    for (domain, limits) in seeded_elsewhere(spec) {
+        domains.entry(domain.to_string()).or_insert_with(|| budget(limits.tighter(job), limits.running_s));
+    }
     Budgets {
         crawl: Limits { max_seconds: job.running_s.number(), ..Limits::default() },
         domains,
         other_domains: budget(job, model::Limit::NONE),
     }
+}
+
+/// The domains of seeds, with the tightest limits of the configurations that hold them.
+fn seeded_elsewhere(spec: &JobSpec) -> BTreeMap<DomainName, model::Limits> {
+    let mut domains: BTreeMap<DomainName, model::Limits> = BTreeMap::new();
+    for configuration in &spec.configurations {
+        let urls = configuration.seeds.iter().filter_map(|line| seeds::seed(line).ok()?);
+        for domain in urls.filter_map(|url| seeds::domain_of(&url::Url::parse(&url).ok()?).ok()) {
+            let limits = domains.entry(domain).or_insert(configuration.limits);
+            *limits = limits.tighter(configuration.limits);
+        }
+    }
+    domains
 }
 
 fn traps(spec: &JobSpec) -> Traps {

@@ -1,10 +1,20 @@
+use grange_base::Clock;
+use grange_crawl::log::CrawlLine;
+use grange_crawl::record::NoOracle;
 use grange_crawl::template::shipped;
 use grange_model::harvest::{
     HarvestId, Job as ModelJob, JobConfiguration, JobId, JobStatus, Limit, Limits as ModelLimits,
 };
+use grange_testkit::web::{Options, Profile, Web};
 use jiff::Timestamp;
+use tokio::sync::{mpsc, watch};
 
 use super::*;
+use crate::engine::{Engine as _, OracleHandle, Run, Wish};
+use crate::folder::JobFolder;
+use crate::native::Native;
+use crate::seed_owners::SeedOwners;
+use crate::{statistics, test_bed};
 
 const DEFAULTS: Defaults = Defaults { chunk_size: Size(1000), chunk_age: Period::from_secs(60) };
 
@@ -95,6 +105,85 @@ fn each_domain_gets_the_tighter_of_its_own_limits_and_the_jobs() {
         assert_eq!((other.max_objects, other.max_bytes), (job.objects.number(), job.bytes.number()));
         assert_eq!((budgets.crawl.max_objects, budgets.crawl.max_bytes), (-1, -1));
     }
+}
+
+#[test]
+fn a_domain_without_a_configuration_is_held_to_the_limits_of_those_that_seed_it() {
+    let none = limits(-1, -1, -1);
+    let configurations = vec![
+        configuration("a.dk", limits(3, -1, 60), &["http://a.dk/", "social.org/a", "http://b.dk/"], &[]),
+        configuration("b.dk", limits(50, 500, -1), &["http://www.social.org/b", "http://c.dk/"], &[]),
+    ];
+    let budgets = made(&order(DEFAULT, limits(40, -1, -1), configurations)).budgets;
+    let of = |domain: &str| {
+        let limits = budgets.domains[domain].limits;
+        (limits.max_objects, limits.max_bytes, limits.max_seconds)
+    };
+    assert_eq!(of("a.dk"), (3, -1, 60));
+    assert_eq!(of("social.org"), (3, 500, 60), "the tightest of both");
+    assert_eq!(of("b.dk"), (40, 500, -1), "its own configuration decides");
+    assert_eq!(of("c.dk"), (40, 500, -1));
+    assert_eq!(budgets.domains.len(), 4);
+    assert_eq!(budgets.other_domains.limits.max_bytes, none.bytes.number());
+}
+
+/// The crawl log of a folder: domain of the URL and whether the line is an object.
+fn logged(folder: &JobFolder) -> Vec<(String, bool)> {
+    let text = std::fs::read_to_string(folder.logs().join("crawl.log")).unwrap();
+    let line = |line: &str| {
+        let line = CrawlLine::parse(line).unwrap();
+        let host = line.url.strip_prefix("dns:").map(str::to_owned);
+        let host = host.or_else(|| Some(url::Url::parse(&line.url).ok()?.host_str()?.to_owned())).unwrap();
+        let page = line.status.0 >= 0 && !line.url.starts_with("dns:") && !line.url.ends_with("/robots.txt");
+        (DomainName::of_host(&host).unwrap().to_string(), page)
+    };
+    text.lines().map(line).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seeds_of_other_domains_keep_the_limits_of_their_configuration_and_are_counted_for_it() {
+    let options = Options { hosts: 3, pages: 20, seed: 11, profile: Profile::Plain, ..Options::default() };
+    let web = Web::new(Options { suffix: "dk".to_owned(), ..options });
+    let server = web.serve("127.0.0.1:0").await.unwrap();
+    let base = tempfile::tempdir().unwrap();
+    let folder = test_bed::folder(base.path(), &test_bed::papers(7, &[]));
+    let seeds = web.seeds();
+    let seeds: Vec<_> = seeds.iter().map(String::as_str).collect();
+    let none = limits(-1, -1, -1);
+    let order = order(DEFAULT, none, vec![configuration("mine.dk", limits(3, -1, -1), &seeds, &[])]);
+    let quick = test_bed::crawl_job(&server, Vec::new()).template;
+    let job = Job { template: quick, ..made(&order) };
+    SeedOwners::save(&folder, &order.spec).unwrap();
+    std::fs::create_dir_all(folder.crawl()).unwrap();
+    folder.save("crawl/job.json", &job).unwrap();
+    let (progress, _) = watch::channel(None);
+    let (chunks, _closed) = mpsc::unbounded_channel();
+    let (_wish, wish) = watch::channel(Wish::Run);
+    let run = Run {
+        folder: folder.clone(),
+        oracle: OracleHandle(std::sync::Arc::new(NoOracle)),
+        progress,
+        chunks,
+        wish,
+    };
+    let engine = Native { clock: Clock::system(), defaults: DEFAULTS };
+    let outcome = engine.run(run).await.unwrap();
+    server.stop().await;
+
+    let log = logged(&folder);
+    let domains: std::collections::BTreeSet<_> = log.iter().map(|(domain, _)| domain).collect();
+    assert_eq!(domains.len(), 3, "{domains:?}");
+    for domain in domains {
+        let pages = log.iter().filter(|(of, page)| of == domain && *page).count();
+        assert!((1..=3).contains(&pages), "{pages} of {domain}");
+    }
+    let counted: Vec<_> =
+        outcome.domains.iter().filter(|one| one.objects > 0).map(|one| one.domain.as_str()).collect();
+    assert_eq!(counted, ["mine.dk"]);
+    let objects = statistics::of_job(&folder, &[]).unwrap().objects;
+    assert_eq!(outcome.domains.iter().map(|one| one.objects).sum::<u64>(), objects);
+    assert_eq!(outcome.objects, objects);
+    assert!(objects >= log.iter().filter(|(_, page)| *page).count() as u64);
 }
 
 #[test]

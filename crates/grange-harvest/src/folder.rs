@@ -4,6 +4,7 @@
 //! <jobid>_<timestamp>/
 //!   harvest-info.json   which job this is, of which harvest, by whose claim; written first
 //!   seeds.txt           what the crawl starts from
+//!   seed-owners.json    the configuration that each seed counts for
 //!   template.toml       the template as it was when the job was planned
 //!   crawl/              the engine's own: job.json, warcs/, logs/, reports/, manifests/, state/
 //!   cdx/                one file for each closed WARC file, kept when the WARC itself has gone

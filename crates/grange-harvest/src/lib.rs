@@ -51,6 +51,7 @@ pub mod papers;
 mod prepare;
 mod pulse;
 pub mod report;
+pub mod seed_owners;
 mod settings;
 pub mod statistics;
 mod store;

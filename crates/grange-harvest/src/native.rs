@@ -124,9 +124,9 @@ impl Engine for Native {
             crawler::End::Limit(_) => End::Limit,
             crawler::End::Stopped => End::Stopped,
         };
-        let logs = folder.logs();
+        let place = folder.clone();
         let ends: Vec<_> = outcome.domains.iter().map(|one| (one.domain.clone(), one.stop_reason)).collect();
-        let counted = tokio::task::spawn_blocking(move || statistics::of_logs(&logs, &ends)).await;
+        let counted = tokio::task::spawn_blocking(move || statistics::of_job(&place, &ends)).await;
         let counted = match counted {
             Ok(counted) => counted.map_err(|source| reading(&folder, source))?,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),

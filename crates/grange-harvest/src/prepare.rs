@@ -11,6 +11,7 @@ use grange_model::harvest::job::SealedCredential;
 use crate::engine::{Engine, EngineError, Login, Operator, Order};
 use crate::folder::{HarvestInfo, JobFolder};
 use crate::harvester::{Harvester, Parts};
+use crate::seed_owners::SeedOwners;
 
 impl Harvester {
     /// Makes the folder of a job. If that fails there is none. `metadata_number` is in the name of its metadata file.
@@ -45,6 +46,7 @@ impl Harvester {
             folder
                 .write("template.toml", spec.template_text.as_bytes())
                 .map_err(failed(folder.template()))?;
+            SeedOwners::save(&folder, &spec).map_err(failed(folder.root().to_owned()))?;
             engine.prepare(&folder, &Order { spec, logins, who: self.operator() })
         };
         if let Err(error) = prepared() {

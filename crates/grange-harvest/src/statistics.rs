@@ -1,10 +1,12 @@
 //! What a job harvested of each domain, read from its crawl.log as NetarchiveSuite reads it.
 //!
-//! * A line counts for the domain of the seed it descends from, or of its own URL where no seed is named.
+//! * A line counts for the configuration that holds the seed it descends from ([`SeedOwners`]); where none does, for the
+//!   domain of the seed, or of its own URL where no seed is named.
 //! * A status of 0 or more is an object: error pages, robots.txt and duplicates count fully. Its bytes are those of the
 //!   annotation `content-size`, or else of the body.
 //! * A line with status -5003 says which limit its domain reached; the first word wins over whatever else is known.
-//! * What the engine says of a domain's end comes next; a domain of which nothing is said is unfinished.
+//! * The engine's reason for the end of a domain comes next; of several domains that count for one configuration, the
+//!   reason that leaves most undone. A domain without a reason is unfinished.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,6 +18,9 @@ use grange_crawl::job::StopReason as CrawlStop;
 use grange_crawl::log::{CrawlLine, split_annotations};
 use grange_model::harvest::{DomainName, DomainReport, StopReason};
 use url::Url;
+
+use crate::folder::JobFolder;
+use crate::seed_owners::SeedOwners;
 
 /// The counts of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,8 +39,13 @@ struct Tally {
     quota: Option<StopReason>,
 }
 
-/// Counts every crawl.log of a folder, rotated ones included. `ends` is why the engine left each domain.
-pub fn of_logs(folder: &Path, ends: &[(String, CrawlStop)]) -> io::Result<Counted> {
+/// Counts every crawl.log of a job folder. `ends` is why the engine left each domain.
+pub fn of_job(folder: &JobFolder, ends: &[(String, CrawlStop)]) -> io::Result<Counted> {
+    of_logs(&folder.logs(), ends, &SeedOwners::load(folder)?)
+}
+
+/// Counts every crawl.log of a folder, rotated ones included.
+fn of_logs(folder: &Path, ends: &[(String, CrawlStop)], owners: &SeedOwners) -> io::Result<Counted> {
     let mut paths = Vec::new();
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -48,7 +58,7 @@ pub fn of_logs(folder: &Path, ends: &[(String, CrawlStop)]) -> io::Result<Counte
         }
     }
     paths.sort();
-    let mut count = Count::default();
+    let mut count = Count { domains: BTreeMap::new(), unreadable: 0, owners };
     for path in paths {
         let mut reader = BufReader::new(File::open(path)?);
         let mut line = Vec::new();
@@ -61,13 +71,14 @@ pub fn of_logs(folder: &Path, ends: &[(String, CrawlStop)]) -> io::Result<Counte
 }
 
 /// The sum so far.
-#[derive(Debug, Default)]
-struct Count {
+#[derive(Debug)]
+struct Count<'a> {
     domains: BTreeMap<DomainName, Tally>,
     unreadable: u64,
+    owners: &'a SeedOwners,
 }
 
-impl Count {
+impl Count<'_> {
     fn add(&mut self, text: &str) {
         let text = text.trim_end_matches('\n');
         if text.is_empty() {
@@ -77,8 +88,9 @@ impl Count {
             self.unreadable += 1;
             return;
         };
-        let seed = line.source.as_deref().and_then(domain_of);
-        let Some(domain) = seed.or_else(|| domain_of(&line.url)) else { return };
+        let seed = line.source.as_deref();
+        let domain = seed.and_then(domain_of).or_else(|| domain_of(&line.url));
+        let Some(domain) = self.owners.of_line(seed, domain) else { return };
         let tally = self.domains.entry(domain).or_default();
         if line.status.0 >= 0 {
             tally.objects += 1;
@@ -93,12 +105,17 @@ impl Count {
     }
 
     fn close(mut self, ends: &[(String, CrawlStop)]) -> Counted {
-        let mut stops = BTreeMap::new();
+        let mut stops: BTreeMap<DomainName, StopReason> = BTreeMap::new();
         for (domain, stop) in ends {
             if let Ok(domain) = domain.parse::<DomainName>() {
+                let domain = self.owners.of_domain(domain);
                 // A domain that was met only in passing is told too.
                 self.domains.entry(domain.clone()).or_default();
-                stops.insert(domain, stop_of(*stop));
+                let stop = stop_of(*stop);
+                let known = stops.entry(domain).or_insert(stop);
+                if undone(stop) > undone(*known) {
+                    *known = stop;
+                }
             }
         }
         let mut counted = Counted { unreadable: self.unreadable, ..Counted::default() };
@@ -123,6 +140,17 @@ fn stop_of(stop: CrawlStop) -> StopReason {
     }
 }
 
+/// How much a reason leaves undone.
+fn undone(stop: StopReason) -> u8 {
+    match stop {
+        StopReason::Complete => 0,
+        StopReason::ObjectLimit | StopReason::ConfigObjectLimit => 1,
+        StopReason::SizeLimit | StopReason::ConfigSizeLimit => 2,
+        StopReason::TimeLimit => 3,
+        StopReason::Unfinished => 4,
+    }
+}
+
 /// The domain of a URL, also of `dns:` lines; none where there is no public suffix.
 fn domain_of(url: &str) -> Option<DomainName> {
     if let Some(name) = url.strip_prefix("dns:") {
@@ -134,6 +162,8 @@ fn domain_of(url: &str) -> Option<DomainName> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn line(status: i32, url: &str, source: &str, annotations: &str) -> String {
@@ -168,7 +198,7 @@ mod tests {
             ("c.dk".to_owned(), CrawlStop::Completed),
             ("e.dk".to_owned(), CrawlStop::ConfigSizeLimit),
         ];
-        let counted = of_logs(folder.path(), &ends).unwrap();
+        let counted = of_logs(folder.path(), &ends, &SeedOwners::default()).unwrap();
         let found: Vec<_> = counted
             .domains
             .iter()
@@ -189,6 +219,64 @@ mod tests {
     #[test]
     fn a_crawl_without_logs_has_no_statistics() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(of_logs(&folder.path().join("none"), &[]).unwrap(), Counted::default());
+        let counted = of_logs(&folder.path().join("none"), &[], &SeedOwners::default()).unwrap();
+        assert_eq!(counted, Counted::default());
+    }
+
+    #[test]
+    fn a_configuration_ended_as_the_least_finished_of_the_domains_that_count_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = line(200, "http://social.org/a", "http://social.org/a", "content-size:5");
+        fs::write(folder.path().join("crawl.log"), log).unwrap();
+        let lists =
+            [("a.dk".parse().unwrap(), vec!["http://a.dk".to_owned(), "http://social.org/a".to_owned()])];
+        let owners = SeedOwners::new(&lists);
+        for (ends, expected) in [
+            (
+                vec![("a.dk", CrawlStop::Completed), ("social.org", CrawlStop::ObjectLimit)],
+                StopReason::ObjectLimit,
+            ),
+            (
+                vec![("a.dk", CrawlStop::TimeLimit), ("social.org", CrawlStop::Completed)],
+                StopReason::TimeLimit,
+            ),
+            (vec![("social.org", CrawlStop::Completed)], StopReason::Complete),
+            (vec![], StopReason::Unfinished),
+        ] {
+            let ends: Vec<_> = ends.into_iter().map(|(domain, stop)| (domain.to_owned(), stop)).collect();
+            let counted = of_logs(folder.path(), &ends, &owners).unwrap();
+            let domain = "a.dk".parse().unwrap();
+            assert_eq!(counted.domains, [DomainReport { domain, objects: 1, bytes: 5, stop: expected }]);
+        }
+    }
+
+    proptest! {
+        /// Whatever seeds the configurations of a job hold: all that descends from them counts for one of these.
+        #[test]
+        fn the_statistics_of_a_job_add_up_to_its_log(
+            lists in prop::collection::vec(prop::collection::vec(0..6_usize, 1..4), 1..4),
+            lines in prop::collection::vec((any::<prop::sample::Index>(), 0..8_usize, -2..3_i32), 0..60),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let domain = |n: usize| format!("d{n}.dk").parse::<DomainName>().unwrap();
+            let seed = |n: usize| format!("http://www.d{n}.dk/s");
+            let lists: Vec<_> = (0..).zip(lists)
+                .map(|(n, seeds)| (domain(n), seeds.into_iter().map(seed).collect::<Vec<_>>()))
+                .collect();
+            let seeds: Vec<_> = lists.iter().flat_map(|(_, seeds)| seeds.clone()).collect();
+            let log: String = lines
+                .iter()
+                .map(|(from, host, status)| {
+                    line(*status, &format!("http://d{host}.dk/x"), from.get(&seeds).as_str(), "content-size:7")
+                })
+                .collect();
+            fs::write(folder.path().join("crawl.log"), log).unwrap();
+            let ends: Vec<_> = (0..8).map(|n| (format!("d{n}.dk"), CrawlStop::Completed)).collect();
+            let counted = of_logs(folder.path(), &ends, &SeedOwners::new(&lists)).unwrap();
+            let logged = lines.iter().filter(|(_, _, status)| *status >= 0).count() as u64;
+            let own = |report: &&DomainReport| lists.iter().any(|(domain, _)| *domain == report.domain);
+            let kept: u64 = counted.domains.iter().filter(own).map(|report| report.objects).sum();
+            prop_assert_eq!((kept, counted.objects), (logged, logged));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A folder as an archive: what lies in it is read, and stores are answered as a test says.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use grange_archive::{ArchiveClient, Error as ArchiveError, Got, Second, Store, StoreOutcome, Unproven};
-use grange_db::{FileFilter, FileStatus, StoredFile};
-use grange_model::{Actor, Checksums, FileName, UploadState};
+use grange_db::{FileFilter, FileStatus, Holding, StoredFile};
+use grange_model::{Actor, Checksums, FileName, Presence, ReplicaKind, UploadState, Verdict};
 use jiff::Timestamp;
 
 /// What an archive answers to a store.
@@ -31,6 +31,8 @@ pub(crate) struct Shelf {
     pub(crate) fetched: AtomicUsize,
     /// What stores are still to be answered with.
     pub(crate) answers: Mutex<VecDeque<Says>>,
+    /// Files that the second replica does not hold.
+    pub(crate) unverified: Mutex<BTreeSet<String>>,
 }
 
 impl Shelf {
@@ -42,7 +44,42 @@ impl Shelf {
     /// Stores are answered so, one after another.
     pub(crate) fn answering(folder: &Path, answers: &[Says]) -> Arc<Shelf> {
         let answers = Mutex::new(answers.iter().copied().collect());
-        Arc::new(Shelf { folder: folder.to_owned(), fetched: AtomicUsize::new(0), answers })
+        let (fetched, unverified) = (AtomicUsize::new(0), Mutex::default());
+        Arc::new(Shelf { folder: folder.to_owned(), fetched, answers, unverified })
+    }
+
+    fn file_status(&self, name: FileName) -> FileStatus {
+        let bytes = std::fs::read(self.folder.join(name.as_str())).unwrap_or_default();
+        let mut digest = [0; 64];
+        blake3::Hasher::new().update(&bytes).finalize_xof().fill(&mut digest);
+        let sha512 = data_encoding::HEXLOWER.encode(&digest).parse().ok();
+        let verified = !self.unverified.lock().unwrap().contains(name.as_str());
+        let holding = |replica_id: i64, replica: &str, verified: bool| Holding {
+            replica_id,
+            replica: replica.parse().unwrap(),
+            kind: ReplicaKind::Bitarchive,
+            state: if verified { UploadState::UploadCompleted } else { UploadState::UploadFailed },
+            presence: Presence::Ok,
+            verdict: Verdict::Ok,
+            checksum: None,
+            attempts: 0,
+            last_error: None,
+            listed_at: None,
+            checked_at: None,
+            changed_at: Timestamp::UNIX_EPOCH,
+        };
+        FileStatus {
+            holdings: vec![holding(1, "one", true), holding(2, "two", verified)],
+            file: StoredFile {
+                id: 1,
+                name,
+                size: bytes.len() as u64,
+                checksums: Checksums { sha512, ..Checksums::default() },
+                source: None,
+                created_at: Timestamp::UNIX_EPOCH,
+                stored_at: None,
+            },
+        }
     }
 }
 
@@ -84,8 +121,9 @@ impl ArchiveClient for Shelf {
         Ok(bytes.slice(offset as usize..end as usize))
     }
 
-    async fn status(&self, _: &FileName) -> Result<Option<FileStatus>, ArchiveError> {
-        unreachable!("files are listed")
+    async fn status(&self, name: &FileName) -> Result<Option<FileStatus>, ArchiveError> {
+        let there = self.folder.join(name.as_str()).exists();
+        Ok(there.then(|| self.file_status(name.clone())))
     }
 
     async fn list(&self, filter: &FileFilter) -> Result<Vec<FileStatus>, ArchiveError> {
@@ -96,19 +134,7 @@ impl ArchiveClient for Shelf {
             names.filter(|name| filter.after.as_ref().is_none_or(|after| name > after)).collect();
         names.sort();
         names.truncate(filter.limit as usize);
-        let status = |name| FileStatus {
-            file: StoredFile {
-                id: 1,
-                name,
-                size: 0,
-                checksums: Checksums::default(),
-                source: None,
-                created_at: Timestamp::UNIX_EPOCH,
-                stored_at: None,
-            },
-            holdings: Vec::new(),
-        };
-        Ok(names.into_iter().map(status).collect())
+        Ok(names.into_iter().map(|name| self.file_status(name)).collect())
     }
 
     async fn correct(

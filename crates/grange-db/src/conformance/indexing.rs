@@ -7,7 +7,7 @@ use super::{Bed, LONG, SHORT, anna};
 use crate::{CollectedState, Error, Indexed, NewCollected, Which};
 
 fn new(path: &str) -> NewCollected {
-    NewCollected { path: path.to_owned(), size: 7, stored: false }
+    NewCollected { path: path.to_owned(), size: 7, modified: None, stored: false }
 }
 
 async fn names(bed: &Bed, collection: &str, state: CollectedState) -> Vec<String> {
@@ -61,6 +61,36 @@ async fn a_file_is_taken_once_marked_and_taken_out_again(bed: &Bed) {
     assert_eq!(names(bed, "news", CollectedState::Waiting).await, ["x", "y"]);
     assert_eq!(collections.roll_back("news", &Which::File("y".to_owned()), &anna()).await.unwrap(), 1);
     assert_eq!(names(bed, "news", CollectedState::Out).await, ["y"]);
+}
+
+async fn a_file_that_has_changed_is_read_again(bed: &Bed) {
+    let collections = bed.db.collections();
+    collections.ensure("news", &anna()).await.unwrap();
+    let enrol = async |size: u64, modified: Option<jiff::Timestamp>| {
+        let file = NewCollected { size, modified, ..new("/a/x.warc") };
+        let done = collections.enrol("news", vec![file], &anna()).await.unwrap();
+        let row = collections.files("news", None, 0, 10).await.unwrap().remove(0);
+        assert_eq!((row.name.as_str(), done.new + done.known + done.again), ("x.warc", 1));
+        (done.again == 1, row)
+    };
+    let (_, first) = enrol(7, None).await;
+    let (again, waiting) = enrol(8, None).await;
+    assert!(again && waiting.size == 8 && waiting.id > first.id, "{waiting:?}");
+    let claim = collections.claim(None, "one", LONG).await.unwrap().unwrap();
+    let (again, read) = enrol(9, None).await;
+    assert!(!again && read.size == 8, "while it is read it stays: {read:?}");
+    collections.indexed(&claim, Indexed { captures: 3, ..Indexed::default() }).await.unwrap();
+    let (again, grown) = enrol(9, None).await;
+    assert!(again && grown.state == CollectedState::Waiting, "{grown:?}");
+    assert_eq!((grown.size, grown.captures, grown.told.len()), (9, 3, 1));
+    let claim = collections.claim(None, "one", LONG).await.unwrap().unwrap();
+    collections.indexed(&claim, Indexed { captures: 4, ..Indexed::default() }).await.unwrap();
+    let (again, same) = enrol(9, Some(jiff::Timestamp::UNIX_EPOCH)).await;
+    assert!(!again && same.state == CollectedState::Indexed, "{same:?}");
+    let later = same.changed_at + LONG;
+    let (again, newer) = enrol(9, Some(later)).await;
+    assert!(again && newer.state == CollectedState::Waiting, "{newer:?}");
+    assert_eq!(collections.files("news", None, 0, 10).await.unwrap().len(), 1);
 }
 
 async fn a_dead_claimers_file_is_taken_again_and_the_late_one_is_refused(bed: &Bed) {
@@ -126,6 +156,7 @@ async fn access_rules_are_kept_and_told(bed: &Bed) {
 super::on_both_engines! {
     files_are_registered_once_and_told_apart,
     a_file_is_taken_once_marked_and_taken_out_again,
+    a_file_that_has_changed_is_read_again,
     a_dead_claimers_file_is_taken_again_and_the_late_one_is_refused,
     a_file_waits_for_the_index_from_when_it_is_stored,
     a_collection_goes_when_its_index_is_gone,

@@ -86,6 +86,8 @@ pub struct NewCollected {
     /// Where it lies, or its name in the archive.
     pub path: String,
     pub size: u64,
+    /// When it was last changed, where that is known.
+    pub modified: Option<Timestamp>,
     /// It was stored, and is read from the archive.
     pub stored: bool,
 }
@@ -96,7 +98,7 @@ pub struct Enrolled {
     pub new: u64,
     /// Known and in order: nothing was changed.
     pub known: u64,
-    /// Known, failed or taken out before: to be tried again.
+    /// Known, but failed, taken out or changed since: to be read again.
     pub again: u64,
 }
 
@@ -110,7 +112,7 @@ pub enum Which {
 }
 
 impl Collections<'_> {
-    /// Registers files. A file known by its path is registered once, whatever its state.
+    /// Registers files. A file known by its path is registered once; one that has changed since is read again.
     pub async fn enrol(
         &self,
         collection: &str,
@@ -215,8 +217,16 @@ static FILES: Sql = Sql::new(concat!(
     columns!(),
     " FROM collection_files WHERE collection = $1 AND id > $2 AND ($3 = '' OR state = $3) ORDER BY id LIMIT $4"
 ));
-static BY_PATH: Sql =
-    Sql::new("SELECT id, state FROM collection_files WHERE collection = $1 AND path = $2 {for_update}");
+static BY_PATH: Sql = Sql::new(
+    "SELECT id, name, state, size, captures, changed_at, lease_owner FROM collection_files
+     WHERE collection = $1 AND path = $2 {for_update}",
+);
+// Readers follow new ids: a file of another length gets another row, and whoever reads it looks at it again.
+static DROP: Sql = Sql::new("DELETE FROM collection_files WHERE id = $1");
+static READ_AGAIN: Sql = Sql::new(
+    "INSERT INTO collection_files (collection, name, path, size, captures, told, changed_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)",
+);
 static TRY_AGAIN: Sql = Sql::new(
     "UPDATE collection_files SET state = 'waiting', due_at = 0, attempts = 0, size = $2, changed_at = $3,
          edition = edition + 1 WHERE id = $1",
@@ -281,7 +291,33 @@ async fn enrol(
     Err(refused(format_args!("{} cannot be told apart from a file of the same name", new.path)))
 }
 
-/// Whether the file is known by its path; one that failed or was taken out is tried again.
+/// What registering a file that is known by its path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KnownFile {
+    Unchanged,
+    /// It failed or was taken out; it is as it was.
+    TryAgain,
+    /// Its bytes are not those that were read.
+    ReadAgain,
+}
+
+impl KnownFile {
+    /// `grown`: its size is not the one registered. `newer`: it was changed after it was last dealt with.
+    fn of(state: CollectedState, leased: bool, grown: bool, newer: bool) -> KnownFile {
+        match state {
+            CollectedState::Failed | CollectedState::Out if !grown => KnownFile::TryAgain,
+            CollectedState::Failed | CollectedState::Out => KnownFile::ReadAgain,
+            CollectedState::Indexed if grown || newer => KnownFile::ReadAgain,
+            // While it is being read, the size of the row stays, so that the next import finds the difference.
+            CollectedState::Waiting if grown && !leased => KnownFile::ReadAgain,
+            CollectedState::Indexed | CollectedState::Waiting | CollectedState::Leaving => {
+                KnownFile::Unchanged
+            }
+        }
+    }
+}
+
+/// Whether the file is known by its path; one that failed, was taken out or has changed is read again.
 async fn known(
     tx: &mut Tx<'_>,
     collection: &str,
@@ -289,13 +325,34 @@ async fn known(
     done: &mut Enrolled,
 ) -> Result<bool, Fail> {
     let query = tx.sql(&BY_PATH).bind(collection.to_owned()).bind(new.path.clone());
-    let Some(known) = tx.row(query).await? else { return Ok(false) };
-    if matches!(known.parsed("state")?, CollectedState::Failed | CollectedState::Out) {
-        let query = tx.sql(&TRY_AGAIN).bind(known.int("id")?).bind(new.size as i64).bind(micros(tx.now));
-        tx.run(query).await?;
-        done.again += 1;
-    } else {
-        done.known += 1;
+    let Some(row) = tx.row(query).await? else { return Ok(false) };
+    let (id, size, changed_at) = (row.int("id")?, row.int("size")?, row.time("changed_at")?);
+    let leased = row.text_or_none("lease_owner")?.is_some();
+    let newer = new.modified.is_some_and(|modified| modified > changed_at);
+    match KnownFile::of(row.parsed("state")?, leased, size != new.size as i64, newer) {
+        KnownFile::Unchanged => done.known += 1,
+        KnownFile::TryAgain => {
+            let query = tx.sql(&TRY_AGAIN).bind(id).bind(new.size as i64).bind(micros(tx.now));
+            tx.run(query).await?;
+            done.again += 1;
+        }
+        KnownFile::ReadAgain => {
+            let (name, captures) = (row.text("name")?, row.int("captures")?);
+            let told = format!("it has changed since it was registered with {size} bytes; it is read again");
+            let query = tx.sql(&DROP).bind(id);
+            tx.run(query).await?;
+            let query = tx
+                .sql(&READ_AGAIN)
+                .bind(collection.to_owned())
+                .bind(name)
+                .bind(new.path.clone())
+                .bind(new.size as i64)
+                .bind(captures)
+                .bind(json!([told]).to_string())
+                .bind(micros(tx.now));
+            tx.run(query).await?;
+            done.again += 1;
+        }
     }
     Ok(true)
 }

@@ -20,8 +20,8 @@ use super::entry::Key;
 use super::index::Index;
 use super::oracle::believed;
 
-/// What is read of a record: its header is in the first kilobytes.
-const HEAD_BYTES: u64 = 16 << 10;
+/// Bytes read of a record: its header is in the first kilobytes.
+pub(super) const HEADER_READ_BYTES: u64 = 16 << 10;
 /// A replica that takes longer costs the crawl more than the bytes that a revisit saves.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// Answers remembered: pictures that stand on every page are asked for again and again. Some 3 MB.
@@ -46,7 +46,7 @@ impl Anywhere {
     /// The original with the URL that its record has.
     async fn read(&self, found: Original, payload: &Digest) -> Option<Original> {
         let name = found.file.parse().ok()?;
-        let reading = self.archive.read_at(&name, found.offset, HEAD_BYTES);
+        let reading = self.archive.read_at(&name, found.offset, HEADER_READ_BYTES);
         let bytes = match tokio::time::timeout(ANSWER_WITHIN, reading).await {
             Ok(Ok(bytes)) => bytes,
             Ok(Err(error)) => {
@@ -68,7 +68,8 @@ fn described(found: Original, payload: &Digest, bytes: Bytes) -> Option<Original
     let mut reader = Reader::new(Cursor::new(bytes)).ok()?;
     let record = reader.next().ok()??;
     let digest = Digest::parse(record.header().get("WARC-Payload-Digest")?).ok()?;
-    if record.kind() != RecordType::Response || digest != *payload {
+    // The reader passes over what is not a record; the one it finds then lies elsewhere.
+    if record.place().offset != 0 || record.kind() != RecordType::Response || digest != *payload {
         return None;
     }
     let url = String::from_utf8(record.target_uri()?.to_vec()).ok()?;

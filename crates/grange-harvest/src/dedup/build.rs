@@ -13,6 +13,7 @@ use super::entry::{ENTRY_BYTES, Entry, FILES_MAX, KEY_BYTES, Key};
 use super::join::{LOOSE_BYTES, Loose, join};
 use super::layout::{BLOCK_BYTES, HEADER_BYTES, Header, names};
 use super::partition::Partitions;
+use super::stored::{FileEvidence, SAMPLES_MAX, SampleCapture};
 
 /// How the names of files begin that are not whole yet. Those of crashes are taken away with old indexes.
 pub(super) const ASIDE: &str = "papers-";
@@ -41,6 +42,8 @@ pub struct Builder {
 struct Files {
     names: Vec<String>,
     numbers: HashMap<String, u32>,
+    /// By number: captures that the file should hold.
+    samples: Vec<Vec<SampleCapture>>,
 }
 
 /// What an index came to hold.
@@ -49,6 +52,8 @@ pub struct Built {
     pub entries: u64,
     /// Captures whose record could not be found in any index line.
     pub unplaced: u64,
+    /// Captures whose file is not verified on every replica, or holds other records.
+    pub left_out: u64,
     /// Bytes of the file.
     pub size: u64,
 }
@@ -88,8 +93,24 @@ impl Builder {
             return None;
         }
         files.names.push(name.to_owned());
+        files.samples.push(Vec::new());
         files.numbers.insert(name.to_owned(), number as u32);
         Some(number as u32)
+    }
+
+    /// Remembers a capture that a file should hold, unless enough of that file are known.
+    pub(super) fn sample(&self, file: u32, capture: impl FnOnce() -> SampleCapture) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(samples) = files.samples.get_mut(file as usize).filter(|known| known.len() < SAMPLES_MAX)
+        {
+            samples.push(capture());
+        }
+    }
+
+    /// The files that entries name so far, with captures that each should hold.
+    pub(super) fn named_files(&self) -> HashMap<String, Vec<SampleCapture>> {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.names.iter().cloned().zip(files.samples.iter().cloned()).collect()
     }
 
     pub fn push(&self, entry: Entry) -> io::Result<()> {
@@ -101,8 +122,9 @@ impl Builder {
         self.loose.push(&loose.to_bytes(url))
     }
 
-    /// Writes the index. It has its name once it is whole. Of several originals of one key the oldest stays.
-    pub fn finish(self, path: &Path) -> io::Result<Built> {
+    /// Writes the index. It has its name once it is whole. Only originals in verified files are kept; of several of one
+    /// key, the oldest.
+    pub fn finish(self, path: &Path, evidence: &HashMap<String, FileEvidence>) -> io::Result<Built> {
         let mut unplaced = 0;
         for rows in self.loose.sorted() {
             unplaced += join(&rows?, &mut |entry| {
@@ -115,7 +137,11 @@ impl Builder {
             return Err(io::Error::other(format!("{taken} captures are more than one index holds")));
         }
         let files = self.files.into_inner().unwrap_or_else(PoisonError::into_inner).names;
-        let names = names(&files)?;
+        let of = |name: &String| evidence.get(name).cloned().unwrap_or(FileEvidence::Unverified);
+        let verified: Vec<_> = files.iter().map(|name| of(name).is_verified()).collect();
+        let texts: Vec<_> = files.iter().map(|name| format!("{name}\n{}", of(name).to_text())).collect();
+        let names = names(&texts)?;
+        let mut left_out = 0;
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut header = Header {
             bits: Header::bits_for(taken),
@@ -134,8 +160,14 @@ impl Builder {
         for rows in self.entries.sorted() {
             let rows = rows?;
             for row in rows.chunk_by(|a, b| a[..KEY_BYTES] == b[..KEY_BYTES]) {
+                let stored = row.iter().filter(|row| {
+                    let file = Entry::from_bytes(row).file as usize;
+                    let stored = verified.get(file).copied().unwrap_or_default();
+                    left_out += u64::from(!stored);
+                    stored
+                });
                 // Rows of one key differ in file, offset and date.
-                if let Some(oldest) = row.iter().min_by_key(|row| (&row[20..], &row[12..20])) {
+                if let Some(oldest) = stored.min_by_key(|row| (&row[20..], &row[12..20])) {
                     out.add(oldest)?;
                 }
             }
@@ -154,7 +186,7 @@ impl Builder {
         file.sync_all()?;
         aside.persist(path).map_err(|error| error.error)?;
         File::open(folder)?.sync_all()?;
-        Ok(Built { entries, unplaced, size: header.file_len() as u64 })
+        Ok(Built { entries, unplaced, left_out, size: header.file_len() as u64 })
     }
 }
 

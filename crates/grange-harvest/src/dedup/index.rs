@@ -1,5 +1,6 @@
 //! An index file that is asked.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use warc::Digest;
 use super::entry::{ENTRY_BYTES, Entry, KEY_BYTES, Key};
 use super::layout::{BLOCK_BYTES, HEADER_BYTES, Header, u32_at};
 use super::map::Map;
+use super::stored::FileEvidence;
 
 /// Why an index cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +21,8 @@ pub enum IndexError {
     Io(PathBuf, #[source] io::Error),
     #[error("the index of duplicates {} is damaged: {what}; it must be made anew", path.display())]
     Damaged { path: PathBuf, what: String },
+    #[error("the index of duplicates {} has version {version}, which this program does not read", path.display())]
+    OtherVersion { path: PathBuf, version: u32 },
 }
 
 /// An open index. Cheap to ask from many threads.
@@ -37,6 +41,9 @@ impl Index {
         let io = |error| IndexError::Io(path.to_owned(), error);
         let file = File::open(path).map_err(io)?;
         let map = Map::new(&file).map_err(io)?;
+        if let Some(version) = Header::other_version(&map) {
+            return Err(IndexError::OtherVersion { path: path.to_owned(), version });
+        }
         let damaged = |what: String| IndexError::Damaged { path: path.to_owned(), what };
         let header = Header::from_bytes(&map, map.len()).map_err(damaged)?;
         let part = |name: &str, from: usize, to: usize, crc: u32| {
@@ -104,6 +111,20 @@ impl Index {
 
     /// The name of a file by its number.
     pub fn name(&self, file: u32) -> Result<&str, IndexError> {
+        self.file_text(file).map(|text| text.rsplit_once('\n').map_or(text, |(name, _)| name))
+    }
+
+    /// The files that were named when the index was built, with what the archive said of each.
+    pub fn files(&self) -> Result<HashMap<String, FileEvidence>, IndexError> {
+        let file = |number| {
+            let text = self.file_text(number)?;
+            let (name, evidence) = text.rsplit_once('\n').unwrap_or((text, ""));
+            Ok((name.to_owned(), FileEvidence::from_text(evidence)))
+        };
+        (0..self.header.files).map(file).collect()
+    }
+
+    fn file_text(&self, file: u32) -> Result<&str, IndexError> {
         let names = &self.map[HEADER_BYTES..self.header.directory_at()];
         let texts = (self.header.files as usize + 1) * 4;
         let end = |number: usize| texts + u32_at(names, number * 4) as usize;

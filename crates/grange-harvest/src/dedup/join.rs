@@ -60,7 +60,9 @@ impl Loose {
     }
 }
 
-/// Joins sorted rows: every line of a log with the place of the same second, else with the newest of its URL.
+/// Joins sorted rows: a line of a log with the one place that index lines give for its URL and second. Where there is no
+/// such place, or several places or payloads share that second, any place could be that of another payload: those lines
+/// are counted and give no entry.
 pub(super) fn join(
     rows: &[[u8; LOOSE_BYTES]],
     take: &mut dyn FnMut(Entry) -> io::Result<()>,
@@ -69,25 +71,43 @@ pub(super) fn join(
     for same_url in rows.chunk_by(|a, b| a[..16] == b[..16]) {
         let placed = same_url.partition_point(|row| row[16] == 0);
         let (places, logged) = same_url.split_at(placed);
-        let places: Vec<_> = places.iter().map(Loose::from_bytes).collect();
-        for row in logged {
-            let Loose::Logged { date_ms, key } = Loose::from_bytes(row) else { continue };
-            let second = |place: &&Loose| matches!(place, Loose::Placed { date_ms: at, .. } if at / 1000 == date_ms / 1000);
-            let found = places.iter().find(second).or(places.last());
-            let Some(Loose::Placed { date_ms: at, file, offset }) = found else {
-                unplaced += 1;
-                continue;
+        for lines in logged.chunk_by(|a, b| second_of(a) == second_of(b)) {
+            let mut found: Vec<_> =
+                places.iter().filter(|place| second_of(place) == second_of(&lines[0])).collect();
+            // Metadata files of several attempts may list one file twice.
+            found.dedup();
+            let one_payload = lines.iter().all(|line| line[KEY_AT] == lines[0][KEY_AT]);
+            let entry = match (&found[..], one_payload) {
+                ([place], true) => entry_at(place, &lines[0]),
+                _ => None,
             };
-            // Index lines know seconds; where they mean the same moment the log knows it better.
-            let date_ms = if at / 1000 == date_ms / 1000 { date_ms } else { *at };
-            let date = Timestamp::from_millisecond(date_ms as i64).unwrap_or_default();
-            match Entry::new(key, *file, *offset, date) {
+            match entry {
                 Some(entry) => take(entry)?,
-                None => unplaced += 1,
+                None => unplaced += lines.len() as u64,
             }
         }
     }
     Ok(unplaced)
+}
+
+/// Where the key is in the row of a log line.
+const KEY_AT: std::ops::Range<usize> = 25..25 + KEY_BYTES;
+
+/// Index lines know seconds; so two captures are told apart by the second.
+fn second_of(row: &[u8; LOOSE_BYTES]) -> u64 {
+    match Loose::from_bytes(row) {
+        Loose::Placed { date_ms, .. } | Loose::Logged { date_ms, .. } => date_ms / 1000,
+    }
+}
+
+/// The capture of a log line at this place; the log knows the moment best.
+fn entry_at(place: &[u8; LOOSE_BYTES], line: &[u8; LOOSE_BYTES]) -> Option<Entry> {
+    let (Loose::Placed { file, offset, .. }, Loose::Logged { date_ms, key }) =
+        (Loose::from_bytes(place), Loose::from_bytes(line))
+    else {
+        return None;
+    };
+    Entry::new(key, file, offset, Timestamp::from_millisecond(date_ms as i64).ok()?)
 }
 
 #[cfg(test)]
@@ -95,17 +115,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_finds_the_place_of_its_second_or_the_newest() {
+    fn a_line_finds_the_one_place_of_its_second_or_none() {
         let key = |n| Key([n; KEY_BYTES]);
         let placed = |date_ms, file| Loose::Placed { date_ms, file, offset: 10 };
+        let logged = |date_ms, n| Loose::Logged { date_ms, key: key(n) };
         let mut rows = vec![
             placed(1000, 1).to_bytes("a"),
             placed(5000, 2).to_bytes("a"),
+            placed(5000, 2).to_bytes("a"),
             placed(9000, 3).to_bytes("a"),
-            Loose::Logged { date_ms: 5432, key: key(1) }.to_bytes("a"),
-            Loose::Logged { date_ms: 77_000, key: key(2) }.to_bytes("a"),
-            Loose::Logged { date_ms: 1, key: key(3) }.to_bytes("nowhere"),
+            logged(5432, 1).to_bytes("a"),
+            // The newest place of this URL may be that of another payload.
+            logged(77_000, 2).to_bytes("a"),
+            logged(1, 3).to_bytes("nowhere"),
             placed(3000, 4).to_bytes("b"),
+            // Two places or two payloads in one second: which belongs to which is not known.
+            placed(1000, 5).to_bytes("two places"),
+            placed(1000, 6).to_bytes("two places"),
+            logged(1234, 4).to_bytes("two places"),
+            placed(1000, 7).to_bytes("two payloads"),
+            logged(1100, 5).to_bytes("two payloads"),
+            logged(1900, 6).to_bytes("two payloads"),
+            // One capture that two logs tell.
+            placed(1000, 8).to_bytes("told twice"),
+            logged(1100, 7).to_bytes("told twice"),
+            logged(1100, 7).to_bytes("told twice"),
         ];
         rows.sort_unstable();
         let mut found = Vec::new();
@@ -113,7 +147,8 @@ mod tests {
             found.push((entry.key.0[0], entry.file, entry.date_ms));
             Ok(())
         });
-        assert_eq!(unplaced.unwrap(), 1);
-        assert_eq!(found, [(1, 2, 5432), (2, 3, 9000)]);
+        found.sort_unstable();
+        assert_eq!(unplaced.unwrap(), 5);
+        assert_eq!(found, [(1, 2, 5432), (7, 8, 1100)]);
     }
 }

@@ -1,8 +1,8 @@
-//! The index file, version 1. Numbers of the frame are little-endian.
+//! The index file, version 2. Numbers of the frame are little-endian.
 //!
 //! ```text
 //! header       96 bytes: magic, version, bits, counts, lengths, checksums of the parts, checksum of the header
-//! names        (files + 1) × u32 ends, then the names one behind the other
+//! names        (files + 1) × u32 ends, then one behind the other: name, line feed, what the archive said of the file
 //! directory    (2^bits + 1) × u32: how many entries stand before the bucket
 //! entries      26 bytes each, sorted; a bucket holds those whose keys share their first bits
 //! checksums    CRC-32C of every 64 KiB of entries
@@ -12,7 +12,8 @@ use std::io;
 
 /// Ends in bytes that a transfer as text would change.
 pub(super) const MAGIC: [u8; 8] = *b"GRDUP\r\n\x1a";
-pub(super) const VERSION: u32 = 1;
+/// Version 1 believed crawl logs: it may name files that were never stored.
+pub(super) const VERSION: u32 = 2;
 pub(super) const HEADER_BYTES: usize = 96;
 /// Entries are checked in pieces of this size, each when it is first looked at: opening need not read them all.
 pub(super) const BLOCK_BYTES: usize = 64 << 10;
@@ -81,6 +82,13 @@ impl Header {
         let crc = crc32c::crc32c(&bytes[..HEADER_BYTES - 4]);
         bytes[HEADER_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
         bytes
+    }
+
+    /// The version of an undamaged header that this program does not read.
+    pub(super) fn other_version(bytes: &[u8]) -> Option<u32> {
+        let header = bytes.get(..HEADER_BYTES).filter(|header| header[..8] == MAGIC)?;
+        let sound = crc32c::crc32c(&header[..HEADER_BYTES - 4]) == u32_at(header, HEADER_BYTES - 4);
+        Some(u32_at(header, 8)).filter(|version| sound && *version != VERSION)
     }
 
     /// Reads the header of a file that is `len` bytes long, or says what is wrong with it.

@@ -13,6 +13,8 @@
 //! Invariants:
 //! - A line that is a duplicate itself passes its original on: revisits never refer to revisits. If that original is a
 //!   record of another URL it stands for the payload only.
+//! - An entry names a file that was verified on every replica when the index was built or last opened, and that holds
+//!   records the logs describe. Captures in any other file are stored again.
 //! - A key is 96 bits of BLAKE3 over URL and digest, and an entry is believed only if all of them are equal. Among ten
 //!   million entries one lookup in 2^73 (10^22) is answered wrongly by chance.
 //! - Every type is indexed; the template's `dedup.skip_types` decides what is asked for. By default no text is.
@@ -30,6 +32,7 @@ mod map;
 mod oracle;
 mod partition;
 mod source;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -39,3 +42,4 @@ pub use entry::{Entry, Key};
 pub use index::{Index, IndexError};
 pub use oracle::{DedupError, Prepared, oracle_for};
 pub use source::{Fed, feed};
+pub use stored::FileEvidence;

@@ -1,5 +1,6 @@
 //! The oracle of a crawl: from the jobs it continues from to an answer for every capture.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use super::build::{ASIDE, Builder, By};
 use super::cache::{Cache, Limits, Working};
 use super::index::{Index, IndexError};
 use super::source::{Fed, feed};
+use super::stored::{self, FileEvidence};
 
 /// What a crawl asks whether it has a capture already.
 pub struct Prepared {
@@ -79,11 +81,23 @@ pub async fn oracle_for(
     wanted.sort_unstable();
     wanted.dedup();
     let (mut missing, mut made) = (Vec::new(), 0);
+    // The set whose index was built by this call: what it says of files was just asked.
+    let mut fresh = None;
     let indexes = loop {
         if wanted.is_empty() {
             return Ok(Prepared { oracle: Arc::new(NoOracle), jobs: wanted, missing });
         }
-        let opened = kinds.iter().map(|by| opened(&folder, *by, &wanted)).collect::<Result<Vec<_>, _>>()?;
+        let mut opened =
+            kinds.iter().map(|by| opened(&folder, *by, &wanted)).collect::<Result<Vec<_>, _>>()?;
+        for index in opened.iter_mut().filter(|_| fresh.as_ref() != Some(&wanted)) {
+            if let Some(kept) = index
+                && !stored::still_holds(archive, kept.files()?).await?
+            {
+                tracing::info!(path = %kept.path().display(), "files of a duplicate index were verified, removed or found damaged since it was built; it is built again");
+                remove(kept.path()).map_err(io)?;
+                *index = None;
+            }
+        }
         let absent_kinds: Vec<_> =
             kinds.iter().zip(&opened).filter(|(_, index)| index.is_none()).map(|(by, _)| *by).collect();
         if absent_kinds.is_empty() {
@@ -98,10 +112,12 @@ pub async fn oracle_for(
                 let error = io::Error::other("an index that was just made cannot be read; check the disk");
                 return Err(io(error));
             }
-            let lost = make(&**archive, &folder, &wanted, &absent_kinds, papers).await?;
-            if let Some(job) = lost {
-                wanted.retain(|one| *one != job);
-                missing.push(job);
+            match make(archive, &folder, &wanted, &absent_kinds, papers).await? {
+                Some(job) => {
+                    wanted.retain(|one| *one != job);
+                    missing.push(job);
+                }
+                None => fresh = Some(wanted.clone()),
             }
             continue;
         }
@@ -137,14 +153,19 @@ pub async fn oracle_for(
     Ok(Prepared { oracle, jobs: wanted, missing })
 }
 
-/// The index of exactly these jobs, if there is one. A damaged one is told and taken away.
+/// The index of exactly these jobs, if there is one. One that is damaged or of another version is
+/// removed.
 fn opened(folder: &Cache, by: By, jobs: &[JobId]) -> Result<Option<Index>, DedupError> {
     match Index::open(&folder.path(by, jobs)) {
         Ok(index) => Ok(Some(index)),
         Err(IndexError::Io(_, error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(IndexError::Io(path, error)) => Err(IndexError::Io(path, error).into()),
-        Err(error @ IndexError::Damaged { .. }) => {
-            tracing::error!(%error, "the index is made anew");
+        Err(error @ (IndexError::Damaged { .. } | IndexError::OtherVersion { .. })) => {
+            if matches!(error, IndexError::Damaged { .. }) {
+                tracing::error!(%error, "the index is made anew");
+            } else {
+                tracing::info!(%error, "the index is built again");
+            }
             remove(&folder.path(by, jobs))
                 .map_err(|error| DedupError::Io(folder.folder().to_owned(), error))?;
             Ok(None)
@@ -173,7 +194,7 @@ async fn papers_of(
 
 /// Makes indexes of these jobs. Answers a job whose papers could not be read, if there is one; then no index is made.
 async fn make(
-    archive: &dyn ArchiveClient,
+    archive: &Arc<dyn ArchiveClient>,
     folder: &Cache,
     jobs: &[JobId],
     kinds: &[By],
@@ -233,15 +254,47 @@ async fn make(
         }
     }
     let Some(builders) = Arc::into_inner(builders) else { return Ok(None) };
+    let named = builders.iter().flat_map(Builder::named_files).collect();
+    let evidence = Arc::new(stored::evidence(archive, named).await?);
+    report_left_out(&evidence);
     for (builder, path) in builders.into_iter().zip(paths) {
-        let (by, lines) = (builder.by(), fed.lines);
-        let built = blocking(move || builder.finish(&path)).await.map_err(io)?;
+        let (by, lines, evidence) = (builder.by(), fed.lines, evidence.clone());
+        let built = blocking(move || builder.finish(&path, &evidence)).await.map_err(io)?;
         let (took_ms, bytes) = (began.elapsed().as_millis() as u64, built.size);
-        let (jobs, entries) = (jobs.len(), built.entries);
-        tracing::info!(?by, jobs, lines, entries, bytes, took_ms, "made an index of duplicates");
+        let (jobs, entries, left_out, unplaced) = (jobs.len(), built.entries, built.left_out, built.unplaced);
+        tracing::info!(
+            ?by,
+            jobs,
+            lines,
+            entries,
+            left_out,
+            unplaced,
+            bytes,
+            took_ms,
+            "made an index of duplicates"
+        );
     }
     drop(working);
     Ok(None)
+}
+
+/// Logs the files whose captures are stored again.
+fn report_left_out(evidence: &HashMap<String, FileEvidence>) {
+    let mut left_out: Vec<_> = evidence.iter().filter(|(_, file)| !file.is_verified()).collect();
+    if left_out.is_empty() {
+        return;
+    }
+    left_out.sort_unstable_by_key(|(name, _)| *name);
+    metrics::counter!("grange_harvest_dedup_files_left_out_total").increment(left_out.len() as u64);
+    let (files, of) = (left_out.len(), evidence.len());
+    let (first, why) = left_out[0];
+    tracing::warn!(
+        files,
+        of,
+        first,
+        ?why,
+        "duplicate index: files that are not verified on every replica are left out; their captures are stored again"
+    );
 }
 
 /// Runs what blocks where it may.

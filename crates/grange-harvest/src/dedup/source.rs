@@ -10,6 +10,7 @@ use warc::Digest;
 use super::build::{Builder, By};
 use super::entry::{Entry, Key};
 use super::join::Loose;
+use super::stored::{SAMPLES_MAX, SampleCapture};
 use crate::metadata::read::{Part, lines_of_file};
 
 /// What came of one metadata file.
@@ -55,8 +56,15 @@ pub fn feed(builders: &[&Builder], path: &Path) -> io::Result<Fed> {
 struct Feeder<'b> {
     builder: &'b Builder,
     fed: Fed,
-    /// The file named last: lines name one file many times in a row.
-    last: Option<(String, u32)>,
+    last: Option<LastFile>,
+}
+
+/// The file named last: lines name one file many times in a row.
+struct LastFile {
+    name: String,
+    number: u32,
+    /// Captures of this row of lines that were given as samples.
+    samples: usize,
 }
 
 impl Feeder<'_> {
@@ -77,14 +85,16 @@ impl Feeder<'_> {
             }
             // Old deduplicators leave the date out; then that of this line stands for it.
             let date = read_digits(origin.timestamp).unwrap_or(date);
-            return self.take(key, origin.file, origin.offset, date);
+            let url =
+                line.extra.as_ref().and_then(|extra| extra.original_url.as_deref()).unwrap_or(&line.url);
+            return self.take(key, origin.file, origin.offset, date, (url, digest));
         }
         let place = line
             .extra
             .as_ref()
             .and_then(|extra| Some((extra.warc_filename.as_deref()?, extra.warc_file_offset?)));
         if let Some((file, offset)) = place {
-            return self.take(key, file, offset, date);
+            return self.take(key, file, offset, date, (&line.url, digest));
         }
         let Ok(date_ms) = u64::try_from(date.as_millisecond()) else { return Ok(()) };
         self.fed.loose += 1;
@@ -101,26 +111,40 @@ impl Feeder<'_> {
         let [url, _, date, _, _, file, offset, ..] = columns[..] else { return Ok(()) };
         let (Some(date), Ok(offset)) = (read_digits(date), offset.parse()) else { return Ok(()) };
         let Ok(date_ms) = u64::try_from(date.as_millisecond()) else { return Ok(()) };
-        let Some(file) = self.file(file) else { return Ok(()) };
+        let Some(file) = self.file(file, || SampleCapture { offset, url: url.to_owned(), payload: None })
+        else {
+            return Ok(());
+        };
         self.builder.push_loose(url, Loose::Placed { date_ms, file, offset })
     }
 
-    fn take(&mut self, key: Key, file: &str, offset: u64, date: Timestamp) -> io::Result<()> {
-        let entry = self.file(file).and_then(|file| Entry::new(key, file, offset, date));
+    fn take(
+        &mut self,
+        key: Key,
+        file: &str,
+        offset: u64,
+        date: Timestamp,
+        (url, payload): (&str, Digest),
+    ) -> io::Result<()> {
+        let sample = || SampleCapture { offset, url: url.to_owned(), payload: Some(payload) };
+        let entry = self.file(file, sample).and_then(|file| Entry::new(key, file, offset, date));
         let Some(entry) = entry else { return Ok(()) };
         self.fed.entries += 1;
         self.builder.push(entry)
     }
 
-    fn file(&mut self, name: &str) -> Option<u32> {
-        if let Some((last, number)) = &self.last
-            && last == name
-        {
-            return Some(*number);
+    /// The number of a file's name. The capture is one that the file should hold.
+    fn file(&mut self, name: &str, capture: impl FnOnce() -> SampleCapture) -> Option<u32> {
+        if !self.last.as_ref().is_some_and(|last| last.name == name) {
+            let number = self.builder.file(name)?;
+            self.last = Some(LastFile { name: name.to_owned(), number, samples: 0 });
         }
-        let number = self.builder.file(name)?;
-        self.last = Some((name.to_owned(), number));
-        Some(number)
+        let last = self.last.as_mut()?;
+        if last.samples < SAMPLES_MAX {
+            last.samples += 1;
+            self.builder.sample(last.number, capture);
+        }
+        Some(last.number)
     }
 }
 

@@ -15,6 +15,7 @@ use grange_model::FileName;
 use grange_model::collection::{FileKind as Kind, job_of};
 use tokio::runtime::Handle;
 
+use super::file_stamp::FileStamp;
 use super::reading::Reading;
 use super::shelf::{Shelf, ShelfError};
 use super::taking::{Trouble, commit, lines, load_lines, packed, records, take_out, unreadable};
@@ -139,10 +140,17 @@ impl Feeder {
             return blocking(move || take_out(&index, &file.name)).await.map(|()| None);
         }
         let kind = Kind::of(file.path.as_deref().unwrap_or(&file.name));
+        // Files in place may have changed since they were read; an index takes a name only once.
+        if file.path.is_some() && (file.captures > 0 || !file.told.is_empty()) {
+            let (index, name) = (index.clone(), file.name.clone());
+            blocking(move || take_out(&index, &name)).await?;
+        }
         if let Some(url) = file.path.clone().filter(|path| is_bucket_url(path)) {
             return self.work_in_bucket(file, url, kind, index).await.map(Some);
         }
         if let Some(path) = file.path {
+            let before = FileStamp::of(Path::new(&path));
+            let read = path.clone();
             let work = move || match kind {
                 Kind::Records => records(&index, &file.name, Path::new(&path)),
                 Kind::Wacz => {
@@ -156,7 +164,8 @@ impl Feeder {
                 Kind::Lines => lines(&index, &file.name, Path::new(&path)),
                 Kind::Other => Err(Trouble::File("it is no WARC, ARC, WACZ, CDX or CDXJ file".to_owned())),
             };
-            return blocking(work).await.map(Some);
+            let came = blocking(work).await?;
+            return before.compare(FileStamp::of(Path::new(&read)), came).map(Some);
         }
         // The archive keeps papers too; they have no captures, and that is in order.
         if kind != Kind::Records {
@@ -193,8 +202,8 @@ impl Feeder {
         let size = size.ok_or_else(|| Trouble::File(format!("cannot read {url}: it is not there")))?;
         let files = Arc::new(BucketFiles::new(self.buckets.clone()));
         files.add(&file.name, BucketSection { url: url.clone(), offset: 0, len: size });
-        let handle = Handle::current();
-        blocking(move || {
+        let (handle, read) = (Handle::current(), url.clone());
+        let came = blocking(move || {
             let reading = Reading::new(files.clone(), &file.name, size, handle.clone());
             let failed = unreadable(Path::new(&url));
             match kind {
@@ -214,7 +223,10 @@ impl Feeder {
                 Kind::Other => Err(Trouble::File("it is no WARC, ARC, WACZ, CDX or CDXJ file".to_owned())),
             }
         })
-        .await
+        .await?;
+        let after =
+            self.buckets.size(&read).await.map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
+        FileStamp::in_bucket(Some(size)).compare(FileStamp::in_bucket(after), came)
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod copies;
 mod feeder;
+mod file_stamp;
 mod foreign;
 pub mod mirror;
 mod reading;

@@ -10,7 +10,7 @@ use grange_archive::{ArchiveClient, Error, Got, Second, Store, StoreOutcome};
 use grange_base::Clock;
 use grange_base::worker::Step;
 use grange_blob::{Blob, Buckets, Memory};
-use grange_db::{CollectedState, Db, FileFilter, FileStatus, NewCollected, Which};
+use grange_db::{CollectedState, Db, Enrolled, FileFilter, FileStatus, NewCollected, Which};
 use grange_index::Settings;
 use grange_index::query::{Keys, Next, Query};
 use grange_model::{Actor, Checksums, FileName};
@@ -109,12 +109,14 @@ impl Bed {
         path
     }
 
-    async fn register(&self, collection: &str, path: &Path, stored: bool) {
+    async fn register(&self, collection: &str, path: &Path, stored: bool) -> Enrolled {
         self.db.collections().ensure(collection, &anna()).await.unwrap();
-        let size = std::fs::metadata(path).map_or(0, |file| file.len());
+        let about = std::fs::metadata(path).ok();
+        let size = about.as_ref().map_or(0, std::fs::Metadata::len);
+        let modified = about.and_then(|about| about.modified().ok()?.try_into().ok());
         let path = if stored { path.file_name().map(Path::new).unwrap() } else { path };
-        let new = NewCollected { path: path.to_str().unwrap().to_owned(), size, stored };
-        self.db.collections().enrol(collection, vec![new], &anna()).await.unwrap();
+        let new = NewCollected { path: path.to_str().unwrap().to_owned(), size, modified, stored };
+        self.db.collections().enrol(collection, vec![new], &anna()).await.unwrap()
     }
 
     async fn feed(&self) {
@@ -209,6 +211,50 @@ async fn a_file_that_cannot_be_read_is_told_and_the_others_go_on() {
     );
     assert!(files[0].told[0].contains("cannot read"), "{:?}", files[0].told);
     assert_eq!(bed.captures("news").len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_has_grown_or_was_replaced_is_read_again_and_served_as_it_is() {
+    let bed = Bed::new().await;
+    let archive = Arc::new(ArchiveFiles::new(Arc::new(Folder(bed.dir.path().join("nothing")))));
+    let path = bed.write("x/a.warc", &["http://e.com/a"]);
+    let lines = bed.dir.path().join("files/x/index.cdxj");
+    let line = |path: &str| {
+        format!(
+            "com,e)/{path} 20260102030405 {{\"url\": \"http://e.com/{path}\", \"offset\": \"0\", \"filename\": \"other.warc\"}}\n"
+        )
+    };
+    std::fs::write(&lines, line("c1")).unwrap();
+    bed.register("news", &path, false).await;
+    bed.register("news", &lines, false).await;
+    bed.feed().await;
+    let (collections, mut watcher) =
+        open_all(&bed.db, &bed.feeder.shelf, archive, Buckets::default(), None).await.unwrap();
+    let surts = || bed.captures("news").into_iter().map(|line| line.split(' ').next().unwrap().to_owned());
+    assert_eq!(surts().collect::<Vec<_>>(), ["com,e)/a", "com,e)/c1"]);
+    assert_eq!(bed.register("news", &path, false).await, Enrolled { known: 1, ..Enrolled::default() });
+
+    let first = std::fs::metadata(&path).unwrap().len();
+    bed.write("x/a.warc", &["http://e.com/a", "http://e.com/b"]);
+    std::fs::write(&lines, line("c22")).unwrap();
+    assert_eq!(bed.register("news", &path, false).await, Enrolled { again: 1, ..Enrolled::default() });
+    assert_eq!(bed.register("news", &lines, false).await, Enrolled { again: 1, ..Enrolled::default() });
+    bed.feed().await;
+    assert_eq!(surts().collect::<Vec<_>>(), ["com,e)/a", "com,e)/b", "com,e)/c22"]);
+    watcher.step().await.unwrap();
+    let news = collections.get("news").unwrap();
+    let second = news.holdings.read_at("a.warc", first, 1 << 20).await.unwrap().unwrap();
+    assert!(second.windows(14).any(|text| text == b"http://e.com/b"), "{second:?}");
+
+    // Another file takes its place.
+    std::fs::remove_file(&path).unwrap();
+    bed.write("x/a.warc", &["http://e.com/other"]);
+    bed.register("news", &path, false).await;
+    bed.feed().await;
+    watcher.step().await.unwrap();
+    assert_eq!(surts().collect::<Vec<_>>(), ["com,e)/c22", "com,e)/other"]);
+    let only = news.holdings.read_at("a.warc", 0, 1 << 20).await.unwrap().unwrap();
+    assert!(only.windows(18).any(|text| text == b"http://e.com/other"), "{only:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -90,6 +90,8 @@ impl Default for LocalFiles {
 
 impl LocalFiles {
     pub fn add(&self, name: &str, section: Section) {
+        // The path may lead to another file than the one that is open.
+        self.open.remove(&section.path);
         let mut sections = self.sections.write().unwrap_or_else(PoisonError::into_inner);
         sections.insert(name.to_owned(), Arc::new(section));
     }

@@ -5,7 +5,7 @@ use crate::conformance::{Bed, LONG, anna};
 use crate::{NewCollected, Which};
 
 fn file(path: &str) -> Vec<NewCollected> {
-    vec![NewCollected { path: path.to_owned(), size: 7, stored: false }]
+    vec![NewCollected { path: path.to_owned(), size: 7, modified: None, stored: false }]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

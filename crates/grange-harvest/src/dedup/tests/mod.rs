@@ -1,6 +1,7 @@
 //! Indexes of made-up entries, of damaged files, of foreign logs, and of real crawls that build on one another.
 
 mod anywhere;
+mod stored;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,8 +19,9 @@ use proptest::prelude::*;
 use warc::write::{FileOptions, NewRecord, WarcFile};
 use warc::{Algorithm, Date, Digest, Reader, RecordType};
 
+use super::build::Built;
 use super::entry::Key;
-use super::{Builder, By, Cache, Entry, Index, IndexError, Limits, feed, oracle_for, set_name};
+use super::{Builder, By, Cache, Entry, FileEvidence, Index, IndexError, Limits, feed, oracle_for, set_name};
 use crate::folder::JobFolder;
 use crate::metadata;
 use crate::test_bed::{crawl_job, folder, papers};
@@ -40,8 +42,15 @@ fn built(folder: &Path, entries: &[Entry], files: &[&str]) -> PathBuf {
         builder.push(*entry).unwrap();
     }
     let path = folder.join("index");
-    builder.finish(&path).unwrap();
+    finished(builder, &path);
     path
+}
+
+/// Writes an index as if the archive had verified every file.
+fn finished(builder: Builder, path: &Path) -> Built {
+    let verified = |name| (name, FileEvidence::Verified("sha512=0".to_owned()));
+    let evidence = builder.named_files().into_keys().map(verified).collect();
+    builder.finish(path, &evidence).unwrap()
 }
 
 proptest! {
@@ -197,7 +206,7 @@ fn foreign_logs_find_their_places_in_the_index_lines() {
     let builder = Builder::new(By::Url, folder.path());
     let fed = feed(&[&builder], &path).unwrap();
     assert_eq!((fed.lines, fed.entries, fed.loose, fed.unreadable), (8, 2, 2, 1));
-    let built = builder.finish(&folder.path().join("index")).unwrap();
+    let built = finished(builder, &folder.path().join("index"));
     assert_eq!((built.entries, built.unplaced), (3, 1));
     let index = Index::open(&folder.path().join("index")).unwrap();
     for (url, text, expected) in [
@@ -243,7 +252,10 @@ async fn crawled(
     Crawl::start(crawl, &folder.crawl(), oracle, Clock::system()).unwrap().run().await.unwrap();
     server.stop().await;
     let path = metadata::write(&folder, &papers).unwrap();
-    std::fs::copy(&path, store.join(path.file_name().unwrap())).unwrap();
+    let warcs = std::fs::read_dir(folder.warcs()).unwrap().map(|entry| entry.unwrap().path());
+    for path in warcs.chain([path]) {
+        std::fs::copy(&path, store.join(path.file_name().unwrap())).unwrap();
+    }
     folder
 }
 
@@ -329,12 +341,9 @@ async fn crawls_build_on_one_another_and_every_revisit_leads_to_the_first_record
 #[tokio::test(flavor = "multi_thread")]
 async fn several_that_want_the_same_index_make_it_once() {
     let store = tempfile::tempdir().unwrap();
+    let offset = stored::stored(store.path(), "1-1-x.warc.gz", &["a"])[0];
+    stored::metadata(store.path(), 1, &[stored::captured("a", "1-1-x.warc.gz", offset)]);
     let digest = Digest::of(Algorithm::Sha1, b"a");
-    let log = format!(
-        "2020-01-01T00:00:09.000Z   200         10 http://e.dk/a L - image/png #001 20200101000001234+5 {digest} - - \
-         {{\"warcFilename\":\"1-1-x.warc.gz\",\"warcFileOffset\":5}}\n"
-    );
-    foreign(&store.path().join("1-metadata-1.warc.gz"), &log, "");
     let shelf = Shelf::new(store.path());
     let cache = store.path().join("cache");
     let wanting = (0..8).map(|_| {
@@ -343,7 +352,7 @@ async fn several_that_want_the_same_index_make_it_once() {
     });
     for prepared in wanting.collect::<Vec<_>>() {
         let found = prepared.await.unwrap().oracle.same_url("http://e.dk/a", &digest).unwrap();
-        assert_eq!((found.file.as_str(), found.offset), ("1-1-x.warc.gz", 5));
+        assert_eq!((found.file.as_str(), found.offset), ("1-1-x.warc.gz", offset));
     }
     assert_eq!(shelf.fetched.load(std::sync::atomic::Ordering::Relaxed), 1);
 }

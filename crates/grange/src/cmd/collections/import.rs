@@ -61,7 +61,11 @@ pub(super) async fn run(
         println!("Registered {} ({known} known, {again} again).", counted(new, "file"));
         print(&shown, &troubled);
     }
-    let clean = failed == 0 && troubled.is_empty() && registered.passed_over.is_empty();
+    let waiting = if no_wait { 0 } else { shown["files"]["waiting"].as_u64().unwrap_or_default() };
+    if waiting > 0 {
+        eprintln!("grange: {} could not be read now: import again later", counted(waiting, "file"));
+    }
+    let clean = failed + waiting == 0 && troubled.is_empty() && registered.passed_over.is_empty();
     Ok(if clean { Exit::Ok } else { Exit::Partial })
 }
 

@@ -1,0 +1,232 @@
+//! The files that entries of an index may name: those that are verified on every replica and hold the records that the
+//! crawl logs describe.
+//!
+//! A crawl log is written before its WARC files are uploaded, and a revisit passes on a location that an earlier job
+//! claimed. So the archive is asked about every file when an index is built, and again when a kept index is opened.
+
+use std::collections::HashMap;
+use std::io::Cursor;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use grange_archive::ArchiveClient;
+use grange_db::{FileStatus, deciding};
+use grange_model::{FileName, Presence, UploadState, Verdict};
+use tokio::task::JoinSet;
+use warc::{Digest, Reader, RecordType};
+
+use super::anywhere::HEADER_READ_BYTES;
+
+/// Files asked about side by side: enough to hide the delay of another node, few enough not to fill its queue.
+const QUERIES_MAX: usize = 16;
+/// Captures remembered of each file, to compare the file with. One would do, unless that very line is wrong.
+pub(super) const SAMPLES_MAX: usize = 3;
+/// How long a replica may take to return the beginning of a record.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A capture that a file must hold if it is the file that the logs describe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SampleCapture {
+    pub(super) offset: u64,
+    pub(super) url: String,
+    /// Unknown of lines of a CDX.
+    pub(super) payload: Option<Digest>,
+}
+
+/// What was known of a file when the index was built. Kept in the index behind the name of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileEvidence {
+    /// Verified on every replica, with this checksum. Only entries of such files are kept.
+    Verified(String),
+    /// Verified on every replica, with this checksum, but without the records that the logs describe.
+    OtherRecords(String),
+    /// Unknown to the archive, or not verified on some replica.
+    Unverified,
+    /// Verified, but no replica returned its records.
+    Unread,
+}
+
+impl FileEvidence {
+    pub(super) fn is_verified(&self) -> bool {
+        matches!(self, FileEvidence::Verified(_))
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        match self {
+            FileEvidence::Verified(checksum) => format!("={checksum}"),
+            FileEvidence::OtherRecords(checksum) => format!("!{checksum}"),
+            FileEvidence::Unverified => "-".to_owned(),
+            FileEvidence::Unread => "?".to_owned(),
+        }
+    }
+
+    pub(super) fn from_text(text: &str) -> FileEvidence {
+        match text.split_at_checked(1) {
+            Some(("=", checksum)) => FileEvidence::Verified(checksum.to_owned()),
+            Some(("!", checksum)) => FileEvidence::OtherRecords(checksum.to_owned()),
+            Some(("-", "")) => FileEvidence::Unverified,
+            _ => FileEvidence::Unread,
+        }
+    }
+
+    /// Whether this still holds for a file that is now verified with this checksum, or not verified.
+    fn holds(&self, checksum: Option<&str>) -> bool {
+        match self {
+            FileEvidence::Verified(before) | FileEvidence::OtherRecords(before) => {
+                checksum == Some(before.as_str())
+            }
+            FileEvidence::Unverified => checksum.is_none(),
+            FileEvidence::Unread => false,
+        }
+    }
+}
+
+/// The checksum of a file that every replica is verified to hold.
+fn verified_checksum(status: &FileStatus) -> Option<String> {
+    let verified = !status.holdings.is_empty()
+        && status.holdings.iter().all(|holding| {
+            holding.state == UploadState::UploadCompleted
+                && holding.presence != Presence::Missing
+                && holding.verdict != Verdict::Corrupt
+        });
+    Some(deciding(&status.file.checksums)).filter(|checksum| verified && !checksum.is_empty())
+}
+
+/// Asks the archive about files, by name with samples of what they should hold.
+pub(super) async fn evidence(
+    archive: &Arc<dyn ArchiveClient>,
+    files: HashMap<String, Vec<SampleCapture>>,
+) -> Result<HashMap<String, FileEvidence>, grange_archive::Error> {
+    each(files, |name, samples| {
+        let archive = archive.clone();
+        async move {
+            let Some(checksum) = checksum_now(&*archive, &name).await? else {
+                return Ok((name, FileEvidence::Unverified));
+            };
+            let evidence = match holds_records(&*archive, &name, &samples).await {
+                Some(true) => FileEvidence::Verified(checksum),
+                Some(false) => FileEvidence::OtherRecords(checksum),
+                None => FileEvidence::Unread,
+            };
+            Ok((name, evidence))
+        }
+    })
+    .await
+}
+
+/// Whether everything that an index knows of its files still holds.
+pub(super) async fn still_holds(
+    archive: &Arc<dyn ArchiveClient>,
+    files: HashMap<String, FileEvidence>,
+) -> Result<bool, grange_archive::Error> {
+    let compared = each(files, |name, before| {
+        let archive = archive.clone();
+        async move {
+            let now = checksum_now(&*archive, &name).await?;
+            Ok((name, before.holds(now.as_deref())))
+        }
+    });
+    Ok(compared.await?.values().all(|holds| *holds))
+}
+
+async fn checksum_now(
+    archive: &dyn ArchiveClient,
+    name: &str,
+) -> Result<Option<String>, grange_archive::Error> {
+    // A name that no file can have is known to no archive.
+    let Ok(name) = name.parse::<FileName>() else { return Ok(None) };
+    Ok(archive.status(&name).await?.as_ref().and_then(verified_checksum))
+}
+
+/// Runs one query per file, a few at a time.
+async fn each<T, A, F>(
+    files: HashMap<String, T>,
+    query: impl Fn(String, T) -> F,
+) -> Result<HashMap<String, A>, grange_archive::Error>
+where
+    A: Send + 'static,
+    F: Future<Output = Result<(String, A), grange_archive::Error>> + Send + 'static,
+{
+    let mut answers = HashMap::with_capacity(files.len());
+    let (mut files, mut queries) = (files.into_iter(), JoinSet::new());
+    loop {
+        while queries.len() < QUERIES_MAX
+            && let Some((name, about)) = files.next()
+        {
+            queries.spawn(query(name, about));
+        }
+        let Some(answered) = queries.join_next().await else { return Ok(answers) };
+        match answered {
+            Ok(answer) => answers.extend([answer?]),
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+}
+
+/// Whether the file holds one of the captures it should hold; none if it cannot be read.
+async fn holds_records(archive: &dyn ArchiveClient, name: &str, samples: &[SampleCapture]) -> Option<bool> {
+    // Records of ARC files carry no digest; only NetarchiveSuite wrote such files, and their names are its own.
+    if samples.is_empty() || name.ends_with(".arc") || name.ends_with(".arc.gz") {
+        return Some(true);
+    }
+    let name: FileName = name.parse().ok()?;
+    for sample in samples {
+        let reading = archive.read_at(&name, sample.offset, HEADER_READ_BYTES);
+        let bytes = match tokio::time::timeout(READ_TIMEOUT, reading).await {
+            Ok(Ok(bytes)) => bytes,
+            Ok(Err(error)) => {
+                let error = grange_base::Chain(&error);
+                tracing::warn!(file = %name, %error, "duplicate index: cannot read a record of a stored file");
+                return None;
+            }
+            Err(_) => {
+                tracing::warn!(file = %name, "duplicate index: no replica returned a record of a stored file in time");
+                return None;
+            }
+        };
+        if sample.is_in(bytes) {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+impl SampleCapture {
+    /// Whether these bytes begin with the response record of this capture.
+    fn is_in(&self, bytes: Bytes) -> bool {
+        let Ok(mut reader) = Reader::new(Cursor::new(bytes)) else { return false };
+        let Ok(Some(record)) = reader.next() else { return false };
+        // The reader passes over what is not a record; the one it finds then is another.
+        if record.place().offset != 0 || record.kind() != RecordType::Response {
+            return false;
+        }
+        let digest = record.header().get("WARC-Payload-Digest").and_then(|field| Digest::parse(field).ok());
+        match (digest, self.payload) {
+            (Some(digest), Some(payload)) if digest.algorithm() == payload.algorithm() => digest == payload,
+            _ => record.target_uri() == Some(self.url.as_bytes()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_comes_back_from_its_text_and_holds_while_nothing_changes() {
+        let sum = || "sha512=ab".to_owned();
+        for (evidence, same, verified) in [
+            (FileEvidence::Verified(sum()), true, true),
+            (FileEvidence::OtherRecords(sum()), true, false),
+            (FileEvidence::Unverified, false, false),
+            (FileEvidence::Unread, false, false),
+        ] {
+            assert_eq!(FileEvidence::from_text(&evidence.to_text()), evidence);
+            assert_eq!(evidence.holds(Some(&sum())), same, "{evidence:?}");
+            assert!(!evidence.holds(Some("sha512=cd")), "{evidence:?}");
+            assert_eq!(evidence.holds(None), evidence == FileEvidence::Unverified, "{evidence:?}");
+            assert_eq!(evidence.is_verified(), verified, "{evidence:?}");
+        }
+    }
+}
