@@ -481,7 +481,7 @@ impl Node {
             loop {
                 version.borrow_and_update();
                 let known = self.known(collection)?;
-                if known.record.epoch >= epoch && known.gate.epoch() == known.record.epoch {
+                if known.record.epoch >= epoch && known.is_adopted() {
                     return Ok(known);
                 }
                 if version.changed().await.is_err() {
