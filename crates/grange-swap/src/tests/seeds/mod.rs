@@ -12,6 +12,7 @@ mod network;
 mod oracle;
 mod program;
 mod rest;
+mod scenarios;
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -200,13 +201,21 @@ fn count_panics() {
     });
 }
 
-/// Plays one seed; what happened, and all steps of it.
-fn play(seed: u64) -> Result<(Tally, String), String> {
-    count_panics();
+/// Runs something as a simulated run.
+fn simulate<T>(seed: u64, run: impl Future<Output = T>) -> T {
     seeded::begin(seed);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    let played = runtime.block_on(async {
+    let result = runtime.block_on(run);
+    drop(runtime);
+    seeded::end();
+    result
+}
+
+/// Plays one seed; what happened, and all steps of it.
+fn play(seed: u64) -> Result<(Tally, String), String> {
+    count_panics();
+    let played = simulate(seed, async {
         let network = Network::start(2 + (seed % 2) as usize).await;
         let random = SeededRandom::new(!seed);
         let mut run =
@@ -220,8 +229,6 @@ fn play(seed: u64) -> Result<(Tally, String), String> {
             Err(broken) => Err(format!("seed {seed}: {broken}\n{}", run.log)),
         }
     });
-    drop(runtime);
-    seeded::end();
     if PANICS.take() > 0 {
         return Err(format!("seed {seed}: a task panicked"));
     }
