@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -41,6 +42,8 @@ impl Operation {
 
 #[derive(Clone, Debug)]
 pub(super) struct Request {
+    /// Sent that many milliseconds after the first ones of its step.
+    pub delay: u64,
     pub server: usize,
     pub namespace: &'static str,
     pub operation: Operation,
@@ -84,8 +87,8 @@ impl fmt::Display for Step {
         if let Some(fault) = &self.fault {
             write!(f, "{fault:?} during ")?;
         }
-        for Request { server, namespace, operation } in &self.requests {
-            write!(f, "[{server}: {namespace} {operation:?}] ")?;
+        for Request { delay, server, namespace, operation } in &self.requests {
+            write!(f, "[{delay} ms, server {server}: {namespace} {operation:?}] ")?;
         }
         Ok(())
     }
@@ -108,7 +111,8 @@ pub(super) fn choose_step(random: &mut SeededRandom, network: &Network, oracle: 
     for _ in 0..1 + random.below(5) {
         let namespace = *random.pick(&NAMESPACES);
         if let Some(operation) = choose_operation(random, oracle, namespace, &requests) {
-            requests.push(Request { server: random.below(servers), namespace, operation });
+            let delay = if random.one_in(2) { 0 } else { random.below(60) as u64 };
+            requests.push(Request { delay, server: random.below(servers), namespace, operation });
         }
     }
     Step { requests, fault, start, mend }
@@ -132,7 +136,10 @@ fn choose_operation(
     }
     let name = *random.pick(&FILES);
     let free = !chosen.iter().any(|other| other.operation.name() == Some(name));
-    match random.below(40) {
+    // Moves are short: what they might disturb is asked for at the same time.
+    let moves = chosen.iter().any(|other| matches!(other.operation, Operation::Double | Operation::Halve));
+    let choice = if moves && random.one_in(2) { 10 + random.below(15) } else { random.below(40) };
+    match choice {
         0 if doubt && chosen.is_empty() => Some(create),
         1 | 2 if !about_existence && !doubt => Some(Operation::Remove { with_files: false }),
         3 if !about_existence && !doubt => Some(Operation::Remove { with_files: true }),
@@ -154,7 +161,8 @@ fn choose_operation(
 pub(super) type Replies = Vec<Option<Reply>>;
 
 pub(super) async fn send(addresses: &[SocketAddr], asked: &Request) -> Replies {
-    let Request { server, namespace, operation } = asked;
+    let Request { delay, server, namespace, operation } = asked;
+    tokio::time::sleep(Duration::from_millis(*delay)).await;
     let address = addresses[*server];
     let encoded = encode(namespace);
     let file = |verb: &str, name: &str| format!("/{verb}/{encoded}/{}", encode(name));
