@@ -4,10 +4,10 @@
 CARGO ?= cargo
 JUDGES := $(CURDIR)/.setup/venv/bin/python
 
-.PHONY: help demo test lint fmt tidy bench fuzz model mutants docs generate install
+.PHONY: help demo test lint fmt tidy bench fuzz model swap-seeds mutants docs generate install
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: ## start Grange on embedded defaults and show what it does (DEMO_ONCE=1: run the story and exit)
 	@scripts/setup build
@@ -39,6 +39,11 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (default 60) each
 model: ## explore every state of storing a file and of a SWAP collection, and print how many there are
 	@GRANGE_MODEL=full $(CARGO) test --quiet --release --locked -p grange-model --test state_space -- --nocapture
 	@$(CARGO) run --quiet --release --locked -p grange-swap --example explore_states
+
+# Optimised, but with the checks of a test build.
+swap-seeds: ## run real SWAP servers by SEEDS seeds (default 10000) from FIRST_SEED on, and print what happened
+	@SEEDS=$(or $(SEEDS),10000) FIRST_SEED=$(or $(FIRST_SEED),0) $(CARGO) test --quiet --locked -p grange-swap --lib \
+		--config 'profile.dev.package.grange-swap.opt-level=2' tests::seeds::every_seed -- --nocapture
 
 mutants: ## change the code in many small ways and list the changes that no test notices
 	@scripts/mutants

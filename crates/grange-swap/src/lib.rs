@@ -45,6 +45,7 @@ mod naming;
 mod peer;
 mod properties;
 mod removal;
+mod simulation;
 mod store;
 mod sums;
 

@@ -41,6 +41,10 @@ pub(crate) async fn list_here(
     let (path, after) = (path.cloned(), after.map(str::to_owned));
     let limit = limit.min(MAX_ENTRIES);
     let (gate, epoch) = (Arc::clone(&known.gate), known.record.epoch);
+    if trees.is_empty() {
+        // Nothing moves away from here, and the gate stays at the last record that concerned our partitions.
+        return Ok((Vec::new(), false));
+    }
     blocking(move || {
         let mut merged = BTreeMap::new();
         for tree in trees {

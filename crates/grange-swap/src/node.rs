@@ -26,6 +26,7 @@ use crate::partition::Partition;
 use crate::peer::link::Link;
 use crate::properties;
 use crate::settings::Settings;
+use crate::simulation;
 use crate::tree::Tree;
 use crate::verify::Verifying;
 use crate::view::{Inventory, Known, Other, PartitionSeen, SliceSeen, View};
@@ -148,9 +149,14 @@ impl Node {
             }
             partitions.push(Arc::new(partition));
         }
-        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
-        let http =
-            client.map_err(|source| Error::Unreachable { place: base.to_string(), source: source.into() })?;
+        let mut client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        if simulation::active() {
+            // Reading the certificates of the system takes longer than all else of a start.
+            client = client.tls_certs_only(std::iter::empty());
+        }
+        let http = client
+            .build()
+            .map_err(|source| Error::Unreachable { place: base.to_string(), source: source.into() })?;
         let state = State { unseen: settings.peers.clone(), ..State::default() };
         let node = Self {
             uploads: Semaphore::new(settings.max_uploads.max(1)),
@@ -481,7 +487,7 @@ impl Node {
             loop {
                 version.borrow_and_update();
                 let known = self.known(collection)?;
-                if known.record.epoch >= epoch && known.gate.epoch() == known.record.epoch {
+                if known.record.epoch >= epoch && known.is_adopted() {
                     return Ok(known);
                 }
                 if version.changed().await.is_err() {

@@ -22,6 +22,7 @@ use uuid::Uuid;
 use crate::error::Error;
 use crate::naming::Naming;
 use crate::properties;
+use crate::simulation;
 use crate::sums::SideSums;
 
 const FILE: &str = "partition.properties";
@@ -135,11 +136,13 @@ impl Partition {
 
     /// Writes a small file into the root: aside, synced, renamed, folder synced.
     pub(crate) fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        simulation::disk(self.uuid).map_err(Error::io("write", self.root.join(name)))?;
         write_whole(&self.dir, &self.root, name, bytes)
     }
 
     pub(crate) fn remove_file(&self, name: &str) -> Result<(), Error> {
         let path = self.root.join(name);
+        simulation::disk(self.uuid).map_err(Error::io("remove", &path))?;
         match rustix::fs::unlinkat(&self.dir, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(Error::io("remove", path)(error)),

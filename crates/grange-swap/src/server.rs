@@ -53,6 +53,11 @@ impl Callers {
         }
     }
 
+    /// Requests and peers are answered until then.
+    pub(crate) fn shutdown(&self) -> &Shutdown {
+        &self.shutdown
+    }
+
     /// Without a key there is nothing to prove anything by.
     pub(crate) fn has_key(&self) -> bool {
         self.has_key
@@ -71,36 +76,11 @@ pub struct Server {
 impl Server {
     /// Opens the partitions, listens, and starts to call peers.
     pub async fn start(settings: Settings, clock: Clock, shutdown: &Shutdown) -> Result<Self, Error> {
-        let listen = |source| Error::Listen { address: settings.listen.to_string(), source };
-        let listener = StdListener::bind(settings.listen).map_err(listen)?;
-        listener.set_nonblocking(true).map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
-        let base: Arc<str> = base(&settings.advertise, address)?.into();
-        let key = settings.key_file.as_deref().map(Key::read).transpose()?;
-        if key.is_none() && !settings.peers.is_empty() {
-            return Err(Error::refused("peers prove themselves by a key: give one with --key-file"));
-        }
-        let has_key = key.is_some();
-        let key = key.unwrap_or_else(Key::random);
         let workers = match settings.workers {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             workers => workers,
         };
-        let peers = settings.peers.clone();
-        let node = blocking(move || Node::open(settings, base, key, clock)).await?;
-        let node = Arc::new(node);
-        let trigger = Trigger::below(shutdown);
-        let callers = Callers {
-            node: Arc::clone(&node),
-            runtime: Handle::current(),
-            shutdown: trigger.listener(),
-            known: Arc::default(),
-            has_key,
-        };
-        for peer in &peers {
-            callers.call(peer);
-        }
-        tokio::spawn(moves::run(Arc::clone(&node), trigger.listener()));
+        let Opened { node, address, listener, trigger, callers } = open(settings, clock, shutdown).await?;
         let counting = Arc::clone(&node);
         tokio::task::spawn_blocking(move || {
             if let Err(error) = counting.recount() {
@@ -110,6 +90,23 @@ impl Server {
         let threads = start_workers(workers, &node, &callers, listener, &trigger)
             .map_err(|source| Error::Listen { address: address.to_string(), source })?;
         Ok(Self { node, address, trigger, threads })
+    }
+
+    /// The same server without threads: the runtime of the caller answers all requests.
+    #[cfg(test)]
+    pub(crate) async fn start_without_threads(settings: Settings, clock: Clock) -> Result<Self, Error> {
+        let Opened { node, address, listener, trigger, callers } =
+            open(settings, clock, &Shutdown::never()).await?;
+        let listener = TcpListener::from_std(listener)
+            .map_err(|source| Error::Listen { address: address.to_string(), source })?;
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let (most, shutdown) = (node.settings.max_connections, trigger.listener());
+        let serve = http::serve_all(Arc::clone(&node), callers, receiver);
+        tokio::spawn(async move {
+            let accept = http::accept(listener, std::slice::from_ref(&sender), most);
+            shutdown.or(async { tokio::join!(accept, serve) }).await
+        });
+        Ok(Self { node, address, trigger, threads: Vec::new() })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -144,6 +141,44 @@ impl Server {
             tracing::warn!("some work on the disks did not end in time");
         }
     }
+}
+
+/// A server whose partitions are open and whose peers are being called, and that nobody can connect to yet.
+struct Opened {
+    node: Arc<Node>,
+    address: SocketAddr,
+    listener: StdListener,
+    trigger: Trigger,
+    callers: Callers,
+}
+
+async fn open(settings: Settings, clock: Clock, shutdown: &Shutdown) -> Result<Opened, Error> {
+    let listen = |source| Error::Listen { address: settings.listen.to_string(), source };
+    let listener = StdListener::bind(settings.listen).map_err(listen)?;
+    listener.set_nonblocking(true).map_err(listen)?;
+    let address = listener.local_addr().map_err(listen)?;
+    let base: Arc<str> = base(&settings.advertise, address)?.into();
+    let key = settings.key_file.as_deref().map(Key::read).transpose()?;
+    if key.is_none() && !settings.peers.is_empty() {
+        return Err(Error::refused("peers prove themselves by a key: give one with --key-file"));
+    }
+    let has_key = key.is_some();
+    let key = key.unwrap_or_else(Key::random);
+    let peers = settings.peers.clone();
+    let node = Arc::new(blocking(move || Node::open(settings, base, key, clock)).await?);
+    let trigger = Trigger::below(shutdown);
+    let callers = Callers {
+        node: Arc::clone(&node),
+        runtime: Handle::current(),
+        shutdown: trigger.listener(),
+        known: Arc::default(),
+        has_key,
+    };
+    for peer in &peers {
+        callers.call(peer);
+    }
+    tokio::spawn(moves::run(Arc::clone(&node), trigger.listener()));
+    Ok(Opened { node, address, listener, trigger, callers })
 }
 
 fn base(advertise: &str, address: SocketAddr) -> Result<String, Error> {

@@ -22,6 +22,7 @@ use crate::digest::Sum;
 use crate::error::Error;
 use crate::name::{LocalPath, Namespace};
 use crate::partition::{ATTIC, Partition};
+use crate::simulation;
 use crate::sums;
 
 pub use staged::{Published, Staged};
@@ -151,10 +152,12 @@ impl Tree {
 
     /// Makes a directory and those above it, durably. `NotADirectory` when a file is in the way.
     pub fn make_directory(&self, path: &LocalPath) -> io::Result<()> {
+        simulation::disk(self.partition.uuid)?;
         make_below(self.root.as_fd(), path.as_str()).map(drop)
     }
 
     pub fn sync_parent(&self, path: &LocalPath) -> io::Result<()> {
+        simulation::disk(self.partition.uuid)?;
         Ok(rustix::fs::fsync(self.open_parent(path)?)?)
     }
 
@@ -175,6 +178,7 @@ impl Tree {
 
     /// Removes the name of a file whose bytes are proven elsewhere.
     pub(crate) fn unlink(&self, path: &LocalPath, size: u64) -> io::Result<()> {
+        simulation::disk(self.partition.uuid)?;
         let parent = self.open_parent(path)?;
         let _together = self.partition.sums.together();
         self.partition.sums.remove(&self.in_partition(path.as_str()))?;
@@ -185,6 +189,7 @@ impl Tree {
 
     /// Moves a file out of sight, to `.swap-attic/<day>/<namespace>/<path>`. Earlier removals of that day stay.
     pub fn to_attic(&self, path: &LocalPath, day: &str, size: u64) -> io::Result<()> {
+        simulation::disk(self.partition.uuid)?;
         let parent = self.open_parent(path)?;
         let (attic, folder) = self.attic_for(path, day)?;
         let (sums, here) = (&self.partition.sums, self.in_partition(path.as_str()));
@@ -220,6 +225,7 @@ impl Tree {
 
     /// Moves the whole tree out of sight.
     pub(crate) fn all_to_attic(&self, day: &str) -> io::Result<()> {
+        simulation::disk(self.partition.uuid)?;
         let partition = self.partition.dir();
         let (above, name) =
             self.namespace.as_str().rsplit_once('/').unwrap_or((".", self.namespace.as_str()));

@@ -55,6 +55,11 @@ impl Known {
         })
     }
 
+    /// Whether this server works by the record. One that keeps no slice has nothing to do by it.
+    pub fn is_adopted(&self) -> bool {
+        self.here().next().is_none() || self.gate.epoch() == self.record.epoch
+    }
+
     /// The servers of its slices other than this one.
     pub fn others(&self) -> Vec<(Arc<str>, bool)> {
         let mut others: Vec<(Arc<str>, bool)> = Vec::new();

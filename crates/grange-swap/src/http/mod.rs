@@ -78,7 +78,8 @@ pub(crate) async fn serve_all(
         let (node, callers) = (Arc::clone(&node), callers.clone());
         tokio::spawn(async move {
             let _place = place;
-            conn::serve(node, callers, stream).await;
+            let shutdown = callers.shutdown().clone();
+            shutdown.or(conn::serve(node, callers, stream)).await
         });
     }
 }

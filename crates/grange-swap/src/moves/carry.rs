@@ -16,6 +16,7 @@ use crate::name::{LocalPath, encode};
 use crate::node::Node;
 use crate::peer::call::{Answer, Call};
 use crate::peer::serve::blocking;
+use crate::simulation;
 use crate::store::{Incoming, Kept, Spot};
 use crate::tree::{Opened, Tree};
 use crate::verify;
@@ -43,7 +44,12 @@ pub(crate) async fn carry(
     node.throttle.take(size).await;
     let Proof { read, received, proven } = match &known.homes[to] {
         Home::Here(target) => copy_here(node, known, target, opened, path).await?,
-        Home::There { base, alive: true } => send(node, known, (to, base), opened, path).await?,
+        Home::There { base, alive: true } => {
+            let sent = send(node, known, (to, base), opened, path);
+            simulation::on_line(&node.base, base, sent)
+                .await
+                .map_err(|error| Error::away(error.to_string()))??
+        }
         Home::There { .. } | Home::Nowhere => {
             return Err(Error::away(format!("the server of slice {to} is away")));
         }
@@ -193,14 +199,14 @@ fn pieces(
     read: Arc<Mutex<Sha512>>,
 ) -> impl futures_util::Stream<Item = std::io::Result<Vec<u8>>> + Send + 'static {
     stream::try_unfold((file, read), |(mut file, sum)| async move {
-        let read = tokio::task::spawn_blocking(move || {
+        let read = blocking(move || {
             let mut piece = vec![0; PIECE];
-            let read = file.read(&mut piece)?;
+            let read = file.read(&mut piece).map_err(Error::io("read", "a file that moves"))?;
             piece.truncate(read);
             sum.lock().unwrap_or_else(PoisonError::into_inner).update(&piece);
-            Ok::<_, std::io::Error>((piece, (file, sum)))
+            Ok((piece, (file, sum)))
         });
-        let (piece, rest) = read.await.map_err(std::io::Error::other)??;
+        let (piece, rest) = read.await.map_err(std::io::Error::other)?;
         Ok((!piece.is_empty()).then_some((piece, rest)))
     })
 }

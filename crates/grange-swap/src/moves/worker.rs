@@ -17,6 +17,7 @@ use crate::conflict;
 use crate::error::Error;
 use crate::node::Node;
 use crate::peer::call::Change;
+use crate::simulation;
 use crate::tree::{Met, Tree};
 use crate::view::Known;
 
@@ -74,7 +75,7 @@ async fn step(node: &Arc<Node>) -> bool {
             _ => continue,
         }
         // A record that others have and we do not yet is not ours to act on.
-        if known.gate.epoch() != epoch {
+        if !known.is_adopted() {
             troubled = true;
             continue;
         }
@@ -135,9 +136,11 @@ async fn step(node: &Arc<Node>) -> bool {
 /// One walk over a slice; how many names had to move. The first error ends it: what was moved stays moved.
 async fn pass(node: &Arc<Node>, known: &Arc<Known>, slice: usize, tree: &Arc<Tree>) -> Result<u64, Error> {
     let layout = known.record.layout;
-    let (sender, receiver) = mpsc::channel(AT_A_TIME * 4);
+    // A simulated run walks to the end before anything is moved.
+    let ahead = if simulation::active() { 1024 } else { AT_A_TIME * 4 };
+    let (sender, receiver) = mpsc::channel(ahead);
     let walked = Arc::clone(tree);
-    let walk = tokio::task::spawn_blocking(move || {
+    let walk = simulation::spawn_blocking(move || {
         walked.walk(|met| {
             let (path, directory) = match met {
                 Met::File(path) => (path, false),

@@ -98,4 +98,10 @@ pub(crate) enum Answer {
     Report(Box<Report>),
     Away(String),
     Refused(String),
+    NoCollection(String),
+    /// Neither the asking server nor its client did anything wrong: a disk failed, for example.
+    Failed {
+        status: u16,
+        reason: String,
+    },
 }

@@ -17,6 +17,7 @@ use crate::node::Node;
 use crate::peer::call::{Answer, Call};
 use crate::peer::handshake::{self, Proven};
 use crate::peer::{PROTOCOL, serve};
+use crate::simulation;
 
 /// A peer that stays silent this long is away. It answers a watch every [`serve::WATCH`] at least.
 const SILENCE: Duration = Duration::from_secs(6);
@@ -66,11 +67,20 @@ impl Link {
         let (sender, receiver) = oneshot::channel();
         self.calls.send((call, sender)).await.map_err(|_| away())?;
         match timeout(patience, receiver).await {
-            Ok(Ok(Answer::Away(reason))) => Err(Error::Away { reason }),
-            Ok(Ok(Answer::Refused(reason))) => Err(Error::Refused { reason }),
-            Ok(Ok(answer)) => Ok(answer),
+            Ok(Ok(answer)) => unrefused(&self.base, answer),
             _ => Err(away()),
         }
+    }
+}
+
+/// An answer that is not a refusal.
+fn unrefused(base: &str, answer: Answer) -> Result<Answer, Error> {
+    match answer {
+        Answer::Away(reason) => Err(Error::Away { reason }),
+        Answer::Refused(reason) => Err(Error::Refused { reason }),
+        Answer::NoCollection(namespace) => Err(Error::NoCollection { namespace }),
+        Answer::Failed { status, reason } => Err(Error::Answered { place: base.to_owned(), status, reason }),
+        answer => Ok(answer),
     }
 }
 
@@ -78,7 +88,8 @@ impl Link {
 pub(crate) async fn keep(node: Arc<Node>, address: String, shutdown: Shutdown) {
     let mut pause = FIRST_PAUSE;
     while !shutdown.requested() {
-        match shutdown.or(dial(&node, &address)).await {
+        let dialled = simulation::on_line(&node.base, &address, dial(&node, &address));
+        match shutdown.or(dialled).await.map(|dialled| dialled.and_then(|proven| proven)) {
             None => return,
             Some(Ok(None)) => {
                 tracing::debug!(address, "that is this server itself");
@@ -92,11 +103,13 @@ pub(crate) async fn keep(node: Arc<Node>, address: String, shutdown: Shutdown) {
                 let link = Link { base: Arc::clone(&base), calls };
                 if node.met(&base, &address, link.clone()) {
                     tracing::info!(peer = %base, "connected");
-                    let ended = shutdown.or(talk(&node, &link, asked, proven)).await;
+                    let talk = simulation::on_line(&node.base, &address, talk(&node, &link, asked, proven));
+                    let ended = shutdown.or(talk).await;
                     node.lost(&base);
                     match ended {
                         None => return,
-                        Some(error) => tracing::warn!(peer = %base, %error, "lost the connection"),
+                        Some(Ok(error)) => tracing::warn!(peer = %base, %error, "lost the connection"),
+                        Some(Err(error)) => tracing::warn!(peer = %base, %error, "lost the connection"),
                     }
                 } else {
                     pause = LONGEST_PAUSE;
@@ -109,7 +122,7 @@ pub(crate) async fn keep(node: Arc<Node>, address: String, shutdown: Shutdown) {
             Some(Err(error)) => tracing::debug!(address, %error, "cannot reach the peer"),
         }
         // Servers that fell together do not come back in step.
-        let jitter = pause.mul_f64(0.5 + rand::random::<f64>() / 2.0);
+        let jitter = pause.mul_f64(0.5 + simulation::share() / 2.0);
         if shutdown.or(tokio::time::sleep(jitter)).await.is_none() {
             return;
         }
@@ -201,6 +214,29 @@ async fn watch(node: &Arc<Node>, base: &Arc<str>, link: &Link) -> Error {
                 return Error::Foreign { place: base.to_string(), reason: "no inventory came".to_owned() };
             }
             Err(error) => return error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Namespace;
+
+    #[test]
+    fn an_error_keeps_its_status_on_the_way_from_server_to_server() {
+        let name = |name: &str| Namespace::new(name).unwrap();
+        for (error, status) in [
+            (Error::io("make the folder", "/disk1/c/d")(io::Error::other("gone")), 500),
+            (Error::away("somebody is away"), 503),
+            (Error::refused("it is full"), 409),
+            (Error::Overlap { namespace: name("a"), other: name("a/b") }, 409),
+            (Error::NoCollection { namespace: "a".to_owned() }, 404),
+            (Error::Unreachable { place: "x".to_owned(), source: "gone".into() }, 503),
+        ] {
+            assert_eq!(error.status(), status, "{error}");
+            let arrived = unrefused("http://x", serve::refusal(&error)).unwrap_err();
+            assert_eq!(arrived.status(), status, "{error} became {arrived}");
         }
     }
 }

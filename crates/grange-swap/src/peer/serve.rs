@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc};
+use uuid::Uuid;
 
 use crate::collection::{Collection, Layout};
 use crate::error::Error;
@@ -14,7 +15,8 @@ use crate::peer::call::{Answer, Call};
 use crate::peer::handshake;
 use crate::peer::link::Numbered;
 use crate::server::Callers;
-use crate::{change, conflict, listing, removal, verify};
+use crate::view::Known;
+use crate::{change, conflict, listing, removal, simulation, verify};
 
 /// Longest wait of a watch: the sign of life of an idle server.
 pub(crate) const WATCH: Duration = Duration::from_secs(2);
@@ -43,11 +45,14 @@ pub(crate) async fn serve(node: Arc<Node>, callers: Callers, stream: TcpStream, 
     let read = async {
         while let Ok(Numbered { id, body }) = inbound.read::<Numbered<Call>>(&mut reader).await {
             let Ok(permit) = Arc::clone(&limit).acquire_owned().await else { break };
-            let (node, answers) = (Arc::clone(&node), answers.clone());
+            let (node, answers, shutdown) = (Arc::clone(&node), answers.clone(), callers.shutdown().clone());
             tokio::spawn(async move {
-                let body = answer(&node, body).await.unwrap_or_else(|error| refusal(&error));
-                drop(permit);
-                let _ = answers.send(Numbered { id, body }).await;
+                let work = async {
+                    let body = answer(&node, body).await.unwrap_or_else(|error| refusal(&error));
+                    drop(permit);
+                    let _ = answers.send(Numbered { id, body }).await;
+                };
+                shutdown.or(work).await
             });
         }
     };
@@ -64,31 +69,46 @@ pub(crate) async fn serve(node: Arc<Node>, callers: Callers, stream: TcpStream, 
     }
 }
 
-fn refusal(error: &Error) -> Answer {
+/// An error as an answer. [`Link`](crate::peer::link::Link) makes it an error with the same status again.
+pub(crate) fn refusal(error: &Error) -> Answer {
     let text = grange_base::Chain(error).to_string();
     match error {
         Error::Away { reason } => Answer::Away(reason.clone()),
         Error::Refused { reason } => Answer::Refused(reason.clone()),
-        Error::Unreachable { .. } => Answer::Away(text),
-        _ => Answer::Refused(text),
+        Error::NoCollection { namespace } => Answer::NoCollection(namespace.clone()),
+        other => match other.status() {
+            503 => Answer::Away(text),
+            409 => Answer::Refused(text),
+            status => Answer::Failed { status, reason: text },
+        },
     }
 }
 
-async fn answer(node: &Arc<Node>, call: Call) -> Result<Answer, Error> {
+/// A collection by the epoch that the asking server works by; else our epoch, 0 when we do not know the collection. It was
+/// just created and we have not heard of it yet, or it is gone and the other server has not.
+fn known_by(node: &Node, collection: Uuid, epoch: u64) -> Result<Arc<Known>, u64> {
+    match node.known(collection) {
+        Ok(known) if known.record.epoch == epoch => Ok(known),
+        Ok(known) => Err(known.record.epoch),
+        Err(_) => Err(0),
+    }
+}
+
+pub(crate) async fn answer(node: &Arc<Node>, call: Call) -> Result<Answer, Error> {
     match call {
         Call::Watch { since } => Ok(watch(node, since).await),
         Call::Find { collection, epoch, slice, path } => {
-            let known = node.known(collection)?;
-            if known.record.epoch != epoch {
-                return Ok(Answer::OtherEpoch(known.record.epoch));
-            }
+            let known = match known_by(node, collection, epoch) {
+                Ok(known) => known,
+                Err(other) => return Ok(Answer::OtherEpoch(other)),
+            };
             conflict::find_here(&known, slice, &path).await.map(Answer::Found)
         }
         Call::EnsureDirectory { collection, epoch, path } => {
-            let known = node.known(collection)?;
-            if known.record.epoch != epoch {
-                return Ok(Answer::OtherEpoch(known.record.epoch));
-            }
+            let known = match known_by(node, collection, epoch) {
+                Ok(known) => known,
+                Err(other) => return Ok(Answer::OtherEpoch(other)),
+            };
             Ok(match conflict::claim_here(node, &known, &path).await {
                 Ok(()) => Answer::Done,
                 Err(conflict::Failure::Conflict { path, found }) => Answer::Conflict { path, found },
@@ -96,10 +116,10 @@ async fn answer(node: &Arc<Node>, call: Call) -> Result<Answer, Error> {
             })
         }
         Call::List { collection, epoch, path, after, limit } => {
-            let known = node.known(collection)?;
-            if known.record.epoch != epoch {
-                return Ok(Answer::OtherEpoch(known.record.epoch));
-            }
+            let known = match known_by(node, collection, epoch) {
+                Ok(known) => known,
+                Err(other) => return Ok(Answer::OtherEpoch(other)),
+            };
             match listing::list_here(&known, path.as_ref(), after.as_deref(), limit).await {
                 Ok((entries, more)) => Ok(Answer::Entries(entries, more)),
                 Err(Error::Away { .. }) => Ok(Answer::OtherEpoch(known.gate.epoch())),
@@ -107,17 +127,17 @@ async fn answer(node: &Arc<Node>, call: Call) -> Result<Answer, Error> {
             }
         }
         Call::Sum { collection, epoch, slice, path } => {
-            let known = node.known(collection)?;
-            if known.record.epoch != epoch {
-                return Ok(Answer::OtherEpoch(known.record.epoch));
-            }
+            let known = match known_by(node, collection, epoch) {
+                Ok(known) => known,
+                Err(other) => return Ok(Answer::OtherEpoch(other)),
+            };
             verify::sum_on(&known, slice, path).await.map(Answer::Sum)
         }
         Call::Remove { collection, epoch, slice, path, sum } => {
-            let known = node.known(collection)?;
-            if known.record.epoch != epoch {
-                return Ok(Answer::OtherEpoch(known.record.epoch));
-            }
+            let known = match known_by(node, collection, epoch) {
+                Ok(known) => known,
+                Err(other) => return Ok(Answer::OtherEpoch(other)),
+            };
             removal::remove_here(node, &known, slice, &path, sum).await.map(Answer::Removed)
         }
         Call::NameFree { collection, namespace, servers } => {
@@ -133,6 +153,9 @@ async fn answer(node: &Arc<Node>, call: Call) -> Result<Answer, Error> {
             Err(error) => Err(error),
         },
         Call::FirstFile { collection, epoch } => {
+            if let Err(other) = known_by(node, collection, epoch) {
+                return Ok(Answer::OtherEpoch(other));
+            }
             change::remove::first_file_here(node, collection, epoch).await.map(Answer::First)
         }
         Call::Adopt { record } => {
@@ -161,10 +184,10 @@ async fn watch(node: &Arc<Node>, since: Option<u64>) -> Answer {
     if since.is_some() && tokio::time::timeout(WATCH, changed).await.is_err() {
         return Answer::Same;
     }
-    let node = Arc::clone(node);
-    match tokio::task::spawn_blocking(move || node.inventory()).await {
+    let own = Arc::clone(node);
+    match blocking(move || Ok(own.inventory())).await {
         Ok(inventory) => Answer::Inventory(Box::new(inventory)),
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
+        Err(error) => refusal(&error),
     }
 }
 
@@ -195,6 +218,10 @@ pub(crate) async fn adopt_all(node: Arc<Node>, records: Vec<Collection>) {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
+    if simulation::active() {
+        simulation::pause().await;
+        return work();
+    }
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => std::panic::resume_unwind(error.into_panic()),

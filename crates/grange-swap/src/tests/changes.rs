@@ -12,7 +12,9 @@ use super::bed::Bed;
 use crate::admin::{NewCollection, Reslice, Slices};
 use crate::collection::{Collection, Layout};
 use crate::error::Error;
-use crate::peer::call::Change;
+use crate::name::LocalPath;
+use crate::peer::call::{Answer, Call, Change};
+use crate::peer::serve;
 
 fn new(namespace: &str, slices: u32) -> NewCollection {
     NewCollection { namespace: namespace.to_owned(), slices, public: true, mixed_disks: false }
@@ -83,7 +85,7 @@ async fn a_name_is_free_for_a_server_once_it_has_heard_of_the_removal() {
     let next = Collection { uuid: Uuid::from_u128(1), ..old.clone() };
     let gone = Collection { epoch: old.epoch + 1, layout: Layout::Gone, slices: Vec::new(), ..old };
     // Together with the removal the new record is taken over, in whatever order they came.
-    crate::peer::serve::adopt_all(std::sync::Arc::clone(&node), vec![next.clone(), gone]).await;
+    serve::adopt_all(std::sync::Arc::clone(&node), vec![next.clone(), gone]).await;
     assert_eq!(node.view().get("ns").unwrap().record, next);
     assert_eq!(bed.put(0, "ns", "f", b"f").await, 201);
     assert_eq!(bed.get(0, "ns", "f").await.unwrap(), b"f");
@@ -217,4 +219,21 @@ async fn a_single_server_says_that_a_collection_is_removed() {
     bed.start(0).await;
     assert_eq!(bed.get(0, "ns", "f").await, Err(404));
     assert_eq!(bed.copied(".swap-attic").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_has_not_heard_of_a_collection_says_so_instead_of_refusing() {
+    let bed = Bed::new(1, 1).await;
+    let node = bed.servers[0].as_ref().unwrap().node();
+    let (collection, epoch, path) = (Uuid::from_u128(7), 1, LocalPath::new("d").unwrap());
+    for call in [
+        Call::EnsureDirectory { collection, epoch, path: path.clone() },
+        Call::Find { collection, epoch, slice: 0, path: path.clone() },
+        Call::List { collection, epoch, path: None, after: None, limit: 1 },
+        Call::FirstFile { collection, epoch },
+    ] {
+        let shown = format!("{call:?}");
+        let answer = serve::answer(node, call).await;
+        assert!(matches!(answer, Ok(Answer::OtherEpoch(0))), "{shown}: {answer:?}");
+    }
 }

@@ -55,3 +55,20 @@ async fn a_listing_during_a_move_has_every_file() {
     let ((), complete) = tokio::join!(moves, lists);
     assert!(complete > 1, "{complete} listings were whole");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_keeps_no_slice_lists_a_collection_after_every_change() {
+    let bed = Bed::new(3, 1).await;
+    bed.create("c", 1, true).await;
+    assert_eq!(bed.put(0, "c", "f", b"f").await, 201);
+    for slices in [Slices::Double, Slices::Halve] {
+        bed.reslice("c", slices).await;
+        for server in 0..3 {
+            assert_eq!(
+                listed(&bed, server).await,
+                Some(BTreeSet::from(["f".to_owned()])),
+                "{server} {slices:?}"
+            );
+        }
+    }
+}

@@ -9,3 +9,4 @@ mod listings;
 mod moves;
 mod network;
 mod patience;
+mod seeds;

@@ -14,6 +14,7 @@ use super::{Found, Tree, another_name};
 use crate::digest::Sum;
 use crate::name::LocalPath;
 use crate::partition::Partition;
+use crate::simulation;
 
 /// How publishing ended; in the first case only the new bytes are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +76,7 @@ impl Tree {
     /// Gives synced bytes their name: the one atomic step, which exactly one of any number of writers makes.
     /// Not durable before [`Tree::sync_parent`].
     pub fn publish(&self, staged: &Staged, path: &LocalPath, size: u64) -> io::Result<Published> {
+        simulation::disk(self.partition.uuid)?;
         let parent = self.open_parent(path)?;
         let sums = &self.partition.sums;
         let _together = staged.beside.as_ref().map(|_| sums.together());
@@ -113,6 +115,7 @@ impl Tree {
             other => other?,
         }
         rustix::fs::fsync(&attic)?;
+        simulation::disk(self.partition.uuid)?;
         let temp = self.partition.temp();
         let aside = if let Some(name) = &staged.name {
             name.clone()

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BENEATH, DIRECTORY, Tree};
 use crate::name::LocalPath;
+use crate::simulation;
 
 /// What a walk meets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,6 +132,7 @@ impl Tree {
             true
         })?;
         for path in directories.iter().rev() {
+            simulation::disk(self.partition.uuid)?;
             self.partition.sums.prune(&self.in_partition(path.as_str()));
             match rustix::fs::unlinkat(&self.root, path.as_str(), AtFlags::REMOVEDIR) {
                 Ok(()) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT) => {}
