@@ -137,6 +137,11 @@ impl Scope {
         Decision::by(Rule::RejectAll)
     }
 
+    /// Whether an operator rejected this URL while the crawl ran: it may have been queued before.
+    pub fn is_rejected_by_order(&self, url: &Url) -> bool {
+        self.regexes.takes_by_order(url)
+    }
+
     /// The text of a reject regex, and where it was given.
     pub fn pattern(&self, index: u32) -> Option<(&str, &PatternOrigin)> {
         self.regexes.pattern(index).map(|pattern| (&*pattern.text, &pattern.origin))

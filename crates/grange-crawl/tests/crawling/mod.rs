@@ -3,6 +3,7 @@
 mod control;
 mod crash;
 mod dedup;
+mod durable;
 mod exact;
 mod gate;
 mod judges;
@@ -10,6 +11,7 @@ mod limits;
 mod login;
 mod mirror;
 mod politeness;
+mod site;
 mod wild;
 
 use std::collections::BTreeMap;
