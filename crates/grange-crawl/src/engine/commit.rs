@@ -31,6 +31,10 @@ const RETRY_DISK: Duration = Duration::from_secs(1);
 /// and cannot go on after a write that failed; captures wait, so the last room is left to it.
 const FRONTIER_ROOM_BYTES: u64 = 32 << 20;
 
+/// With less room than this, the frontier takes the space of its journal beforehand; another process may fill the disk
+/// within moments.
+const RESERVE_BELOW_BYTES: u64 = 512 << 20;
+
 /// What became of one URL.
 #[derive(Debug)]
 pub(super) struct Delivery {
@@ -200,6 +204,10 @@ impl Committer {
     /// Whether the frontier's store has room for itself.
     fn has_room(&self) -> io::Result<()> {
         let free = super::progress::free_bytes(&self.disk).unwrap_or(u64::MAX);
+        if free < RESERVE_BELOW_BYTES {
+            // Where that cannot be had, room is all there is.
+            let _ = self.frontier.reserve();
+        }
         if free >= FRONTIER_ROOM_BYTES {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! Tells the outage of our own network from that of a host.
 //!
 //! A host that cannot be reached is parked and in the end given up, with the URLs that wait for it. When hosts that
-//! answered before fail one after the other, and none answers in between, the fault is ours: the crawl then waits and
+//! answered before cannot be reached one after the other, and none can in between, the fault is ours: the crawl then waits and
 //! tries one URL from time to time, none of these failures counts, and the crawl resumes when any host answers.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::status::FetchStatus;
+use crate::fetch::Fetched;
 
 /// So many hosts that answered before must fail in a row, or all that have URLs left if those are fewer. Two hosts may
 /// go away in the same minute; three do not.
@@ -41,9 +41,11 @@ pub(super) enum Finding {
     GaveUp,
 }
 
-/// Whether the host did not answer at all.
-pub(super) fn is_unreachable(status: FetchStatus) -> bool {
-    matches!(status.0, -4..=-1)
+/// Whether there was a connection to the host. A host that takes a request and never answers has been reached; the
+/// network is in order. None if nobody tried.
+pub(super) fn was_reached(fetched: &Fetched) -> Option<bool> {
+    let failed = matches!(fetched.status.0, -4..=-1);
+    (failed || fetched.status.is_success()).then_some(!failed || !fetched.request.is_empty())
 }
 
 impl NetworkState {
@@ -52,18 +54,18 @@ impl NetworkState {
     pub(super) fn note(
         &mut self,
         host: &str,
-        status: FetchStatus,
+        reached: bool,
         answered_before: bool,
         active: impl FnOnce() -> u64,
         longest: Duration,
         now: Timestamp,
     ) -> Finding {
-        if status.is_success() {
+        if reached {
             let over = self.since.is_some();
             *self = NetworkState::default();
             return if over { Finding::Over } else { Finding::Nothing };
         }
-        if !is_unreachable(status) || self.gave_up {
+        if self.gave_up {
             return Finding::Nothing;
         }
         if let Some(since) = self.since {
@@ -102,40 +104,39 @@ mod tests {
     fn an_outage_is_when_hosts_that_answered_fail_and_none_answers_in_between() {
         use Finding::{Nothing, Outage, Over};
         let mut state = NetworkState::default();
-        for (host, status, before, active, finding) in [
-            ("dead", -2, false, 9, Nothing),
-            ("gone", -1, false, 9, Nothing),
-            ("lost", -4, false, 9, Nothing),
-            ("a", -2, true, 9, Nothing),
-            ("a", -2, true, 9, Nothing),
-            ("b", -4, true, 9, Nothing),
-            ("c", 404, true, 9, Nothing),
-            ("a", -2, true, 9, Nothing),
-            ("b", -3, true, 9, Nothing),
-            ("x", -9998, true, 9, Nothing),
-            ("c", -2, true, 9, Outage),
-            ("dead", -2, false, 9, Outage),
-            ("a", 500, true, 9, Over),
-            ("a", -2, true, 2, Nothing),
-            ("b", -2, true, 2, Outage),
+        for (host, reached, before, active, finding) in [
+            ("dead", false, false, 9, Nothing),
+            ("gone", false, false, 9, Nothing),
+            ("lost", false, false, 9, Nothing),
+            ("a", false, true, 9, Nothing),
+            ("a", false, true, 9, Nothing),
+            ("b", false, true, 9, Nothing),
+            ("c", true, true, 9, Nothing),
+            ("a", false, true, 9, Nothing),
+            ("b", false, true, 9, Nothing),
+            ("c", false, true, 9, Outage),
+            ("dead", false, false, 9, Outage),
+            ("a", true, true, 9, Over),
+            ("a", false, true, 2, Nothing),
+            ("b", false, true, 2, Outage),
         ] {
-            let found = state.note(host, FetchStatus(status), before, || active, DAY, at(0));
-            assert_eq!(found, finding, "{host} {status}");
+            let found = state.note(host, reached, before, || active, DAY, at(0));
+            assert_eq!(found, finding, "{host} {reached}");
         }
         let mut alone = NetworkState::default();
-        assert_eq!(alone.note("a", FetchStatus(-2), true, || 1, DAY, at(0)), Nothing, "one host alone");
+        assert_eq!(alone.note("a", false, true, || 1, DAY, at(0)), Nothing, "one host alone");
     }
 
     #[test]
     fn an_outage_that_lasts_too_long_is_given_up_until_a_host_answers() {
         let mut state = NetworkState::default();
-        let mut fails = |host: &str, second| state.note(host, FetchStatus(-2), true, || 2, DAY, at(second));
+        let mut fails = |host: &str, second| state.note(host, false, true, || 2, DAY, at(second));
         assert_eq!(fails("a", 0), Finding::Nothing);
         assert_eq!(fails("b", 0), Finding::Outage);
         assert_eq!(fails("a", 86_399), Finding::Outage);
         assert_eq!(fails("a", 86_400), Finding::GaveUp);
         assert_eq!(fails("b", 86_401), Finding::Nothing);
-        assert_eq!(state.note("a", FetchStatus(200), true, || 2, DAY, at(90_000)), Finding::Nothing);
+        assert_eq!(state.note("a", true, true, || 2, DAY, at(90_000)), Finding::Nothing);
         assert_eq!(state, NetworkState::default());
     }
 }

@@ -15,7 +15,7 @@ use super::hosts::Hosts;
 use super::kept_cookies::KeptCookies;
 use super::login::Logins;
 use super::meter::Meter;
-use super::outage::{Finding, NetworkState};
+use super::outage::{Finding, NetworkState, was_reached};
 use crate::candidate::Candidate;
 use crate::fetch::{FetchError, Fetched, Fetcher, Request};
 use crate::frontier::{Frontier, FrontierError};
@@ -24,7 +24,6 @@ use crate::record::oracle::{DedupRules, DuplicateOracle};
 use crate::record::parcel::Scratch;
 use crate::record::recorder::Desk;
 use crate::scope::{Decision, LiveScope, RepeatedContent, Scope, ScopeError, ScopeLog};
-use crate::status::FetchStatus;
 use crate::template::Template;
 use crate::virus::Scanner;
 
@@ -177,23 +176,24 @@ impl Shared {
         Ok(fetched)
     }
 
-    /// Takes note of what a host answered, or that it did not. True if the failure is that of our own network, so that
+    /// Takes note of whether a host was reached. True if the failure is that of our own network, so that
     /// it must not count against the host or the URL.
-    pub(super) fn is_outage(&self, url: &Url, status: FetchStatus) -> Result<bool, FrontierError> {
+    pub(super) fn is_outage(&self, url: &Url, fetched: &Fetched) -> Result<bool, FrontierError> {
+        let Some(reached) = was_reached(fetched) else { return Ok(false) };
         let now = self.clock.now();
         let host = url.host_str().unwrap_or_default();
         let answered = || {
             let statistics = self.ledger.statistics();
             statistics.host_tally(host).is_some_and(|tally| tally.succeeded.urls > 0)
         };
-        let answered_before = !status.is_success() && answered();
+        let answered_before = !reached && answered();
         let active = || {
             let queues = self.frontier.counts(now).queues;
             queues.all.saturating_sub(queues.exhausted + queues.retired)
         };
         let longest = self.template.engine.max_outage.0;
         let mut network = self.network.lock().unwrap_or_else(PoisonError::into_inner);
-        let finding = network.note(host, status, answered_before, active, longest, now);
+        let finding = network.note(host, reached, answered_before, active, longest, now);
         // Decided and acted on under one lock, so that the last word is that of the last visit.
         match finding {
             Finding::Nothing => {}

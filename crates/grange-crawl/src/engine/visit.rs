@@ -165,7 +165,7 @@ impl Way<'_> {
         if let (Some(host), Some(ip)) = (candidate.url.host_str(), fetched.ip) {
             crawl.frontier.set_address(host, ip);
         }
-        if crawl.is_outage(&candidate.url, fetched.status)? {
+        if crawl.is_outage(&candidate.url, &fetched)? {
             return Ok((Outcome::Defer { prerequisites: Vec::new() }, Vec::new()));
         }
         let infected = gate::scan(crawl, &mut fetched, &mut annotations).await?;
@@ -237,7 +237,7 @@ impl Way<'_> {
         let mut visit = None;
         for step in 0..=ROBOTS_REDIRECTS_MAX {
             let mut fetched = crawl.fetch(&Request::get(at.url.clone())).await?;
-            if crawl.is_outage(&at.url, fetched.status)? {
+            if crawl.is_outage(&at.url, &fetched)? {
                 return Ok((Outcome::Defer { prerequisites: Vec::new() }, Vec::new()));
             }
             visit.get_or_insert_with(|| seen(&fetched, crawl));

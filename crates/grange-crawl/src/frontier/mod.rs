@@ -157,6 +157,11 @@ impl Frontier {
         self.store.sync()
     }
 
+    /// Takes the space that the next commits need on the disk now, so that a full disk does not break the frontier.
+    pub fn reserve(&self) -> std::io::Result<()> {
+        self.store.reserve()
+    }
+
     /// Where a host lives, for the limit per address.
     pub fn set_address(&self, host: &str, ip: IpAddr) {
         self.lock_state().set_address(host, ip);
