@@ -119,7 +119,8 @@ impl Engine for Native {
             let _ = chunks.send(chunk);
         }
         let end = match outcome.end {
-            crawler::End::Finished => End::Finished,
+            // The domains that are left unfinished say so themselves.
+            crawler::End::Finished | crawler::End::Unreachable => End::Finished,
             crawler::End::Limit(grange_crawl::job::StopReason::TimeLimit) => End::TimeLimit,
             crawler::End::Limit(_) => End::Limit,
             crawler::End::Stopped => End::Stopped,

@@ -4,12 +4,16 @@
 //! in one batch together with the ends of the files. When the disk is full it keeps what it has, pauses the
 //! crawl and tries again; nothing that was fetched is thrown away for that.
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use grange_base::Clock;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
+use super::changes::Mark;
+use super::holds::{Hold, Holds};
 use crate::frontier::{Finished, Frontier, FrontierError};
 use crate::log::{AlertLevel, alert};
 use crate::record::chunk::Manifest;
@@ -23,6 +27,14 @@ const BATCH: usize = 64;
 /// How long a full disk is left alone before it is tried again.
 const RETRY_DISK: Duration = Duration::from_secs(1);
 
+/// Nothing is written to a disk with less room than this. The frontier's store writes tables of some 16 MiB by itself
+/// and cannot go on after a write that failed; captures wait, so the last room is left to it.
+const FRONTIER_ROOM_BYTES: u64 = 32 << 20;
+
+/// With less room than this, the frontier takes the space of its journal beforehand; another process may fill the disk
+/// within moments.
+const RESERVE_BELOW_BYTES: u64 = 512 << 20;
+
 /// What became of one URL.
 #[derive(Debug)]
 pub(super) struct Delivery {
@@ -31,6 +43,10 @@ pub(super) struct Delivery {
     pub(super) finished: Finished,
     /// Lines for other logs, their ends included.
     pub(super) lines: Vec<(&'static str, Vec<u8>)>,
+    /// Kept over restarts, together with the captures.
+    pub(super) marks: Vec<Mark>,
+    /// Given back when it is committed.
+    pub(super) permit: Option<OwnedSemaphorePermit>,
 }
 
 /// What the committer is told.
@@ -50,15 +66,15 @@ pub enum CommitError {
     #[error(transparent)]
     Frontier(#[from] FrontierError),
     #[error("cannot write the files of the crawl; free some space or mend the disk, then resume")]
-    Io(#[from] std::io::Error),
+    Io(#[from] io::Error),
 }
 
 /// What the committer shares with the rest of the engine.
 #[derive(Clone, Debug)]
 pub(super) struct Ledger {
     pub(super) statistics: Arc<Mutex<Statistics>>,
-    /// Why nothing can be written now, if so. The dispatcher stops handing out URLs while it is set.
-    pub(super) blocked: Arc<tokio::sync::watch::Sender<Option<String>>>,
+    /// The dispatcher hands out no URLs while there is any.
+    pub(super) holds: Arc<Holds>,
     /// Set when the crawl is to end even if the disk stays full.
     pub(super) give_up: grange_base::Shutdown,
 }
@@ -84,7 +100,9 @@ pub(super) struct Committer {
     pub(super) clock: Clock,
     pub(super) rhythm: Rhythm,
     pub(super) inbox: mpsc::Receiver<Message>,
-    /// Deliveries for the chunk after the one being closed.
+    /// A folder on the disk that is written to.
+    pub(super) disk: PathBuf,
+    /// Deliveries for the chunk after the one being closed. Not more than there are permits to pack.
     pub(super) held: Vec<Delivery>,
     pub(super) waiting_for_chunk: Vec<oneshot::Sender<Option<Manifest>>>,
 }
@@ -116,13 +134,17 @@ impl Committer {
             if !self.commit(&mut batch)? {
                 return Ok(None);
             }
-            self.rotate_if_due()?;
+            if !self.rotate_if_due()? {
+                return Ok(None);
+            }
             if synced.elapsed() >= self.rhythm.sync_every {
-                self.sync()?;
+                if !self.sync()? {
+                    return Ok(None);
+                }
                 synced = Instant::now();
             }
             if finish {
-                return self.finish().map(Some);
+                return self.finish();
             }
         }
     }
@@ -132,53 +154,71 @@ impl Committer {
     }
 
     /// Writes and commits all of `batch`. False if the crawl gave up on a full disk; the frontier then still
-    /// has those URLs.
+    /// has those URLs, and no file may be closed any more.
     fn commit(&mut self, batch: &mut Vec<Delivery>) -> Result<bool, CommitError> {
         let now = self.clock.now();
         for delivery in batch.iter_mut() {
             for capture in &mut delivery.captures {
-                while let Err(error) = self.recorder.take(capture, now) {
-                    if !self.wait_for_disk(&error) {
-                        return Ok(false);
-                    }
+                if self.until_written(|recorder| recorder.take(capture, now)).is_none() {
+                    return Ok(false);
                 }
             }
             for (log, line) in delivery.lines.drain(..) {
                 self.recorder.log(log, &line);
             }
         }
-        let mark = loop {
-            match self.recorder.flush() {
-                Ok(mark) => break mark,
-                Err(error) if self.wait_for_disk(&error) => {}
-                Err(_) => return Ok(false),
-            }
-        };
-        self.ledger.blocked.send_if_modified(|blocked| blocked.take().is_some());
+        let Some(mark) = self.until_written(Recorder::flush) else { return Ok(false) };
         let mut statistics = self.ledger.statistics();
         for capture in batch.iter().flat_map(|delivery| &delivery.captures) {
             statistics.add(&capture.line);
         }
         drop(statistics);
-        let finished: Vec<_> = batch.drain(..).map(|delivery| delivery.finished).collect();
-        self.frontier.finish(&finished, &[mark], now)?;
-        while let Err(error) = self.recorder.close_full() {
-            if !self.wait_for_disk(&error) {
-                return Ok(false);
+        let mut marks = vec![mark];
+        let mut permits = Vec::with_capacity(batch.len());
+        let mut finished = Vec::with_capacity(batch.len());
+        for mut delivery in batch.drain(..) {
+            marks.append(&mut delivery.marks);
+            permits.extend(delivery.permit);
+            finished.push(delivery.finished);
+        }
+        self.frontier.finish(&finished, &marks, now)?;
+        drop(permits);
+        Ok(self.until_written(Recorder::close_full).is_some())
+    }
+
+    /// Repeats `write` until the disk takes it. None if the crawl is to end instead.
+    fn until_written<T>(&mut self, mut write: impl FnMut(&mut Recorder) -> io::Result<T>) -> Option<T> {
+        loop {
+            let written = self.has_room().and_then(|()| write(&mut self.recorder));
+            match written {
+                Ok(value) => {
+                    self.ledger.holds.clear(Hold::Committer);
+                    return Some(value);
+                }
+                Err(error) if self.wait_for_disk(&error) => {}
+                Err(_) => return None,
             }
         }
-        Ok(true)
+    }
+
+    /// Whether the frontier's store has room for itself.
+    fn has_room(&self) -> io::Result<()> {
+        let free = super::progress::free_bytes(&self.disk).unwrap_or(u64::MAX);
+        if free < RESERVE_BELOW_BYTES {
+            // Where that cannot be had, room is all there is.
+            let _ = self.frontier.reserve();
+        }
+        if free >= FRONTIER_ROOM_BYTES {
+            return Ok(());
+        }
+        let text = format!("{} MB are left, {} MB are needed", free >> 20, FRONTIER_ROOM_BYTES >> 20);
+        Err(io::Error::new(io::ErrorKind::StorageFull, text))
     }
 
     /// Waits a moment before writing is tried again. False if the crawl is to end instead.
-    fn wait_for_disk(&mut self, error: &std::io::Error) -> bool {
+    fn wait_for_disk(&mut self, error: &io::Error) -> bool {
         let reason = format!("cannot write the files of the crawl: {error}");
-        let news = self.ledger.blocked.send_if_modified(|blocked| {
-            let news = blocked.is_none();
-            *blocked = Some(reason.clone());
-            news
-        });
-        if news {
+        if self.ledger.holds.set(Hold::Committer, reason.clone()) {
             tracing::error!(%error, "cannot write the files of the crawl; paused until it can be written");
             let mut line = Vec::new();
             alert(self.clock.now(), AlertLevel::Severe, "recorder", &reason, &mut line);
@@ -191,7 +231,8 @@ impl Committer {
         !self.ledger.give_up.requested()
     }
 
-    fn rotate_if_due(&mut self) -> Result<(), CommitError> {
+    /// Closes the chunk if it is time. False if the crawl gave up on a full disk.
+    fn rotate_if_due(&mut self) -> Result<bool, CommitError> {
         let now = self.clock.now();
         if !self.recorder.is_rotating() {
             let Rhythm { chunk_size, chunk_age, .. } = self.rhythm;
@@ -200,24 +241,38 @@ impl Committer {
                 (chunk_size > 0 && size >= chunk_size) || (!chunk_age.is_zero() && age >= chunk_age)
             };
             if !by_itself && self.waiting_for_chunk.is_empty() {
-                return Ok(());
+                return Ok(true);
             }
             if !self.recorder.has_written() {
                 self.answer_waiting(None);
-                return Ok(());
+                return Ok(true);
             }
-            let mark = self.recorder.begin_rotation(now)?;
-            self.frontier.finish(&[], &[mark], now)?;
+            if !self.begin_rotation()? {
+                return Ok(false);
+            }
         }
         // Everything packed for this chunk must have come in; until then what comes for the next one is held.
-        let Some(manifest) = self.recorder.finish_rotation(now)? else { return Ok(()) };
+        let manifest = match self.until_written(|recorder| recorder.finish_rotation(now)) {
+            None => return Ok(false),
+            Some(None) => return Ok(true),
+            Some(Some(manifest)) => manifest,
+        };
         self.frontier.finish(&[], &[self.recorder.mark()], now)?;
         self.frontier.sync()?;
         tracing::info!(chunk = manifest.chunk, files = manifest.files.len(), "chunk closed");
         self.answer_waiting(Some(&manifest));
         let mut held = std::mem::take(&mut self.held);
-        self.commit(&mut held)?;
-        Ok(())
+        self.commit(&mut held)
+    }
+
+    /// Commits the name of the chunk before anything has that name. False if the crawl gave up on a full disk.
+    fn begin_rotation(&mut self) -> Result<bool, CommitError> {
+        let now = self.clock.now();
+        let Some(mark) = self.until_written(|recorder| recorder.begin_rotation(now)) else {
+            return Ok(false);
+        };
+        self.frontier.finish(&[], &[mark], now)?;
+        Ok(true)
     }
 
     fn answer_waiting(&mut self, manifest: Option<&Manifest>) {
@@ -227,22 +282,32 @@ impl Committer {
         }
     }
 
-    fn sync(&mut self) -> Result<(), CommitError> {
-        self.recorder.sync()?;
+    /// False if the crawl gave up on a full disk.
+    fn sync(&mut self) -> Result<bool, CommitError> {
+        if self.until_written(Recorder::sync).is_none() {
+            return Ok(false);
+        }
         self.frontier.sync()?;
-        Ok(())
+        Ok(true)
     }
 
-    fn finish(mut self) -> Result<Manifest, CommitError> {
+    /// Closes the last chunk. None if the crawl gave up on a full disk: what is in the files may then be more than the
+    /// frontier knows of, and only a resume can tell.
+    fn finish(mut self) -> Result<Option<Manifest>, CommitError> {
         let now = self.clock.now();
         while self.recorder.is_rotating() {
             // No worker is left, so nothing can be under way for the old chunk.
-            self.rotate_if_due()?;
+            if !self.rotate_if_due()? {
+                return Ok(None);
+            }
         }
-        let manifest = self.recorder.finish(now)?;
+        if !self.begin_rotation()? {
+            return Ok(None);
+        }
+        let Some(manifest) = self.until_written(Recorder::finish) else { return Ok(None) };
         self.frontier.finish(&[], &[self.recorder.mark()], now)?;
         self.frontier.sync()?;
         self.answer_waiting(Some(&manifest));
-        Ok(manifest)
+        Ok(Some(manifest))
     }
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use grange_base::Chain;
 use tokio::task::JoinSet;
 
-use super::commit::Message;
+use super::commit::{Delivery, Message};
+use super::holds::Hold;
 use super::shared::{Shared, VisitError, Wish};
 use super::visit::visit;
-use crate::frontier::{Claim, Next};
+use crate::frontier::{Claim, Finished, Next, Outcome};
 use crate::job::StopReason;
 
 /// Why a crawl ended.
@@ -16,6 +18,8 @@ use crate::job::StopReason;
 pub enum End {
     /// Nothing was left to do.
     Finished,
+    /// URLs are left, but their hosts could not be reached. A resume tries them again.
+    Unreachable,
     /// A limit of the whole crawl was reached.
     Limit(StopReason),
     /// Somebody ordered it.
@@ -24,45 +28,68 @@ pub enum End {
 
 type Workers = JoinSet<Result<u32, VisitError>>;
 
-/// Runs until nothing is left to do, a limit is reached or a stop is ordered. Workers have ended when it returns;
+/// Runs until nothing is left that can be fetched, a limit is reached or a stop is ordered. Workers have ended when it returns;
 /// after a stop those that took too long were cut off, and their URLs stay queued.
 pub(super) async fn dispatch(crawl: &Arc<Shared>) -> Result<End, VisitError> {
     let mut workers = Workers::new();
     let mut free: Vec<u32> = (0..crawl.template.engine.workers.max(1)).rev().collect();
     let mut wish = crawl.wish.subscribe();
-    let mut blocked = crawl.ledger.blocked.subscribe();
+    let mut holds = crawl.ledger.holds.watch();
+    // While no host can be reached, one URL is tried from time to time.
+    let mut probe_at = crawl.clock.now();
     let end = loop {
         while let Some(ended) = workers.try_join_next() {
             free.push(worker_of(ended)?);
         }
         let now_wished = *wish.borrow_and_update();
-        let can_write = blocked.borrow_and_update().is_none();
+        let reasons = holds.borrow_and_update().clone();
         if now_wished == Wish::Stop {
             break End::Stopped;
         }
+        let now = crawl.clock.now();
+        let probes = reasons.has_only(Hold::Outage);
+        let is_held = reasons.first().is_some();
+        let may_ask =
+            now_wished == Wish::Run && !free.is_empty() && (!is_held || (probes && workers.is_empty()));
         let mut until = None;
-        if now_wished == Wish::Run && can_write && !free.is_empty() {
-            match crawl.frontier.next(crawl.clock.now())? {
+        if probes && may_ask && now < probe_at {
+            until = Some(probe_at);
+        } else if may_ask {
+            match crawl.frontier.next(now)? {
                 Next::Uri(claim) => {
                     let Some(number) = free.pop() else { continue };
+                    probe_at = now.saturating_add(probe_interval(crawl)).unwrap_or(now);
                     workers.spawn(work(Arc::clone(crawl), *claim, number));
                     continue;
                 }
                 Next::Wait(time) => until = Some(time),
                 Next::Idle => {}
                 Next::Limit(reason) if workers.is_empty() => break End::Limit(reason),
-                Next::Empty if workers.is_empty() => break End::Finished,
+                Next::Empty if workers.is_empty() => {
+                    let given_up = crawl.frontier.unreachable(now);
+                    break if given_up > 0 { End::Unreachable } else { End::Finished };
+                }
                 Next::Limit(_) | Next::Empty => {}
             }
         }
-        let now = crawl.clock.now();
+        if is_held || now_wished == Wish::Pause {
+            // A limit ends the crawl also while nothing is handed out. Nobody waits for workers when the time is over:
+            // they may be waiting for the disk.
+            let reached = crawl.frontier.limit_reached(now);
+            if let Some(reason) =
+                reached.filter(|reason| *reason == StopReason::TimeLimit || workers.is_empty())
+            {
+                break End::Limit(reason);
+            }
+            until = [until, crawl.frontier.time_ends(now)].into_iter().flatten().min();
+        }
         let wait = until.map(|time| Duration::try_from(time.duration_since(now)).unwrap_or_default());
         tokio::select! {
-            () = crawl.frontier.changed(), if now_wished == Wish::Run && can_write && !free.is_empty() => {}
+            () = crawl.frontier.changed() => {}
             Some(ended) = workers.join_next() => free.push(worker_of(ended)?),
             // The senders live as long as the crawl.
             _ = wish.changed() => {}
-            _ = blocked.changed() => {}
+            _ = holds.changed() => {}
             () = crawl.clock.sleep(wait.unwrap_or_default()), if wait.is_some() => {}
         }
     };
@@ -80,13 +107,41 @@ pub(super) async fn dispatch(crawl: &Arc<Shared>) -> Result<End, VisitError> {
     Ok(end)
 }
 
+/// How often a URL is tried while no host can be reached.
+fn probe_interval(crawl: &Shared) -> jiff::SignedDuration {
+    jiff::SignedDuration::try_from(crawl.template.frontier.retry_delay.0).unwrap_or(jiff::SignedDuration::MAX)
+}
+
 async fn work(crawl: Arc<Shared>, claim: Claim, number: u32) -> Result<u32, VisitError> {
     crawl.meter.begin();
     let delivery = visit(&crawl, claim, number).await;
     crawl.meter.end();
+    let delivery = match delivery {
+        Ok(delivery) => delivery,
+        Err((claim, error)) if error.is_disk_full() => {
+            let reason = format!("cannot write to the scratch folder of the crawl: {}", Chain(&error));
+            if crawl.ledger.holds.set(Hold::Scratch, reason) {
+                tracing::error!(%error, "no space for the scratch folder; paused until there is some");
+            }
+            given_back(*claim)
+        }
+        Err((_, error)) => return Err(error),
+    };
     // A committer that is gone has its own reason, which ends the crawl.
-    let _ = crawl.outbox.send(Message::Delivery(Box::new(delivery?))).await;
+    let _ = crawl.outbox.send(Message::Delivery(Box::new(delivery))).await;
     Ok(number)
+}
+
+/// A claim that goes back to where it was, as if it had never been taken.
+fn given_back(claim: Claim) -> Delivery {
+    let outcome = Outcome::Defer { prerequisites: Vec::new() };
+    Delivery {
+        captures: Vec::new(),
+        finished: Finished { claim, outcome, discovered: Vec::new() },
+        lines: Vec::new(),
+        marks: Vec::new(),
+        permit: None,
+    }
 }
 
 /// The number of a worker that is free again. A panic goes on as a panic.

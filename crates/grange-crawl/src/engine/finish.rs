@@ -69,6 +69,7 @@ fn write_reports(crawl: &Shared, folder: &Path, end: End, last: &Snapshot) -> io
     let statistics = crawl.ledger.statistics();
     let status = match end {
         End::Finished => ExitStatus::Finished,
+        End::Unreachable => ExitStatus::HostsUnreachable,
         End::Stopped => ExitStatus::EndedByOperator,
         End::Limit(StopReason::TimeLimit) => ExitStatus::TimeLimit,
         End::Limit(StopReason::ObjectLimit) => ExitStatus::DocumentLimit,

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use url::Url;
 
+use super::changes::{self, SeedOrigin};
 use super::commit::Message;
 use super::meter::Snapshot;
 use super::order::{Order, OrderError};
-use super::shared::{Shared, Wish};
+use super::shared::{ScopeChangeError, Shared, Wish};
 use crate::candidate::Candidate;
 use crate::frontier::QueueFilter;
 use crate::record::chunk::Manifest;
@@ -132,8 +133,7 @@ impl Handle {
             Order::Rotate => serde_json::to_value(self.rotate().await?).unwrap_or_default(),
             Order::AddSeeds { urls } => {
                 let candidates = seeds(&urls)?;
-                let scope = crawl.scope.add_seeds(&urls);
-                scope.map_err(|error| OrderError::Bad(error.to_string()))?;
+                crawl.add_seeds(&urls, SeedOrigin::Order).map_err(refused)?;
                 let added = crawl.frontier.add(&candidates, now).map_err(failed)?;
                 let mut statistics = crawl.ledger.statistics();
                 for url in &urls {
@@ -143,8 +143,7 @@ impl Handle {
             }
             Order::Reject { regex } => {
                 let pattern = whole(&regex)?;
-                let scope = crawl.scope.add_reject_regex(&regex);
-                scope.map_err(|error| OrderError::Bad(error.to_string()))?;
+                crawl.reject(&regex).map_err(refused)?;
                 let dropped = crawl.frontier.reject(None, &|url| pattern.is_match(url), now);
                 json!({"dropped": dropped.map_err(failed)?})
             }
@@ -157,15 +156,19 @@ impl Handle {
                 json!({"dropped": crawl.frontier.delete(&queue, now).map_err(failed)?})
             }
             Order::SetLimits { domain, limits } => {
-                crawl.set_limits(domain, limits);
+                crawl.set_limits(domain, limits).map_err(failed)?;
                 json!({})
             }
             Order::SetPace { factor } => {
                 if !factor.is_finite() || factor < 0.0 {
                     return Err(OrderError::Bad(format!("{factor} is no factor; write 0 or more")));
                 }
+                crawl.frontier.put_marks(&[changes::pace(factor)], &[]).map_err(failed)?;
                 crawl.frontier.set_pace_factor(factor);
                 json!({})
+            }
+            Order::Revive { queue } => {
+                json!({"revived": crawl.frontier.revive(queue.as_deref(), now).map_err(failed)?})
             }
             Order::Queues { after, limit } => {
                 let filter = QueueFilter { after, ..QueueFilter::default() };
@@ -185,6 +188,13 @@ impl Handle {
                 rows.collect()
             }
         })
+    }
+}
+
+fn refused(error: ScopeChangeError) -> OrderError {
+    match error {
+        ScopeChangeError::Scope(error) => OrderError::Bad(error.to_string()),
+        ScopeChangeError::Frontier(error) => OrderError::Failed(error.to_string()),
     }
 }
 

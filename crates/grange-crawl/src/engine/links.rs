@@ -15,7 +15,7 @@ use crate::scope::{RepeatedContent, Scratch};
 const MAX_DOCUMENT_BYTES: u64 = 256 << 20;
 
 /// What was found in an answer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     pub(super) links: Vec<Link>,
     pub(super) charset: Option<&'static str>,
@@ -88,7 +88,7 @@ pub(super) fn choose(
     from: &Candidate,
     found: Found,
     lines: &mut Vec<(&'static str, Vec<u8>)>,
-) -> Vec<Candidate> {
+) -> Result<Vec<Candidate>, VisitError> {
     if !found.bad.is_empty() {
         let (now, page, mut errors) = (crawl.clock.now(), Some(from.url.as_str()), Vec::new());
         for bad in &found.bad {
@@ -106,7 +106,7 @@ pub(super) fn choose(
         let mut candidate = from.next(link, &via);
         if redirect {
             if follows_seed(&candidate, crawl.template.engine.seed_redirects) {
-                crawl.follow_seed(&scope, &from.url, &candidate.url);
+                crawl.follow_seed(&scope, &from.url, &candidate.url)?;
                 scope = crawl.scope.current();
             }
             // A page that gives a cookie and sends us to itself wants it back. Once.
@@ -123,7 +123,7 @@ pub(super) fn choose(
     if !rejected.is_empty() {
         lines.push(("scope.log", rejected));
     }
-    chosen
+    Ok(chosen)
 }
 
 /// Whether only redirects lie between a seed and this.

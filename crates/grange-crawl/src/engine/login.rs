@@ -7,6 +7,7 @@ use tokio::sync::OnceCell;
 use url::{Position, Url};
 use urlkey::{Suffixes, registrable_domain};
 
+use super::changes::{self, CrawlChanges};
 use super::links;
 use super::links::Found;
 use super::shared::VisitError;
@@ -33,14 +34,23 @@ pub(super) struct Logins {
 }
 
 impl Logins {
-    pub(super) fn new(credentials: &[Credential]) -> Logins {
+    /// The log-ins of a job, those that were done in an earlier run included.
+    pub(super) fn new(credentials: &[Credential], kept: &CrawlChanges) -> Logins {
         let mut logins = Logins::default();
         for Credential { domain, kind } in credentials.iter().cloned() {
             match kind {
                 CredentialKind::Http { realm, user, password } => {
                     logins.http.push((domain, realm, Credentials { user, password }));
                 }
-                CredentialKind::Form(form) => logins.forms.push((domain, form, OnceCell::new())),
+                CredentialKind::Form(form) => {
+                    let done = OnceCell::new_with(kept.has_login(&form).then_some(()));
+                    logins.forms.push((domain, form, done));
+                }
+            }
+        }
+        for (authority, values) in &kept.challenges {
+            if let Ok(url) = Url::parse(authority) {
+                logins.begin_session(&url, values.iter().map(String::as_bytes));
             }
         }
         logins
@@ -59,7 +69,13 @@ impl Logins {
 
     /// The answer to a refusal, if there is a credential for it.
     fn answer(&self, url: &Url, refused: &Fetched) -> Option<String> {
-        let challenge = strongest(&challenges(refused.http.as_ref()?.all("WWW-Authenticate")))?.clone();
+        self.begin_session(url, refused.http.as_ref()?.all("WWW-Authenticate"))?;
+        self.known(url)
+    }
+
+    /// Takes up what a server asks for, given the values of `WWW-Authenticate`, if there is a credential for it.
+    fn begin_session<'a>(&self, url: &Url, values: impl Iterator<Item = &'a [u8]>) -> Option<()> {
+        let challenge = strongest(&challenges(values))?.clone();
         let realm = match &challenge {
             Challenge::Basic { realm } => realm.clone(),
             Challenge::Digest(digest) => digest.realm.clone(),
@@ -68,11 +84,10 @@ impl Logins {
             is_of(url, domain) && wanted.as_ref().is_none_or(|wanted| *wanted == realm)
         };
         let (_, _, credentials) = self.http.iter().find(fits)?;
-        let mut session = Session::new(challenge, credentials.clone());
-        let value = session.authorization("GET", target(url));
+        let session = Session::new(challenge, credentials.clone());
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.insert(super::hosts::authority(url).to_owned(), session);
-        Some(value)
+        Some(())
     }
 }
 
@@ -90,7 +105,7 @@ impl Way<'_> {
             }
         }
         request.authorization = crawl.logins.known(&request.url);
-        let mut fetched = crawl.fetcher.fetch(&request).await?;
+        let mut fetched = crawl.fetch(&request).await?;
         withhold(&mut fetched.request);
         if fetched.status.0 != 401 {
             return Ok(fetched);
@@ -99,12 +114,15 @@ impl Way<'_> {
         if request.authorization.as_ref() == Some(&authorization) {
             return Ok(fetched);
         }
+        let asks = fetched.http.as_ref().into_iter().flat_map(|head| head.all("WWW-Authenticate"));
+        let asks: Vec<_> = asks.map(|value| String::from_utf8_lossy(value).into_owned()).collect();
+        self.marks.push(changes::challenge(super::hosts::authority(&request.url), &asks));
         // The refusal is a capture too: it is what everybody else sees.
         let mut refused = fetched;
         let found = links::find(crawl, &claim.candidate, &mut refused, Role::Any)?;
-        self.keep(&claim.candidate, refused, &found)?;
+        self.keep(&claim.candidate, refused, &found);
         request.authorization = Some(authorization);
-        let mut fetched = crawl.fetcher.fetch(&request).await?;
+        let mut fetched = crawl.fetch(&request).await?;
         withhold(&mut fetched.request);
         Ok(fetched)
     }
@@ -131,18 +149,19 @@ impl Way<'_> {
             source: claim.candidate.source.clone(),
             force: true,
         };
-        let mut fetched = crawl.fetcher.fetch(&request).await?;
-        if let Err(why) = form.verdict(&mut fetched) {
-            self.alert(&format!("logging in at {} failed: {why}", form.login_url));
+        let mut fetched = crawl.fetch(&request).await?;
+        match form.verdict(&mut fetched) {
+            Ok(()) => self.marks.push(changes::login(form)),
+            Err(why) => self.alert(&format!("logging in at {} failed: {why}", form.login_url)),
         }
         // The request holds the password and is not for the archive.
         fetched.request.clear();
         let found = links::find(crawl, &candidate, &mut fetched, Role::Any)?;
         if !in_address {
-            self.keep(&candidate, fetched, &found)?;
+            self.keep(&candidate, fetched, &found);
         }
         // Where those are sent who were let in.
-        let discovered = links::choose(crawl, &candidate, found, &mut self.lines);
+        let discovered = links::choose(crawl, &candidate, found, &mut self.lines)?;
         self.discovered.extend(discovered);
         Ok(())
     }
@@ -154,8 +173,8 @@ impl Way<'_> {
     }
 
     /// Keeps an answer on the way to the one that was asked for.
-    fn keep(&mut self, candidate: &Candidate, fetched: Fetched, found: &Found) -> Result<(), VisitError> {
-        self.take_in(candidate, fetched, Form::Response, Annotations::new(), found)
+    fn keep(&mut self, candidate: &Candidate, fetched: Fetched, found: &Found) {
+        self.take_in(candidate, fetched, Form::Response, Annotations::new(), found);
     }
 }
 

@@ -6,17 +6,22 @@
 //! ```
 //! [`dispatch`] hands URLs out, [`visit`] works on one, [`commit`] writes; [`Handle`] takes orders meanwhile.
 
+mod changes;
 mod commit;
+mod cut_responses;
 mod dispatch;
 mod finish;
 mod folder;
 mod gate;
 mod handle;
+mod holds;
 mod hosts;
+mod kept_cookies;
 mod links;
 mod login;
 mod meter;
 mod order;
+mod outage;
 mod pack;
 mod progress;
 mod settings;
@@ -42,6 +47,7 @@ pub use shared::VisitError;
 pub use socket::{AskError, ask};
 pub use start::StartError;
 
+use crate::job::StopReason;
 use crate::record::chunk::Manifest;
 use commit::{Committer, Message};
 use shared::{Shared, Wish};
@@ -87,6 +93,7 @@ impl Crawl {
         let socket = socket::Socket::open(&folder.socket(), handle)
             .map_err(|error| CrawlError::Socket(folder.root().to_owned(), error))?;
         let outbox = shared.outbox.clone();
+        progress::check_free_space(&shared, &folder.warcs());
         let mut writing = tokio::task::spawn_blocking(move || committer.run());
         let progress = tokio::spawn(progress::watch(Arc::clone(&shared), folder.warcs(), snapshots.clone()));
         let ended = tokio::select! {
@@ -113,10 +120,11 @@ impl Crawl {
                 return Err(error);
             }
         };
-        progress::last(&shared, &snapshots, end).await;
-        if end == End::Stopped {
+        if matches!(end, End::Stopped | End::Limit(StopReason::TimeLimit)) {
+            // Nobody waits for a full disk any more. What it does not take stays in the frontier.
             give_up.pull();
         }
+        progress::last(&shared, &snapshots, end).await;
         // Nobody else holds the receiving end up: the committer is there until it has read this.
         let _ = outbox.send(Message::Finish).await;
         let manifest = joined(writing.await)?;
@@ -137,7 +145,8 @@ fn joined(written: Result<Written, tokio::task::JoinError>) -> Written {
     }
 }
 
-/// How many deliveries may wait for the committer. Each holds a packed capture; workers wait when it is full.
+/// How many deliveries may wait for the committer, or for the end of a chunk. Each holds a packed capture; workers wait
+/// when it is full.
 const OUTBOX: usize = 256;
 
 fn channel() -> (mpsc::Sender<Message>, mpsc::Receiver<Message>) {

@@ -50,6 +50,11 @@ pub enum Order {
     DeleteQueue {
         queue: String,
     },
+    /// Try hosts again at once that could not be reached: one queue, or all.
+    Revive {
+        #[serde(default)]
+        queue: Option<String>,
+    },
     /// Drop what waits and matches, without rejecting it for ever.
     Delete {
         regex: String,

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use grange_base::Size;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::commit::Message;
 use super::dispatch::End;
+use super::holds::Hold;
 use super::meter::{HostRow, Phase, Snapshot};
 use super::shared::{Shared, Wish};
 use crate::log::{LEGEND, Note, Progress};
@@ -17,6 +19,8 @@ use crate::report::Statistics;
 
 /// How often the picture is renewed.
 const EVERY: Duration = Duration::from_secs(1);
+/// Workers go on when the scratch folder takes this much: as much as a response that does not fit into memory.
+const TRIAL_BYTES: usize = 4 << 20;
 /// How many hosts a picture shows.
 const HOSTS: usize = 20;
 
@@ -30,7 +34,7 @@ pub(super) async fn watch(crawl: Arc<Shared>, disk: PathBuf, snapshots: watch::S
     let mut told = crawl.clock.now();
     let mut phase = Phase::Preparing;
     loop {
-        mind_the_disk(&crawl, &disk);
+        check_free_space(&crawl, &disk);
         let now = crawl.clock.now();
         let snapshot = picture(&crawl, now, phase_of(&crawl));
         if snapshot.phase != phase {
@@ -67,6 +71,7 @@ pub(super) async fn last(crawl: &Shared, snapshots: &watch::Sender<Snapshot>, en
     let mut line = Vec::new();
     let reason = match end {
         End::Finished => "Finished",
+        End::Unreachable => "Finished - URLs left, their hosts could not be reached",
         End::Limit(_) => "Finished - limit hit",
         End::Stopped => "Finished - Ended by operator",
     };
@@ -82,30 +87,35 @@ fn phase_of(crawl: &Shared) -> Phase {
     match *crawl.wish.borrow() {
         Wish::Stop => Phase::Stopping,
         Wish::Pause => Phase::Paused,
-        Wish::Run if crawl.ledger.blocked.borrow().is_some() => Phase::Waiting,
+        Wish::Run if crawl.ledger.holds.now().first().is_some() => Phase::Waiting,
         Wish::Run => Phase::Running,
     }
 }
 
 /// Stops handing out URLs while less space is left than the template asks for. The committer says so itself when
 /// it cannot write at all; this is meant to come before.
-fn mind_the_disk(crawl: &Shared, disk: &Path) {
-    const NEARLY_FULL: &str = "less space is left than engine.min_free asks for";
-    let Ok(stat) = rustix::fs::statvfs(disk) else { return };
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    let enough = free >= crawl.template.engine.min_free.0;
-    crawl.ledger.blocked.send_if_modified(|blocked| match (&blocked, enough) {
-        (None, false) => {
-            *blocked =
-                Some(format!("{NEARLY_FULL}: {} MB on the disk of {}", free / 1_000_000, disk.display()));
-            true
-        }
-        (Some(reason), true) if reason.starts_with(NEARLY_FULL) => {
-            *blocked = None;
-            true
-        }
-        _ => false,
-    });
+pub(super) fn check_free_space(crawl: &Shared, disk: &Path) {
+    let holds = &crawl.ledger.holds;
+    if holds.now().has(Hold::Scratch) && crawl.scratch.takes(TRIAL_BYTES).is_ok() {
+        holds.clear(Hold::Scratch);
+    }
+    let Some(free) = free_bytes(disk) else { return };
+    if free >= crawl.template.engine.min_free.0 {
+        holds.clear(Hold::LowSpace);
+        return;
+    }
+    let (free, wanted) = (Size(free), crawl.template.engine.min_free);
+    let disk = disk.display();
+    let reason = format!("{free} are left on the disk of {disk}, less than engine.min_free ({wanted})");
+    if holds.set(Hold::LowSpace, reason.clone()) {
+        tracing::warn!("crawl paused: {reason}");
+    }
+}
+
+/// What people without privileges may still write to the disk of a folder.
+pub(super) fn free_bytes(disk: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(disk).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 /// How the crawl stands.
@@ -117,7 +127,7 @@ pub(super) fn picture(crawl: &Shared, now: Timestamp, phase: Phase) -> Snapshot 
     Snapshot {
         job: crawl.job.name.clone(),
         phase,
-        waits_for: crawl.ledger.blocked.borrow().clone(),
+        waits_for: crawl.ledger.holds.now().first().map(str::to_owned),
         at: Some(now),
         ran_seconds: counts.ran.as_secs_f64(),
         discovered: counts.discovered,

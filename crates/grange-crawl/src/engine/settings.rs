@@ -15,6 +15,10 @@ pub struct Settings {
     pub statistics_every: Period,
     /// How long an orderly stop waits for requests under way. What is cut off is fetched again on resume.
     pub stop_within: Period,
+    /// How long the crawl waits while no host that answered before can be reached, which is an outage of its own
+    /// network. After that, hosts are given up as if they alone were gone. `0s` waits for ever; half a day is longer
+    /// than a night.
+    pub max_outage: Period,
     /// A redirect from a seed is a seed too, up to this many steps.
     pub seed_redirects: u8,
 }
@@ -26,6 +30,7 @@ impl Default for Settings {
             min_free: Size(1_000_000_000),
             statistics_every: Period::from_secs(20),
             stop_within: Period::from_secs(30),
+            max_outage: Period::from_secs(12 * 3600),
             seed_redirects: 5,
         }
     }

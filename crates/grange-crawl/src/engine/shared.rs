@@ -1,23 +1,29 @@
 //! What all workers of a crawl hold in common.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grange_base::Clock;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use url::Url;
 
+use super::changes::{self, SeedOrigin};
 use super::commit::{Ledger, Message};
+use super::cut_responses::CutResponses;
+use super::holds::{Hold, is_disk_full};
 use super::hosts::Hosts;
+use super::kept_cookies::KeptCookies;
 use super::login::Logins;
 use super::meter::Meter;
+use super::outage::{Finding, NetworkState, was_reached};
 use crate::candidate::Candidate;
-use crate::fetch::{FetchError, Fetcher};
+use crate::fetch::{FetchError, Fetched, Fetcher, Request};
 use crate::frontier::{Frontier, FrontierError};
 use crate::job::{Budgets, Job, Limits};
 use crate::record::oracle::{DedupRules, DuplicateOracle};
 use crate::record::parcel::Scratch;
 use crate::record::recorder::Desk;
-use crate::scope::{Decision, LiveScope, RepeatedContent, Scope, ScopeLog};
+use crate::scope::{Decision, LiveScope, RepeatedContent, Scope, ScopeError, ScopeLog};
 use crate::template::Template;
 use crate::virus::Scanner;
 
@@ -54,6 +60,14 @@ pub(super) struct Shared {
     pub(super) meter: Meter,
     /// As they are now; orders may change them.
     pub(super) budgets: Mutex<Budgets>,
+    /// Seeds that redirects led to and that are in scope already.
+    pub(super) gained_seeds: Mutex<HashSet<String>>,
+    pub(super) kept_cookies: KeptCookies,
+    pub(super) cut_responses: CutResponses,
+    pub(super) network: Mutex<NetworkState>,
+    /// One permit for each delivery that is packed and not yet committed. It is taken before the ticket of a file, so
+    /// that whoever keeps a chunk open can always deliver.
+    pub(super) packing: Arc<Semaphore>,
 }
 
 /// A fault of our own, which ends a crawl.
@@ -67,6 +81,27 @@ pub enum VisitError {
     Io(#[from] std::io::Error),
 }
 
+impl VisitError {
+    /// Whether it passes once somebody frees space on the disk.
+    pub(super) fn is_disk_full(&self) -> bool {
+        match self {
+            VisitError::Io(error) | VisitError::Fetch(FetchError::Scratch { source: error, .. }) => {
+                is_disk_full(error)
+            }
+            VisitError::Fetch(_) | VisitError::Frontier(_) => false,
+        }
+    }
+}
+
+/// Why the scope was not changed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ScopeChangeError {
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    #[error(transparent)]
+    Frontier(#[from] FrontierError),
+}
+
 impl Shared {
     fn budgets(&self) -> MutexGuard<'_, Budgets> {
         self.budgets.lock().unwrap_or_else(PoisonError::into_inner)
@@ -78,24 +113,111 @@ impl Shared {
     }
 
     /// Changes the limits of a domain, or of the whole crawl.
-    pub(super) fn set_limits(&self, domain: Option<String>, limits: Limits) {
+    pub(super) fn set_limits(&self, domain: Option<String>, limits: Limits) -> Result<(), FrontierError> {
         let mut budgets = self.budgets();
+        let mut changed = budgets.clone();
         match domain {
-            None => budgets.crawl = limits,
+            None => changed.crawl = limits,
             Some(domain) => {
-                let other = budgets.other_domains;
-                budgets.domains.entry(domain).or_insert(other).limits = limits;
+                let other = changed.other_domains;
+                changed.domains.entry(domain).or_insert(other).limits = limits;
             }
         }
-        self.frontier.set_budgets(budgets.clone(), self.clock.now());
+        self.frontier.put_marks(&[changes::limits(&self.job.budgets, &changed)], &[])?;
+        budgets.clone_from(&changed);
+        self.frontier.set_budgets(changed, self.clock.now());
+        Ok(())
+    }
+
+    /// Puts what more seeds stand for into scope, all of them or none, and keeps that over restarts.
+    pub(super) fn add_seeds(&self, urls: &[String], origin: SeedOrigin) -> Result<(), ScopeChangeError> {
+        let marks: Vec<_> = urls.iter().map(|url| changes::seed(url, origin)).collect();
+        self.scope.change(|scope| {
+            let next = scope.with_seeds(urls)?;
+            self.frontier.put_marks(&marks, &[])?;
+            Ok(next)
+        })
+    }
+
+    /// Rejects what `pattern` matches from now on, and keeps that over restarts.
+    pub(super) fn reject(&self, pattern: &str) -> Result<(), ScopeChangeError> {
+        self.scope.change(|scope| {
+            let next = scope.with_reject_regex(pattern)?;
+            self.frontier.put_marks(&[changes::reject(pattern)], &[])?;
+            Ok(next)
+        })
     }
 
     /// Takes what a seed redirects to as a seed, if the template says so.
-    pub(super) fn follow_seed(&self, scope: &Scope, from: &Url, to: &Url) {
-        if scope.takes_redirected_seed(from, to) {
-            // It has a host, so it can be a seed.
-            let _ = self.scope.add_seeds(&[to.as_str()]);
+    pub(super) fn follow_seed(&self, scope: &Scope, from: &Url, to: &Url) -> Result<(), FrontierError> {
+        if !scope.takes_redirected_seed(from, to) {
+            return Ok(());
         }
+        let mut gained = self.gained_seeds.lock().unwrap_or_else(PoisonError::into_inner);
+        if gained.contains(to.as_str()) {
+            return Ok(());
+        }
+        match self.add_seeds(&[to.to_string()], SeedOrigin::Redirect) {
+            Err(ScopeChangeError::Frontier(error)) => return Err(error),
+            // It has a host, so it can be a seed.
+            Ok(()) | Err(ScopeChangeError::Scope(_)) => {}
+        }
+        gained.insert(to.to_string());
+        Ok(())
+    }
+
+    /// Fetches, and keeps the cookies that come with the answer over restarts.
+    pub(super) async fn fetch(&self, request: &Request) -> Result<Fetched, VisitError> {
+        let fetched = self.fetcher.fetch(request).await?;
+        let sets = fetched.http.as_ref().is_some_and(|head| head.get("Set-Cookie").is_some());
+        if sets && self.template.fetch.cookies {
+            self.kept_cookies.keep(&self.fetcher, &self.frontier, &request.url)?;
+        }
+        Ok(fetched)
+    }
+
+    /// Takes note of whether a host was reached. True if the failure is that of our own network, so that
+    /// it must not count against the host or the URL.
+    pub(super) fn is_outage(&self, url: &Url, fetched: &Fetched) -> Result<bool, FrontierError> {
+        let Some(reached) = was_reached(fetched) else { return Ok(false) };
+        let now = self.clock.now();
+        let host = url.host_str().unwrap_or_default();
+        let answered = || {
+            let statistics = self.ledger.statistics();
+            statistics.host_tally(host).is_some_and(|tally| tally.succeeded.urls > 0)
+        };
+        let answered_before = !reached && answered();
+        let active = || {
+            let queues = self.frontier.counts(now).queues;
+            queues.all.saturating_sub(queues.exhausted + queues.retired)
+        };
+        let longest = self.template.engine.max_outage.0;
+        let mut network = self.network.lock().unwrap_or_else(PoisonError::into_inner);
+        let finding = network.note(host, reached, answered_before, active, longest, now);
+        // Decided and acted on under one lock, so that the last word is that of the last visit.
+        match finding {
+            Finding::Nothing => {}
+            Finding::Outage => {
+                let reason = "no host can be reached; check the network of this machine".to_owned();
+                if self.ledger.holds.set(Hold::Outage, reason) {
+                    tracing::warn!(
+                        "no host can be reached: crawl paused until one answers; check the network"
+                    );
+                }
+            }
+            Finding::Over => {
+                self.ledger.holds.clear(Hold::Outage);
+                let revived = self.frontier.revive(None, now)?;
+                tracing::info!(queues = revived, "a host answers again: crawl resumed");
+            }
+            Finding::GaveUp => {
+                self.ledger.holds.clear(Hold::Outage);
+                tracing::warn!(
+                    "no host could be reached for engine.max_outage: hosts are given up one by one"
+                );
+            }
+        }
+        Ok(finding == Finding::Outage)
     }
 
     /// Whether a page repeats what many others of its site said, so that its links lead nowhere new.

@@ -8,16 +8,19 @@ use std::sync::{Arc, Mutex};
 
 use grange_base::{Clock, Trigger};
 use jiff::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use url::Url;
 
+use super::changes::{self, CrawlChanges, SeedOrigin};
 use super::commit::{Committer, Ledger, Rhythm};
+use super::cut_responses::CutResponses;
 use super::folder::{Folder, FolderError};
 use super::hosts::Hosts;
+use super::kept_cookies::{self, CookieError};
 use super::login::Logins;
 use super::meter::{Meter, Snapshot};
 use super::shared::Shared;
-use super::{Crawl, channel, wishes};
+use super::{Crawl, OUTBOX, channel, wishes};
 use crate::candidate::Candidate;
 use crate::fetch::{FetchError, Fetcher};
 use crate::frontier::{Frontier, FrontierError};
@@ -114,15 +117,15 @@ fn check(job: &Job) -> Result<(), StartError> {
     if let Some(problem) = job.template.write.problem() {
         return Err(StartError::Template(problem));
     }
-    seeds(job).map(drop)
+    seeds(&job.seeds).map(drop)
 }
 
-fn seeds(job: &Job) -> Result<Vec<Candidate>, StartError> {
+fn seeds(urls: &[String]) -> Result<Vec<Candidate>, StartError> {
     let parse = |text: &String| {
         let url = Url::parse(text).ok().filter(Url::has_host);
         url.map(Candidate::seed).ok_or_else(|| StartError::Seed(text.clone()))
     };
-    job.seeds.iter().map(parse).collect()
+    urls.iter().map(parse).collect()
 }
 
 fn open(
@@ -134,14 +137,27 @@ fn open(
     let template = job.template.clone();
     let now = clock.now();
     let scratch = Scratch::open(&folder.scratch()).map_err(failed("empty", &folder.scratch()))?;
-    let scope = Scope::new(&template.scope, &job.seeds, &job.traps, now)?;
     let fetcher = Fetcher::new(&template.fetch, scratch.path(), clock.clone())?;
-    load_cookies(&fetcher, &folder.cookies(), now)?;
     let scanner = Scanner::new(&template.virus)?;
     let dedup = DedupRules::new(&template.dedup)
         .map_err(|error| StartError::Template(format!("dedup.skip_types: {error}")))?;
     let (frontier, resumed) =
         Frontier::open(&folder.frontier(), template.frontier.clone(), job.budgets.clone(), now)?;
+    let kept = CrawlChanges::from_marks(&resumed.marks).map_err(StartError::Template)?;
+    let started = kept.started.unwrap_or(now);
+    let scope = scope_of(&job, &kept, started)?;
+    let budgets = kept.budgets(&job.budgets);
+    frontier.set_budgets(budgets.clone(), now);
+    if let Some(factor) = kept.pace_factor {
+        frontier.set_pace_factor(factor);
+    }
+    let kept_cookies = kept_cookies::load(&fetcher, &frontier, &kept, &folder.cookies(), now).map_err(
+        |error| match error {
+            CookieError::Fetch(error) => error.into(),
+            CookieError::Frontier(error) => error.into(),
+            CookieError::Io(error) => failed("remove", &folder.cookies())(error),
+        },
+    )?;
     let marks: Vec<_> = resumed.marks.into_iter().collect();
     let state = State::from_marks(&marks)
         .map_err(|error| StartError::Template(format!("the recorder's mark cannot be read: {error}")))?;
@@ -154,9 +170,20 @@ fn open(
     let places = Places { logs: folder.logs(), manifests: folder.manifests(), job: job.name.clone() };
     let (recorder, recovered) =
         Recorder::open(places, desk.clone(), state, now).map_err(failed("recover", &folder.warcs()))?;
-    let (statistics, lost) =
-        read_logs(&folder.logs(), &job, &recovered.short).map_err(failed("read", &folder.logs()))?;
-    frontier.add(&seeds(&job)?, now)?;
+    let mut repeated = RepeatedContent::new(template.scope.repeated_content);
+    let (mut statistics, lost) = read_logs(&folder.logs(), &job, &recovered.short, &mut repeated)
+        .map_err(failed("read", &folder.logs()))?;
+    let mut candidates = seeds(&job.seeds)?;
+    for seed in kept.seeds.iter().filter(|seed| seed.origin == SeedOrigin::Order) {
+        statistics.add_seed(&seed.url);
+        candidates.append(&mut seeds(std::slice::from_ref(&seed.url))?);
+    }
+    frontier.add_with_marks(&candidates, &[changes::started(started)], now)?;
+    // The fault may have been ours, and somebody wants the crawl to go on.
+    let revived = frontier.revive(None, now)?;
+    if revived > 0 {
+        tracing::info!(queues = revived, "hosts that could not be reached are tried again");
+    }
     if !lost.is_empty() {
         tracing::warn!(urls = lost.len(), "captures were lost to a power cut; fetching them again");
         frontier.add(&lost, now)?;
@@ -165,7 +192,7 @@ fn open(
     let give_up = Trigger::new();
     let ledger = Ledger {
         statistics: Arc::new(Mutex::new(statistics)),
-        blocked: Arc::new(watch::Sender::new(None)),
+        holds: Arc::default(),
         give_up: give_up.listener(),
     };
     let frontier = Arc::new(frontier);
@@ -180,6 +207,7 @@ fn open(
             sync_every: template.write.sync_every.0,
         },
         inbox,
+        disk: folder.warcs(),
         held: Vec::new(),
         waiting_for_chunk: Vec::new(),
     };
@@ -187,13 +215,18 @@ fn open(
     let shared = Shared {
         product_token: template.robots.product_token.clone(),
         scope_log: Mutex::new(ScopeLog::new()),
-        repeated: Mutex::new(RepeatedContent::new(template.scope.repeated_content)),
-        logins: Logins::new(&job.credentials),
+        repeated: Mutex::new(repeated),
+        logins: Logins::new(&job.credentials, &kept),
         scope: LiveScope::new(scope),
         hosts: Hosts::default(),
         meter: Meter::default(),
         wish: wishes(),
-        budgets: Mutex::new(job.budgets.clone()),
+        budgets: Mutex::new(budgets),
+        gained_seeds: Mutex::new(kept.seeds.into_iter().map(|seed| seed.url).collect()),
+        kept_cookies,
+        cut_responses: CutResponses::default(),
+        network: Mutex::default(),
+        packing: Arc::new(Semaphore::new(OUTBOX)),
         job,
         template,
         clock,
@@ -216,11 +249,17 @@ fn open(
     })
 }
 
-fn load_cookies(fetcher: &Fetcher, path: &Path, now: Timestamp) -> Result<(), StartError> {
-    if path.exists() {
-        fetcher.cookies().load(path, now)?;
+/// The scope as it was when an earlier run ended, however it ended.
+fn scope_of(job: &Job, kept: &CrawlChanges, started: Timestamp) -> Result<Scope, ScopeError> {
+    let mut scope = Scope::new(&job.template.scope, &job.seeds, &job.traps, started)?;
+    if !kept.seeds.is_empty() {
+        let seeds: Vec<_> = kept.seeds.iter().map(|seed| seed.url.as_str()).collect();
+        scope = scope.with_seeds(&seeds)?;
     }
-    Ok(())
+    for pattern in &kept.rejects {
+        scope = scope.with_reject_regex(pattern)?;
+    }
+    Ok(scope)
 }
 
 /// The lines of the warcinfo records.
@@ -249,11 +288,12 @@ fn names(job: &Job) -> Vec<(&'static str, String)> {
     vec![("job", safe(&job.name)), ("host", safe(&host))]
 }
 
-/// Counts what earlier runs did, from their logs, and finds the captures that the files in `short` have lost.
+/// Counts what earlier runs did, from their logs, also which pages repeat themselves, and finds the captures that the files in `short` have lost.
 fn read_logs(
     folder: &Path,
     job: &Job,
     short: &BTreeMap<String, u64>,
+    repeated: &mut RepeatedContent,
 ) -> io::Result<(Statistics, Vec<Candidate>)> {
     let mut statistics = Statistics::new(job.seeds.iter().map(String::as_str));
     let mut lost = Vec::new();
@@ -271,6 +311,7 @@ fn read_logs(
             let text = line?;
             let Ok(line) = CrawlLine::parse(&text) else { continue };
             statistics.add(&line);
+            recall(repeated, &line);
             if let Some(extra) = &line.extra
                 && let (Some(file), Some(offset)) = (&extra.warc_filename, extra.warc_file_offset)
                 && short.get(&**file).is_some_and(|end| offset >= *end)
@@ -287,4 +328,15 @@ fn read_logs(
         }
     }
     Ok((statistics, lost))
+}
+
+/// Counts a page as it was counted when it was fetched.
+fn recall(repeated: &mut RepeatedContent, line: &CrawlLine<'_>) {
+    let is_page = line.status.0 == 200 && matches!(&*line.mime, "text/html" | "application/xhtml+xml");
+    if is_page
+        && let Some(digest) = line.digest.as_ref().and_then(|text| warc::Digest::parse(text.as_bytes()).ok())
+        && let Ok(url) = Url::parse(&line.url)
+    {
+        repeated.suppresses(&url, digest.as_bytes());
+    }
 }

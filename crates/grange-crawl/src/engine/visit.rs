@@ -4,15 +4,18 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::OwnedSemaphorePermit;
 use url::{Position, Url};
 
+use super::changes::Mark;
 use super::commit::Delivery;
+use super::cut_responses::{CutResponse, is_cut};
 use super::hosts::{authority, must_ask};
 use super::shared::{Shared, VisitError};
 use super::{gate, links, pack};
 use crate::candidate::Candidate;
 use crate::extract::{Role, never_has_links};
-use crate::fetch::{DnsSource, Fetched, ProblemKind, Request, Validators};
+use crate::fetch::{DnsAnswer, DnsSource, Fetched, ProblemKind, Request, Validators};
 use crate::frontier::{Claim, Finished, Outcome};
 use crate::hops::Hop;
 use crate::log::{Annotations, CrawlLine, nonfatal_error};
@@ -26,36 +29,101 @@ use crate::status::FetchStatus;
 /// A robots.txt may lead elsewhere this often (RFC 9309 §2.3.1.2).
 const ROBOTS_REDIRECTS_MAX: usize = 5;
 
-/// Works on one URL. The answer is committed; an error is a fault of our own and ends the crawl.
-pub(super) async fn visit(crawl: &Shared, claim: Claim, worker: u32) -> Result<Delivery, VisitError> {
-    let mut way = Way { crawl, worker, captures: Vec::new(), lines: Vec::new(), discovered: Vec::new() };
-    let (outcome, mut links) = match claim.candidate.url.scheme() {
-        "http" | "https" if claim.is_prerequisite() => way.robots(&claim).await?,
-        "http" | "https" => way.page(&claim).await?,
-        _ => (way.left_alone(&claim, FetchStatus::ILLEGAL_URI, ""), Vec::new()),
+/// Works on one URL. The answer is committed; an error is a fault of our own, and comes with the claim.
+pub(super) async fn visit(
+    crawl: &Shared,
+    claim: Claim,
+    worker: u32,
+) -> Result<Delivery, (Box<Claim>, VisitError)> {
+    let mut way = Way {
+        crawl,
+        worker,
+        waiting: Vec::new(),
+        permit: None,
+        captures: Vec::new(),
+        lines: Vec::new(),
+        discovered: Vec::new(),
+        marks: Vec::new(),
     };
-    let Way { captures, lines, mut discovered, .. } = way;
+    let (outcome, mut links) = match way.go(&claim).await {
+        Ok(went) => went,
+        Err(error) => return Err((Box::new(claim), error)),
+    };
+    let Way { captures, lines, mut discovered, marks, permit, .. } = way;
     discovered.append(&mut links);
-    Ok(Delivery { captures, lines, finished: Finished { claim, outcome, discovered } })
+    Ok(Delivery { captures, lines, marks, permit, finished: Finished { claim, outcome, discovered } })
 }
 
 /// What is gathered on the way.
 pub(super) struct Way<'a> {
     pub(super) crawl: &'a Shared,
     pub(super) worker: u32,
+    /// Answers that are not packed yet, because more is asked for: the ticket of a file keeps its chunk open and must
+    /// not be held while a server is waited for.
+    waiting: Vec<Unpacked>,
+    permit: Option<OwnedSemaphorePermit>,
     pub(super) captures: Vec<Ready>,
     pub(super) lines: Vec<(&'static str, Vec<u8>)>,
     /// Where answers on the way to the one that was asked for lead.
     pub(super) discovered: Vec<Candidate>,
+    /// Kept over restarts, together with the captures.
+    pub(super) marks: Vec<Mark>,
+}
+
+enum Unpacked {
+    Name {
+        asked_for: Candidate,
+        answer: Arc<DnsAnswer>,
+    },
+    Response {
+        candidate: Candidate,
+        fetched: Fetched,
+        form: Form,
+        annotations: Annotations,
+        found: links::Found,
+    },
 }
 
 type Went = (Outcome, Vec<Candidate>);
 
 impl Way<'_> {
+    async fn go(&mut self, claim: &Claim) -> Result<Went, VisitError> {
+        let went = match claim.candidate.url.scheme() {
+            "http" | "https" if claim.is_prerequisite() => self.robots(claim).await?,
+            "http" | "https" => self.page(claim).await?,
+            _ => (self.left_alone(claim, FetchStatus::ILLEGAL_URI, ""), Vec::new()),
+        };
+        if !self.waiting.is_empty() {
+            self.begin_packing().await?;
+        }
+        Ok(went)
+    }
+
+    /// Packs what waits. Nothing is asked of any server from here on.
+    async fn begin_packing(&mut self) -> Result<(), VisitError> {
+        // It is never closed.
+        self.permit = Arc::clone(&self.crawl.packing).acquire_owned().await.ok();
+        for unpacked in std::mem::take(&mut self.waiting) {
+            match unpacked {
+                Unpacked::Name { asked_for, answer } => {
+                    let ready = pack::name(self.crawl, self.worker, &asked_for, &answer, &self.captures)?;
+                    self.captures.push(ready);
+                }
+                Unpacked::Response { candidate, fetched, form, annotations, found } => {
+                    self.pack(&candidate, fetched, form, annotations, &found)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// An ordinary URL.
     async fn page(&mut self, claim: &Claim) -> Result<Went, VisitError> {
         let crawl = self.crawl;
         let candidate = &claim.candidate;
+        if crawl.scope.current().is_rejected_by_order(&candidate.url) {
+            return Ok((self.left_alone(claim, FetchStatus::BLOCKED_BY_OPERATOR, ""), Vec::new()));
+        }
         // Before robots.txt, which is at the same address.
         if let Some(reason) = crawl.fetcher.refusal(&candidate.url).await {
             return Ok((self.refused_address(claim, &reason), Vec::new()));
@@ -101,7 +169,11 @@ impl Way<'_> {
         if let (Some(host), Some(ip)) = (candidate.url.host_str(), fetched.ip) {
             crawl.frontier.set_address(host, ip);
         }
+        if crawl.is_outage(&candidate.url, &fetched)? {
+            return Ok((Outcome::Defer { prerequisites: Vec::new() }, Vec::new()));
+        }
         let infected = gate::scan(crawl, &mut fetched, &mut annotations).await?;
+        self.begin_packing().await?;
         self.arrived(claim, fetched, history, infected, annotations, crawl_delay)
     }
 
@@ -111,15 +183,30 @@ impl Way<'_> {
         claim: &Claim,
         mut fetched: Fetched,
         history: Option<History>,
-        infected: Option<String>,
+        mut infected: Option<String>,
         mut annotations: Annotations,
         crawl_delay: Option<Duration>,
     ) -> Result<Went, VisitError> {
         let crawl = self.crawl;
         let mut visit = seen(&fetched, crawl);
         visit.crawl_delay = crawl_delay;
-        if let Some(after) = crawl.template.frontier.retry(fetched.status, claim.tries) {
-            return Ok((Outcome::Retry { visit, after }, Vec::new()));
+        let url = claim.candidate.url.as_str();
+        let cut = is_cut(&fetched, crawl.template.fetch.total_timeout.0);
+        if let Some(after) = crawl.template.frontier.retry(fetched.status, cut, claim.tries) {
+            let retry = Outcome::Retry { visit, after };
+            if !cut {
+                return Ok((retry, Vec::new()));
+            }
+            match crawl.cut_responses.keep(url, CutResponse { fetched, infected, annotations }) {
+                Ok(()) => return Ok((retry, Vec::new())),
+                Err(kept) => CutResponse { fetched, infected, annotations } = *kept,
+            }
+        } else if let Some(earlier) = crawl.cut_responses.take(url)
+            && fetched.status.http().is_none_or(|status| status == 429 || status >= 500)
+        {
+            // A part of the page says more than the failure of the last try.
+            CutResponse { fetched, infected, annotations } = earlier;
+            visit = Visit { crawl_delay, ..seen(&fetched, crawl) };
         }
         annotations.tries(claim.tries + 1);
         let problems: Vec<_> = fetched.problems.iter().map(ToString::to_string).collect();
@@ -133,13 +220,13 @@ impl Way<'_> {
         for word in &found.annotations {
             annotations.add(word);
         }
-        self.take_in(candidate, fetched, form, annotations, &found)?;
+        self.pack(candidate, fetched, form, annotations, &found)?;
         if let Some(ready) = self.captures.last().filter(|_| !problems.is_empty()) {
             let mut line = Vec::new();
             nonfatal_error(&ready.line, &problems, &mut line);
             self.lines.push(("nonfatal-errors.log", line));
         }
-        let discovered = links::choose(crawl, candidate, found, &mut self.lines);
+        let discovered = links::choose(crawl, candidate, found, &mut self.lines)?;
         Ok((Outcome::Done(visit), discovered))
     }
 
@@ -153,7 +240,10 @@ impl Way<'_> {
         let mut copy = (*crawl.hosts.robots(&crawl.frontier, authority(&asked.url))?).clone();
         let mut visit = None;
         for step in 0..=ROBOTS_REDIRECTS_MAX {
-            let mut fetched = crawl.fetcher.fetch(&Request::get(at.url.clone())).await?;
+            let mut fetched = crawl.fetch(&Request::get(at.url.clone())).await?;
+            if crawl.is_outage(&at.url, &fetched)? {
+                return Ok((Outcome::Defer { prerequisites: Vec::new() }, Vec::new()));
+            }
             visit.get_or_insert_with(|| seen(&fetched, crawl));
             let status = fetched.status;
             let elsewhere = redirect(&fetched, &at);
@@ -176,10 +266,10 @@ impl Way<'_> {
                 let mut annotations = Annotations::new();
                 annotations.tries(claim.tries + 1);
                 let form = pack::form(crawl, at.url.as_str(), &fetched, None, &mut annotations);
-                self.take_in(&at, fetched, form, annotations, &found)?;
+                self.take_in(&at, fetched, form, annotations, &found);
             }
             if settled {
-                discovered = links::choose(crawl, &at, found, &mut self.lines);
+                discovered = links::choose(crawl, &at, found, &mut self.lines)?;
                 break;
             }
             let Some(next) = elsewhere else { break };
@@ -198,8 +288,21 @@ impl Way<'_> {
         Ok((Outcome::Done(visit), discovered))
     }
 
-    /// Packs an answer, to be delivered with what was taken in before it.
+    /// Keeps an answer, to be packed when nothing more is asked for.
     pub(super) fn take_in(
+        &mut self,
+        candidate: &Candidate,
+        fetched: Fetched,
+        form: Form,
+        annotations: Annotations,
+        found: &links::Found,
+    ) {
+        let (candidate, found) = (candidate.clone(), found.clone());
+        self.waiting.push(Unpacked::Response { candidate, fetched, form, annotations, found });
+    }
+
+    /// Packs an answer, to be delivered with what was packed before it.
+    fn pack(
         &mut self,
         candidate: &Candidate,
         fetched: Fetched,
@@ -224,8 +327,7 @@ impl Way<'_> {
         if answer.addresses.is_ok() {
             crawl.hosts.set_found(host);
             if matches!(answer.source, DnsSource::Servers | DnsSource::System) {
-                let ready = pack::name(crawl, self.worker, candidate, &answer, &self.captures)?;
-                self.captures.push(ready);
+                self.waiting.push(Unpacked::Name { asked_for: candidate.clone(), answer });
             }
         }
         Ok(())

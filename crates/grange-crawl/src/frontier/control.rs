@@ -8,11 +8,11 @@ use super::budget;
 use super::error::{FrontierError, Result};
 use super::item;
 use super::key::Key;
-use super::queue::Place;
+use super::queue::{Place, Temper};
 use super::state::{State, timestamp};
 use super::store::{self, TOTALS};
 use super::view::{Counts, DomainResult, Peeked, QueueCounts, QueueFilter, QueueState, QueueView};
-use crate::job::Budgets;
+use crate::job::{Budgets, StopReason};
 use crate::politeness::Pace;
 
 /// URLs looked at under one lock: workers wait no longer than for so many.
@@ -161,13 +161,11 @@ impl Frontier {
         let _writer = self.lock_writer();
         let mut state = self.lock_state();
         let queue = &state.queues[id as usize];
-        let mut temper = queue.temper;
-        temper.is_retired = is_retired;
-        if !is_retired {
-            temper.failures = 0;
-            temper.parks = 0;
-            temper.pace_at = temper.pace_at.min(now.as_millisecond());
-        }
+        let temper = if is_retired {
+            Temper { is_retired, ..queue.temper }
+        } else {
+            queue.temper.revived(now.as_millisecond())
+        };
         let domain = &state.domains[queue.domain as usize].name;
         let mut batch = self.store.batch();
         batch.insert(
@@ -182,6 +180,57 @@ impl Frontier {
         self.changed.notify_waiters();
         self.changed.notify_one();
         Ok(())
+    }
+
+    /// Lets every queue (or only `queue`) be asked again at once that was parked or retired because its host could not
+    /// be reached. Returns how many queues that were.
+    pub fn revive(&self, queue: Option<&str>, now: Timestamp) -> Result<u64> {
+        let only = queue.map(|name| self.queue_id(name)).transpose()?;
+        let _writer = self.lock_writer();
+        let mut state = self.lock_state();
+        let at = now.as_millisecond();
+        let all = 0..state.queues.len() as u32;
+        let revived: Vec<u32> = all
+            .filter(|id| only.is_none_or(|only| only == *id))
+            .filter(|id| state.queues[*id as usize].temper.is_backing_off())
+            .collect();
+        let mut batch = self.store.batch();
+        for id in &revived {
+            let queue = &state.queues[*id as usize];
+            let domain = &state.domains[queue.domain as usize].name;
+            let value = store::encode_queue(&queue.temper.revived(at), &queue.name, domain);
+            batch.insert(&self.store.facts, store::queue_key(*id), value);
+        }
+        self.store.commit(batch)?;
+        for id in &revived {
+            let temper = state.queues[*id as usize].temper.revived(at);
+            state.queues[*id as usize].temper = temper;
+            state.settle(*id, at);
+        }
+        drop(state);
+        self.changed.notify_waiters();
+        self.changed.notify_one();
+        Ok(revived.len() as u64)
+    }
+
+    /// URLs that no fetch will be tried for, because their hosts could not be reached and no budget is used up.
+    pub fn unreachable(&self, now: Timestamp) -> u64 {
+        let state = self.lock_state();
+        let now = now.as_millisecond();
+        let given_up = |queue: &&super::queue::Queue| {
+            queue.temper.is_retired && state.domain_reached(queue.domain, now).is_none()
+        };
+        state.queues.iter().filter(given_up).map(super::queue::Queue::queued).sum()
+    }
+
+    /// The limit of the whole crawl that is reached, whether it is paused or not.
+    pub fn limit_reached(&self, now: Timestamp) -> Option<StopReason> {
+        self.lock_state().crawl_reached(now.as_millisecond())
+    }
+
+    /// When the running time of the crawl reaches its limit, if it has one and the time runs.
+    pub fn time_ends(&self, now: Timestamp) -> Option<Timestamp> {
+        self.lock_state().time_ends(now.as_millisecond())
     }
 
     /// New limits, at once: queues of domains over their budget retire, those under it again are revived.

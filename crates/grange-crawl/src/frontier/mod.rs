@@ -103,6 +103,30 @@ impl Frontier {
         self.write(&[], candidates, &[], now.as_millisecond())
     }
 
+    /// As [`Frontier::add`], together with `marks`: all of it or nothing.
+    pub fn add_with_marks(
+        &self,
+        candidates: &[Candidate],
+        marks: &[(String, Vec<u8>)],
+        now: Timestamp,
+    ) -> Result<Added> {
+        self.write(&[], candidates, marks, now.as_millisecond())
+    }
+
+    /// Writes `marks` alone and removes those named in `obsolete`, in one batch. Safe from a killed process when it
+    /// returns.
+    pub fn put_marks(&self, marks: &[(String, Vec<u8>)], obsolete: &[String]) -> Result<()> {
+        let mut batch = self.store.batch();
+        let is_new = |name: &String| marks.iter().any(|(new, _)| new == name);
+        for name in obsolete.iter().filter(|name| !is_new(name)) {
+            batch.remove(&self.store.facts, store::named(b'm', name));
+        }
+        for (name, value) in marks {
+            batch.insert(&self.store.facts, store::named(b'm', name), value.as_slice());
+        }
+        self.store.commit(batch)
+    }
+
     /// The next URL to fetch, or how long there is none. Whoever gets one and does not finish it blocks its queue.
     pub fn next(&self, now: Timestamp) -> Result<Next> {
         let mut state = self.lock_state();
@@ -122,8 +146,8 @@ impl Frontier {
         self.changed.notified()
     }
 
-    /// Finishes claims and queues what was found in them, with the recorder's `marks`: all of it or nothing. Safe from
-    /// a killed process when it returns.
+    /// Finishes claims and queues what was found in them, with `marks` of the recorder and the engine: all of it or
+    /// nothing. Safe from a killed process when it returns.
     pub fn finish(&self, batch: &[Finished], marks: &[(String, Vec<u8>)], now: Timestamp) -> Result<()> {
         self.write(batch, &[], marks, now.as_millisecond()).map(|_| ())
     }
@@ -131,6 +155,11 @@ impl Frontier {
     /// Makes everything finished so far safe from a dying machine.
     pub fn sync(&self) -> Result<()> {
         self.store.sync()
+    }
+
+    /// Takes the space that the next commits need on the disk now, so that a full disk does not break the frontier.
+    pub fn reserve(&self) -> std::io::Result<()> {
+        self.store.reserve()
     }
 
     /// Where a host lives, for the limit per address.

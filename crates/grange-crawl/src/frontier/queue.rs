@@ -58,6 +58,17 @@ impl Temper {
         temper
     }
 
+    /// Parked or retired, or on the way there, because the host could not be reached.
+    pub(super) fn is_backing_off(&self) -> bool {
+        self.is_retired || self.failures > 0
+    }
+
+    /// As if the host had never failed: it may be asked at `now`.
+    #[must_use]
+    pub(super) fn revived(self, now: i64) -> Temper {
+        Temper { is_retired: false, failures: 0, parks: 0, pace_at: self.pace_at.min(now), ..self }
+    }
+
     /// Worth a write: it holds for longer than a crash and a restart take, or counts towards parking.
     pub(super) fn is_remarkable(&self, before: &Temper, now: i64) -> bool {
         const LONG_MS: i64 = 30_000;

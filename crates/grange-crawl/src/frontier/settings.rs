@@ -90,10 +90,12 @@ impl Default for Settings {
 
 impl Settings {
     /// Whether a URL that came back with `status` after `tries` earlier tries is to be tried again, and how much
-    /// later. Without an answer the status is final.
-    pub fn retry(&self, status: FetchStatus, tries: u32) -> Option<std::time::Duration> {
+    /// later. `cut` says that the response broke off before its end. Without an answer the status is final.
+    pub fn retry(&self, status: FetchStatus, cut: bool, tries: u32) -> Option<std::time::Duration> {
         let may_pass = match status.0 {
-            -3..=-1 => true,
+            _ if cut => true,
+            // Name, connection, answer or time: Heritrix tries all of them again.
+            -4..=-1 => true,
             429 | 503 => self.retry_overloaded,
             500..=599 => self.retry_server_errors,
             _ => false,
@@ -193,7 +195,8 @@ mod tests {
             (&usual, -1, 0, true),
             (&usual, -2, 2, true),
             (&usual, -3, 3, false),
-            (&usual, -4, 0, false),
+            (&usual, -4, 0, true),
+            (&usual, -4, 3, false),
             (&usual, 0, 0, false),
             (&usual, 200, 0, false),
             (&usual, 404, 0, false),
@@ -206,9 +209,11 @@ mod tests {
             (&none, 503, 0, false),
             (&none, 429, 0, false),
         ] {
-            let delay = settings.retry(FetchStatus(status), tries);
+            let delay = settings.retry(FetchStatus(status), false, tries);
             assert_eq!(delay, again.then_some(settings.retry_delay.0), "{status} after {tries}");
         }
+        assert_eq!(usual.retry(FetchStatus(200), true, 2), Some(usual.retry_delay.0), "it broke off");
+        assert_eq!(usual.retry(FetchStatus(200), true, 3), None);
     }
 
     #[test]

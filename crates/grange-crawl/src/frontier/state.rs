@@ -384,10 +384,16 @@ impl State {
 
     /// `time`, or the end of the crawl's time if that comes first.
     fn until(&self, time: i64, now: i64) -> Timestamp {
+        let end = self.time_ends(now);
+        end.map_or_else(|| timestamp(time), |end| end.min(timestamp(time)))
+    }
+
+    /// When the crawl's time is over, if it is limited and runs.
+    pub(super) fn time_ends(&self, now: i64) -> Option<Timestamp> {
         let ran = self.time.ran(now);
         let end = budget::deadline(&self.budgets.crawl, &self.totals.spent(), ran);
-        let time = end.map_or(time, |end| time.min(now.saturating_add_unsigned(end.saturating_sub(ran))));
-        timestamp(time)
+        let end = end.filter(|_| self.time.is_running())?;
+        Some(timestamp(now.saturating_add_unsigned(end.saturating_sub(ran))))
     }
 }
 

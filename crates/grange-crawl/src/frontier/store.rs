@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use fjall::config::{CompressionPolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use rustix::fs::FallocateFlags;
 
 use super::budget::Spent;
 use super::error::{FrontierError, Result};
@@ -102,6 +103,22 @@ impl Store {
 
     pub(super) fn sync(&self) -> Result<()> {
         self.db.persist(PersistMode::SyncData).map_err(self.failed("sync"))
+    }
+
+    /// Takes the space of the journal on the disk now instead of when it is written, where the system can do that: a
+    /// store whose journal cannot be written is of no use any more.
+    pub(super) fn reserve(&self) -> std::io::Result<()> {
+        let mut newest = None;
+        for entry in std::fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            let number = path.file_stem().and_then(|stem| stem.to_str()?.parse::<u64>().ok());
+            if path.extension().is_some_and(|extension| extension == "jnl") {
+                newest = newest.max(number.map(|number| (number, path)));
+            }
+        }
+        let Some((_, path)) = newest else { return Ok(()) };
+        let file = std::fs::OpenOptions::new().write(true).open(path)?;
+        Ok(rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, JOURNAL_BYTES)?)
     }
 
     pub(super) fn failed(&self, doing: &'static str) -> impl Fn(fjall::Error) -> FrontierError + '_ {

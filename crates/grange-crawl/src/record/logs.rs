@@ -72,7 +72,7 @@ impl Logs {
     }
 
     /// Ends the logs of a chunk: each takes `.suffix` behind its name and an empty one takes its place.
-    /// Without a suffix they keep their names, and nothing can be added any more.
+    /// Without a suffix they keep their names, and nothing can be added any more. If it fails it can be tried again.
     pub fn rotate(&mut self, suffix: Option<&str>) -> io::Result<Vec<FileEntry>> {
         self.write()?;
         self.sync()?;
@@ -81,8 +81,11 @@ impl Logs {
             let ended = ended_name(name, suffix);
             let path = self.folder.join(&ended);
             if ended != name {
-                fs::rename(self.folder.join(name), &path)?;
-                self.files.insert(name, LogFile::open(&self.folder.join(name), None)?);
+                if !path.exists() {
+                    fs::rename(self.folder.join(name), &path)?;
+                }
+                let begun = LogFile::open(&self.folder.join(name), None)?;
+                self.files.insert(name, begun);
             }
             entries.push(describe(&path, ended)?);
         }

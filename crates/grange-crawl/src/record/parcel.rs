@@ -32,6 +32,13 @@ impl Scratch {
     pub fn file(&self) -> io::Result<File> {
         tempfile::tempfile_in(&self.0)
     }
+
+    /// Tries whether the disk takes so many bytes.
+    pub fn takes(&self, bytes: usize) -> io::Result<()> {
+        let mut file = self.file()?;
+        file.write_all(&vec![1; bytes])?;
+        file.sync_data()
+    }
 }
 
 /// Packed records that belong together.

@@ -272,9 +272,13 @@ impl Recorder {
         Ok(Some(manifest))
     }
 
-    /// Closes the last chunk. Its logs keep their plain names.
-    pub fn finish(&mut self, now: Timestamp) -> io::Result<Manifest> {
-        let name = chunk_name(self.state.chunk, now);
+    /// Closes the last chunk, under the name that [`Recorder::begin_rotation`] gave it and that was committed: were the
+    /// manifest there before its name is known, a crash in between would have it written again under another one. Its
+    /// logs keep their plain names.
+    pub fn finish(&mut self) -> io::Result<Manifest> {
+        let Some(name) = self.state.rotating.clone() else {
+            return Err(io::Error::other("the last chunk has no name yet"));
+        };
         let mut files = self.desk.files();
         files.retire(u32::MAX);
         files.close_retired(&mut self.state.closed)?;

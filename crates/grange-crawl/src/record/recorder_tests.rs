@@ -53,6 +53,12 @@ impl Run {
         }
     }
 
+    /// Ends the crawl as the committer does.
+    fn finish(&mut self) -> Manifest {
+        self.recorder.begin_rotation(Timestamp::UNIX_EPOCH).unwrap();
+        self.recorder.finish().unwrap()
+    }
+
     fn take(&mut self, mut ready: Ready) -> (String, Vec<u8>) {
         self.recorder.take(&mut ready, Timestamp::UNIX_EPOCH).unwrap();
         self.recorder.flush().unwrap()
@@ -106,7 +112,7 @@ fn what_was_not_committed_is_cut_off_also_when_it_filled_a_file() {
     let again = run.ready("http://e.org/2", None);
     run.take(again);
     run.recorder.close_full().unwrap();
-    let manifest = run.recorder.finish(Timestamp::UNIX_EPOCH).unwrap();
+    let manifest = run.finish();
     assert_eq!(written(folder.path()), ["http://e.org/1", "http://e.org/2"]);
     assert_eq!(manifest.files.len(), std::fs::read_dir(folder.path().join("warcs")).unwrap().count());
 }
@@ -122,7 +128,7 @@ fn a_file_that_is_closed_and_not_yet_marked_so_is_told_of_once() {
     run.recorder.close_full().unwrap();
     drop(run);
     let mut run = Run::start(folder.path(), Some(committed));
-    let manifest = run.recorder.finish(Timestamp::UNIX_EPOCH).unwrap();
+    let manifest = run.finish();
     let mut names: Vec<_> = manifest.files.iter().map(|file| file.name.clone()).collect();
     names.sort();
     names.dedup();
@@ -149,4 +155,35 @@ fn captures_delivered_together_never_keep_a_chunk_from_closing() {
     assert!(!run.recorder.must_wait(&other));
     run.take(other);
     assert_eq!(written(folder.path()), ["dns:e.org", "http://e.net/", "http://e.org/"]);
+}
+
+#[test]
+fn the_last_chunk_has_one_manifest_however_often_its_end_is_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Run::start(folder.path(), None);
+    let first = run.ready("http://e.org/1", None);
+    run.take(first);
+    run.recorder.close_full().unwrap();
+    let committed = run.recorder.begin_rotation(Timestamp::UNIX_EPOCH).unwrap();
+    // The manifest is there, and the process is gone before the frontier hears that the crawl has ended.
+    let manifest = run.recorder.finish().unwrap();
+    drop(run);
+    let mut run = Run::start(folder.path(), Some(committed));
+    let second = run.ready("http://e.org/2", None);
+    run.take(second);
+    run.recorder.begin_rotation(Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(5)).unwrap();
+    run.recorder.finish().unwrap();
+    let mut named = Vec::new();
+    let mut chunks = Vec::new();
+    for entry in std::fs::read_dir(folder.path().join("manifests")).unwrap() {
+        let manifest = Manifest::load(&entry.unwrap().path()).unwrap();
+        named.extend(manifest.files.into_iter().map(|file| file.name));
+        chunks.push(manifest.chunk);
+    }
+    assert_eq!((chunks.len(), chunks.contains(&manifest.chunk)), (2, true), "{chunks:?}");
+    named.sort();
+    let before = named.len();
+    named.dedup();
+    assert_eq!((before, named.len()), (2, 2), "each file is named once: {named:?}");
+    assert_eq!(written(folder.path()), ["http://e.org/1", "http://e.org/2"]);
 }

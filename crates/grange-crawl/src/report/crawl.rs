@@ -14,6 +14,8 @@ pub enum ExitStatus {
     Paused,
     /// Nothing was left to do.
     Finished,
+    /// URLs are left, but their hosts could not be reached.
+    HostsUnreachable,
     EndedByOperator,
     TimeLimit,
     DataLimit,
@@ -28,6 +30,7 @@ impl ExitStatus {
             ExitStatus::Running => "Running - Active",
             ExitStatus::Paused => "Paused - Active",
             ExitStatus::Finished => "Finished",
+            ExitStatus::HostsUnreachable => "Finished - URLs left, their hosts could not be reached",
             ExitStatus::EndedByOperator => "Finished - Ended by operator",
             ExitStatus::TimeLimit => "Finished - Timelimit hit",
             ExitStatus::DataLimit => "Finished - Maximum amount of data limit hit",

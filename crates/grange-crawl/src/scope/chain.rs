@@ -8,7 +8,7 @@ use url::Url;
 use urlkey::{Suffixes, registrable_domain, scope_surt_into};
 
 use super::calendar::Calendar;
-use super::hops::{TooManyHops, Transclusion, is_prerequisite};
+use super::hops::{TooManyHops, TooManyRedirects, Transclusion, is_prerequisite};
 use super::path::{DeepPath, LongUrl, RepeatingPath};
 use super::query::QueryArguments;
 use super::regexes::{PatternError, PatternOrigin, RejectRegexes};
@@ -52,6 +52,7 @@ pub struct Scope {
     query: QueryArguments,
     calendar: Calendar,
     schemes: Arc<Schemes>,
+    redirects: TooManyRedirects,
 }
 
 impl Scope {
@@ -90,6 +91,7 @@ impl Scope {
             },
             calendar: Calendar::new(this_year, settings.calendar_years_ahead, settings.calendar_years_back),
             schemes: Arc::new(Schemes::new(&settings.schemes)),
+            redirects: TooManyRedirects(settings.max_redirects),
         })
     }
 
@@ -97,6 +99,9 @@ impl Scope {
     pub fn decide(&self, candidate: &Candidate, scratch: &mut Scratch) -> Decision {
         let Candidate { url, hops, source, .. } = candidate;
         // From the last rule to the first: the first that does not pass is the last that would have spoken.
+        if self.redirects.takes(hops) {
+            return Decision::by(Rule::TooManyRedirects);
+        }
         if self.schemes.lacks(url.scheme()) {
             return Decision::by(Rule::Scheme);
         }
@@ -135,6 +140,11 @@ impl Scope {
             return Decision::by(Rule::AcceptSurt);
         }
         Decision::by(Rule::RejectAll)
+    }
+
+    /// Whether an operator rejected this URL while the crawl ran: it may have been queued before.
+    pub fn is_rejected_by_order(&self, url: &Url) -> bool {
+        self.regexes.takes_by_order(url)
     }
 
     /// The text of a reject regex, and where it was given.

@@ -1,4 +1,4 @@
-//! Rules 3, 4 and 12: the way from the seed.
+//! Rules 3, 4, 12 and 14: the way from the seed.
 
 use crate::hops::{Hop, Hops};
 
@@ -31,6 +31,31 @@ impl Transclusion {
             speculative += u32::from(hop == Hop::Speculative);
         }
         all > 0 && speculative <= self.max_speculative_hops && counted <= self.max_trans_hops
+    }
+}
+
+/// Rule 14: redirects that lead to redirects, by the server or by a page (meta refresh). 0 is no limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TooManyRedirects(pub(super) u32);
+
+/// The redirects of a robots.txt that are followed (RFC 9309 §2.3.1.2).
+const ROBOTS_REDIRECTS_MAX: u32 = 5;
+
+impl TooManyRedirects {
+    pub(super) fn takes(self, hops: &Hops) -> bool {
+        if self.0 == 0 || hops.last() != Some(Hop::Redirect) {
+            return false;
+        }
+        let mut chain = 0_u32;
+        for hop in hops.back() {
+            match hop {
+                Hop::Redirect => chain += 1,
+                Hop::Prerequisite => return chain > ROBOTS_REDIRECTS_MAX.min(self.0),
+                _ => return chain > self.0,
+            }
+        }
+        // Redirects as far back as the way is kept: all of it counts.
+        hops.count() > self.0
     }
 }
 
@@ -81,6 +106,26 @@ mod tests {
             [("", 0, false), ("L", 0, true), ("LERL", 4, false), ("LERL", 3, true), (far.as_str(), 56, true)]
         {
             assert_eq!(TooManyHops(most).takes(&hops.parse().unwrap()), takes, "{hops} {most}");
+        }
+    }
+
+    #[test]
+    fn chains_of_redirects_have_an_end() {
+        let long = format!("7+{}", "R".repeat(50));
+        for (hops, most, takes) in [
+            ("", 3, false),
+            ("RRR", 3, false),
+            ("RRRR", 3, true),
+            ("LRRR", 3, false),
+            ("RRRRL", 3, false),
+            ("RRLRRRR", 3, true),
+            ("PRRRRR", 9, false),
+            ("LPRRRRRR", 9, true),
+            ("RRRR", 0, false),
+            (long.as_str(), 57, false),
+            (long.as_str(), 56, true),
+        ] {
+            assert_eq!(TooManyRedirects(most).takes(&hops.parse().unwrap()), takes, "{hops} {most}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use super::chain::{Scope, ScopeError};
+use super::chain::Scope;
 
 /// The scope as it is now. Whoever decides takes [`LiveScope::current`] once for a page, so that all its links are
 /// judged alike.
@@ -22,19 +22,9 @@ impl LiveScope {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts what more seeds stand for into scope; all of them or, when one is no URL, none.
-    pub fn add_seeds<S: AsRef<str>>(&self, seeds: &[S]) -> Result<(), ScopeError> {
-        self.change(|scope| scope.with_seeds(seeds))
-    }
-
-    /// Rejects what `pattern` matches from now on. What is queued already must be decided again.
-    pub fn add_reject_regex(&self, pattern: &str) -> Result<(), ScopeError> {
-        self.change(|scope| scope.with_reject_regex(pattern))
-    }
-
-    /// Changes follow one another. Many expressions take a moment to compile; whoever reads goes on with the old
-    /// scope meanwhile.
-    fn change(&self, next: impl FnOnce(&Scope) -> Result<Scope, ScopeError>) -> Result<(), ScopeError> {
+    /// Exchanges the scope for the one that `next` makes of it, unless that fails. Changes follow one another. Many
+    /// expressions take a moment to compile; readers meanwhile get the old scope.
+    pub fn change<E>(&self, next: impl FnOnce(&Scope) -> Result<Scope, E>) -> Result<(), E> {
         let _turn = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let next = Arc::new(next(&self.current())?);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = next;

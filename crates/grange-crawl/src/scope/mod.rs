@@ -16,6 +16,7 @@
 //! | 11 | `EndlessCalendarDecideRule` | reject | calendars far from today |
 //! | 12 | `PrerequisiteAcceptDecideRule` | accept | names and robots.txt of what was accepted |
 //! | 13 | `SchemeNotInSetDecideRule` | reject | schemes that are not fetched |
+//! | 14 | `TooManyRedirectsDecideRule` | reject | redirects that lead to redirects |
 //!
 //! Rules 1 to 8, 12 and 13 are those of Heritrix's default profile, in its order and under its names, which readers
 //! of `scope.log` know. The rules are pure, so the chain is walked from its end and left at the first rule that

@@ -112,6 +112,14 @@ impl RejectRegexes {
         };
         matches.iter().find(holds).map(|index| index as u32)
     }
+
+    /// Whether an expression added while the crawl ran rejects this URL.
+    pub(super) fn takes_by_order(&self, url: &Url) -> bool {
+        let is_order = |index: usize| self.patterns[index].origin == PatternOrigin::Operator;
+        // They stand at the end.
+        let has_orders = self.patterns.last().is_some_and(|last| last.origin == PatternOrigin::Operator);
+        has_orders && self.set.matches(url.as_str().as_bytes()).iter().any(is_order)
+    }
 }
 
 fn is_below(host: &str, domain: &str) -> bool {

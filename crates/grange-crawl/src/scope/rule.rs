@@ -17,10 +17,11 @@ pub enum Rule {
     Calendar,
     Prerequisite,
     Scheme,
+    TooManyRedirects,
 }
 
 impl Rule {
-    pub const ALL: [Rule; 13] = [
+    pub const ALL: [Rule; 14] = [
         Rule::RejectAll,
         Rule::AcceptSurt,
         Rule::TooManyHops,
@@ -34,6 +35,7 @@ impl Rule {
         Rule::Calendar,
         Rule::Prerequisite,
         Rule::Scheme,
+        Rule::TooManyRedirects,
     ];
 
     /// Its place in the chain, from 1.
@@ -56,6 +58,7 @@ impl Rule {
             Rule::Calendar => "EndlessCalendarDecideRule",
             Rule::Prerequisite => "PrerequisiteAcceptDecideRule",
             Rule::Scheme => "SchemeNotInSetDecideRule",
+            Rule::TooManyRedirects => "TooManyRedirectsDecideRule",
         }
     }
 

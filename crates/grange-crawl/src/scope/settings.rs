@@ -27,6 +27,10 @@ pub struct Settings {
     /// The most hops from a seed, of every kind. 0 is the seed's page alone, with its parts.
     pub max_hops: u32,
 
+    /// The most redirects in a row, those by meta refresh included; 0 is no limit. 20 is what browsers follow. Of a
+    /// robots.txt no more than 5 are followed, as RFC 9309 asks for.
+    pub max_redirects: u32,
+
     /// How many hops from an accepted page its parts may be, redirects not counted. 2: the image of a style sheet.
     pub max_trans_hops: u32,
 
@@ -78,6 +82,7 @@ impl Default for Settings {
             accept_surts: Vec::new(),
             redirected_seeds: RedirectedSeeds::SameDomain,
             max_hops: 20,
+            max_redirects: 20,
             max_trans_hops: 2,
             max_speculative_hops: 1,
             reject_surts: Vec::new(),

@@ -157,10 +157,11 @@ fn front_pages_come_with_their_parts_and_nothing_else() {
 fn scope_can_be_changed_while_it_is_used() {
     let live = LiveScope::new(scope(&Settings::default()));
     let before = live.current();
-    live.add_seeds(&["http://new.example/"]).unwrap();
-    live.add_reject_regex(".*/secret/.*").unwrap();
-    assert!(live.add_reject_regex("(").is_err());
-    assert!(matches!(live.add_seeds(&["http://third.example/", "::"]), Err(ScopeError::Seed(_))));
+    live.change(|scope| scope.with_seeds(&["http://new.example/"])).unwrap();
+    live.change(|scope| scope.with_reject_regex(".*/secret/.*")).unwrap();
+    assert!(live.change(|scope| scope.with_reject_regex("(")).is_err());
+    let third = live.change(|scope| scope.with_seeds(&["http://third.example/", "::"]));
+    assert!(matches!(third, Err(ScopeError::Seed(_))));
     let after = live.current();
     for (url, old, new) in [
         ("http://new.example/a", false, true),

@@ -29,7 +29,7 @@ async fn child_that_crawls() {
     }
 }
 
-fn spawn(folder: &Path) -> Child {
+pub(super) fn spawn(folder: &Path) -> Child {
     Command::new(std::env::current_exe().expect("we run"))
         .args(["--exact", "crawling::crash::child_that_crawls", "--nocapture"])
         .env(FOLDER, folder)

@@ -1,5 +1,6 @@
 //! Cookies, as RFC 6265 has them, shared by all fetches of a crawl.
 
+mod kept;
 mod netscape;
 mod set_cookie;
 

@@ -133,7 +133,7 @@ fn what_failed_waits_and_the_others_go_on() {
     let mut bench = Bench::new(Settings { park_after: 0, ..impolite() }, Budgets::default());
     bench.add(&[seed("http://a.org/1"), seed("http://a.org/2")]);
     let claim = bench.claim(0);
-    let after = bench.settings.retry(FetchStatus(-2), claim.tries).unwrap();
+    let after = bench.settings.retry(FetchStatus(-2), false, claim.tries).unwrap();
     let outcome = Outcome::Retry { visit: visit(-2, 0), after };
     bench.finish(Finished { claim, outcome, discovered: Vec::new() }, 0);
     assert_eq!(bench.drain(0, 1), ["http://a.org/2"]);

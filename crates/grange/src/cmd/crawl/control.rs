@@ -44,6 +44,8 @@ enum OrderCommand {
     AddSeeds { urls: Vec<String> },
     /// Take no URL that matches as a whole, and drop those that wait
     Reject { regex: String },
+    /// Try hosts again at once that could not be reached: one queue, or all
+    Revive { queue: Option<String> },
     /// Drop what waits and matches as a whole
     Delete { regex: String },
     /// Change limits, of the whole crawl or of a domain; -1 for none
@@ -99,6 +101,7 @@ impl From<OrderCommand> for Order {
             OrderCommand::Rotate => Order::Rotate,
             OrderCommand::AddSeeds { urls } => Order::AddSeeds { urls },
             OrderCommand::Reject { regex } => Order::Reject { regex },
+            OrderCommand::Revive { queue } => Order::Revive { queue },
             OrderCommand::Delete { regex } => Order::Delete { regex },
             OrderCommand::SetLimits { domain, max_objects, max_bytes, max_time } => {
                 let max_seconds = max_time.map_or(-1, |time| time.0.as_secs() as i64);

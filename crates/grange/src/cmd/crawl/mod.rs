@@ -148,7 +148,7 @@ pub(super) async fn run(common: &Common, args: CrawlArgs) -> anyhow::Result<Exit
     } else {
         view::tell(&folder, &outcome);
     }
-    Ok(if outcome.last.succeeded == 0 { Exit::Failed } else { Exit::Ok })
+    Ok(exit_of(outcome.end, outcome.last.succeeded))
 }
 
 fn summary(folder: &std::path::Path, outcome: &Outcome) -> serde_json::Value {
@@ -166,9 +166,19 @@ fn summary(folder: &std::path::Path, outcome: &Outcome) -> serde_json::Value {
     })
 }
 
+/// A crawl without a document failed; one that left URLs because their hosts could not be reached is not complete.
+fn exit_of(end: End, succeeded: u64) -> Exit {
+    match end {
+        _ if succeeded == 0 => Exit::Failed,
+        End::Unreachable => Exit::Partial,
+        End::Finished | End::Stopped | End::Limit(_) => Exit::Ok,
+    }
+}
+
 fn end_word(end: End) -> &'static str {
     match end {
         End::Finished => "finished",
+        End::Unreachable => "hosts-unreachable",
         End::Stopped => "stopped",
         End::Limit(StopReason::ObjectLimit) => "object-limit",
         End::Limit(StopReason::TimeLimit) => "time-limit",
@@ -192,4 +202,23 @@ fn templates(common: &Common) -> anyhow::Result<Exit> {
         output::table(["TEMPLATE", "WHAT IT IS FOR"], &rows)?;
     }
     Ok(Exit::Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crawl_that_leaves_urls_of_unreachable_hosts_has_an_exit_code_of_its_own() {
+        for (end, succeeded, exit) in [
+            (End::Finished, 1, Exit::Ok),
+            (End::Stopped, 1, Exit::Ok),
+            (End::Limit(StopReason::TimeLimit), 1, Exit::Ok),
+            (End::Unreachable, 1, Exit::Partial),
+            (End::Unreachable, 0, Exit::Failed),
+            (End::Finished, 0, Exit::Failed),
+        ] {
+            assert_eq!(exit_of(end, succeeded), exit, "{end:?} {succeeded}");
+        }
+    }
 }

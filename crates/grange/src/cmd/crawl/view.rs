@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use grange_base::{Period, Size};
-use grange_crawl::engine::{Outcome, Phase, Snapshot};
+use grange_crawl::engine::{End, Outcome, Phase, Snapshot};
 use tokio::sync::watch;
 
 use super::end_word;
@@ -167,6 +167,9 @@ pub(super) fn tell(folder: &Path, outcome: &Outcome) {
         println!("  {files} WARC {noun}, {}, in {folder}/warcs", Size(manifest.bytes));
     }
     println!("  reports in {folder}/reports, logs in {folder}/logs, manifests in {folder}/manifests");
+    if outcome.end == End::Unreachable {
+        println!("  {} URLs are left because their hosts could not be reached", last.queued);
+    }
     if last.queued > 0 {
         println!("  go on with: grange crawl --resume {folder}");
     }

@@ -1,0 +1,122 @@
+//! A full disk pauses a crawl. Nothing is lost and nothing is there twice when there is space again.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use grange_base::Clock;
+use grange_crawl::engine::{Crawl, End, Phase};
+use grange_crawl::politeness::Pace;
+use grange_crawl::record::NoOracle;
+use grange_testkit::web::{Options, Profile, Rules, Web};
+use grange_testkit::{note_skipped, until};
+
+use super::{captured, job, serve, template};
+
+/// A small disk of its own, in memory. It is gone with its value.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// None where only root may mount, and we are not root.
+    fn mount() -> Option<SmallDisk> {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=128m", "tmpfs"])
+            .arg(folder.path())
+            .output()
+            .is_ok_and(|output| output.status.success());
+        if !mounted {
+            eprintln!("\n*** SKIPPED: a small disk cannot be mounted (run as root) ***\n");
+            note_skipped("the right to mount a small disk");
+        }
+        mounted.then(|| SmallDisk(folder))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Takes all the space there is.
+    fn fill(&self) -> PathBuf {
+        let path = self.path().join("filler");
+        let mut file = std::fs::File::create(&path).expect("it can be made");
+        while file.write_all(&[0; 4096]).is_ok() {}
+        path
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
+    }
+}
+
+fn web() -> Web {
+    Web::new(Options { hosts: 4, pages: 40, seed: 17, profile: Profile::Plain, ..Options::default() })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_pauses_a_crawl_which_goes_on_when_there_is_space() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let web = web();
+    let server = serve(&web).await;
+    let root = disk.path().join("crawl");
+    let mut template = template(&server);
+    template.frontier.pace = Pace::fixed(std::time::Duration::from_millis(10));
+    template.write.roll_at = grange_base::Size(100_000);
+    let crawl = Crawl::start(job(template, web.seeds()), &root, Arc::new(NoOracle), Clock::system()).unwrap();
+    let handle = crawl.handle();
+    let running = tokio::spawn(crawl.run());
+    until("some pages", async || server.total() > 20).await;
+    let filler = disk.fill();
+    until("the pause", async || handle.snapshot().phase == Phase::Waiting).await;
+    assert!(!running.is_finished(), "it waits");
+    std::fs::remove_file(filler).unwrap();
+    let outcome = running.await.unwrap().expect("a full disk is no reason to end");
+    assert_eq!(outcome.end, End::Finished);
+    let found = captured(&root);
+    assert!(found.values().all(|captures| captures.len() == 1));
+    assert_eq!(
+        found.into_keys().collect::<Vec<_>>(),
+        web.expected(&Rules::default()).into_keys().collect::<Vec<_>>()
+    );
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crawl_stopped_on_a_full_disk_is_resumed_without_a_loss() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let web = web();
+    let server = serve(&web).await;
+    let root = disk.path().join("crawl");
+    let mut template = template(&server);
+    template.frontier.pace = Pace::fixed(std::time::Duration::from_millis(10));
+    template.engine.stop_within = grange_base::Period::from_millis(200);
+    // A chunk is closed every few pages: the stop falls into the end of one.
+    template.write.chunk_size = grange_base::Size(60_000);
+    let wanted = job(template, web.seeds());
+    let crawl = Crawl::start(wanted, &root, Arc::new(NoOracle), Clock::system()).unwrap();
+    let handle = crawl.handle();
+    let running = tokio::spawn(crawl.run());
+    until("some pages", async || server.total() > 30).await;
+    let filler = disk.fill();
+    until("the pause", async || handle.snapshot().phase == Phase::Waiting).await;
+    handle.stop();
+    // Its reports cannot be written either, which is an error; but it ends.
+    let ended = running.await.unwrap();
+    assert!(
+        !ended.is_ok_and(|outcome| outcome.manifest.is_some()),
+        "no file is closed that is not committed"
+    );
+    std::fs::remove_file(filler).unwrap();
+    let crawl = Crawl::resume(&root, Arc::new(NoOracle), Clock::system()).unwrap();
+    assert_eq!(crawl.run().await.unwrap().end, End::Finished);
+    let found = captured(&root);
+    assert!(found.values().all(|captures| captures.len() == 1));
+    assert_eq!(
+        found.into_keys().collect::<Vec<_>>(),
+        web.expected(&Rules::default()).into_keys().collect::<Vec<_>>()
+    );
+    server.stop().await;
+}

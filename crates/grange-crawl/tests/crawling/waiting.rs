@@ -1,0 +1,51 @@
+//! A crawl that waits, for space or by order, fetches nothing, and its limits end it all the same.
+
+use std::sync::Arc;
+
+use grange_base::{Clock, Size};
+use grange_crawl::engine::{Crawl, End, Order, Phase};
+use grange_crawl::job::{Limits, StopReason};
+use grange_crawl::record::NoOracle;
+use grange_testkit::until;
+use grange_testkit::web::{Options, Profile, Web};
+
+use super::{job, run, serve, template};
+
+fn web() -> Web {
+    Web::new(Options { hosts: 3, pages: 30, seed: 11, profile: Profile::Plain, ..Options::default() })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_less_space_than_asked_for_nothing_is_fetched_until_the_time_is_over() {
+    let web = web();
+    let server = serve(&web).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut template = template(&server);
+    template.engine.min_free = Size(u64::MAX);
+    let mut wanted = job(template, web.seeds());
+    wanted.budgets.crawl.max_seconds = 2;
+    let outcome = run(wanted, &folder.path().join("crawl")).await;
+    assert_eq!(outcome.end, End::Limit(StopReason::TimeLimit));
+    assert_eq!(server.total(), 0);
+    let reason = outcome.last.waits_for.unwrap_or_default();
+    assert!(reason.contains("engine.min_free"), "{reason}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_limit_that_is_lowered_ends_a_crawl_that_is_paused() {
+    let web = web();
+    let server = serve(&web).await;
+    let folder = tempfile::tempdir().unwrap();
+    let wanted = job(template(&server), web.seeds());
+    let root = folder.path().join("crawl");
+    let crawl = Crawl::start(wanted, &root, Arc::new(NoOracle), Clock::system()).unwrap();
+    let handle = crawl.handle();
+    handle.order("anna", Order::Pause).await.unwrap();
+    let running = tokio::spawn(crawl.run());
+    until("the pause", async || handle.snapshot().phase == Phase::Paused).await;
+    let limits = Limits { max_seconds: 0, ..Limits::default() };
+    handle.order("anna", Order::SetLimits { domain: None, limits }).await.unwrap();
+    assert_eq!(running.await.unwrap().unwrap().end, End::Limit(StopReason::TimeLimit));
+    server.stop().await;
+}
