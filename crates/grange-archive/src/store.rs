@@ -119,7 +119,12 @@ impl Archive {
             match begun {
                 Begun::Refused(known) => {
                     let (known, given) = (known.checksums, checksums);
-                    return Err(Error::OtherBytes { name, known, given });
+                    return Err(match self.status(&name).await? {
+                        Some(status) if status.failed_everywhere() => {
+                            Error::OtherDeposit { name, known, given }
+                        }
+                        _ => Error::OtherBytes { name, known, given },
+                    });
                 }
                 Begun::Claimed(status, claim) => {
                     let already = status.file.stored_at.is_some() && status.proven();

@@ -181,6 +181,7 @@ fn disk_settings(settings: &Settings, bases: Vec<PathBuf>, data_folder: &Path) -
         min_space_left: settings.min_space_left,
         min_space_required: settings.min_space_required,
         read_only: settings.read_only,
+        make_folders: false,
     }
 }
 

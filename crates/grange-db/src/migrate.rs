@@ -47,6 +47,7 @@ pub(crate) const STEPS: &[Step] = &[
     step!(13, "0013_recovery"),
     step!(14, "0014_node_clock"),
     step!(15, "0015_findings"),
+    step!(16, "0016_withdrawals"),
 ];
 
 impl Step {
