@@ -1,8 +1,6 @@
 //! Repairs: a missing copy is made again; a corrupt one is replaced when two have agreed; and where copies contradict the
 //! record, two people decide which of them is wrong.
 
-use std::time::Duration;
-
 use grange_base::Chain;
 use grange_base::worker::Step;
 use grange_db::{
@@ -21,15 +19,13 @@ use crate::archive::Archive;
 use crate::error::Error;
 use crate::remove::{NO_GOOD_COPY, Second, again};
 use crate::replica::Replica;
+use crate::store::LOOK_AGAIN;
 
 /// What can be repaired, in this order: copies are made by what the records say.
 const TROUBLES: [Trouble; 3] = [Trouble::Undecided, Trouble::Missing, Trouble::Corrupt];
 
 /// Repairs that wait for a second person and are looked at by a repair of all: far more than people leave open.
 const OPEN_REPAIRS_MAX: u32 = 10_000;
-
-/// How often whoever waits for another's act looks; the rows are cheap to read.
-const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// One copy in a repair of all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

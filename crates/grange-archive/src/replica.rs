@@ -338,7 +338,7 @@ impl Replica {
         let Keeps::Bytes(nodes) = &self.keeps else { return Ok(UnlistedFiles::default()) };
         let mut all = UnlistedFiles::default();
         for node in nodes {
-            let found = node.unlisted(limit - all.paths.len()).await?;
+            let found = node.unlisted(limit.saturating_sub(all.paths.len())).await?;
             all.count += found.count;
             all.paths.extend(found.paths);
         }

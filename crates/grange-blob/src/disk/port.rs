@@ -76,7 +76,7 @@ impl Blob for Disk {
         self.run(move |inner| {
             let mut all = UnlistedFiles::default();
             for base in &inner.bases {
-                let found = base.listing.unlisted(&base.files, limit - all.paths.len())?;
+                let found = base.listing.unlisted(&base.files, limit.saturating_sub(all.paths.len()))?;
                 all.count += found.count;
                 all.paths.extend(found.paths);
             }
