@@ -1,11 +1,12 @@
 //! Checks of a replica: page by page from where the last one stopped, at the pace that is allowed.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use futures_util::stream::{FuturesOrdered, StreamExt};
 use grange_base::worker::Step;
 use grange_base::{Chain, Retry, RetryPolicy, Shutdown};
-use grange_db::{AUDIT_WORK, AuditRow, Claim, FileStatus, Page, Seen, Votes, deciding};
+use grange_db::{AUDIT_WORK, AuditRow, Claim, FileStatus, Found, Page, Seen, Votes, deciding};
 use grange_model::{Actor, AuditId, AuditKind, AuditState, FileName};
 use jiff::Timestamp;
 
@@ -23,6 +24,9 @@ const REST: Duration = Duration::from_secs(5 * 60);
 /// A check that a person asked for and that has got nowhere for so long, because its replica is away, ends as failed.
 const AWAY_MOST: Duration = Duration::from_secs(60);
 
+/// Files that no listing shows and that are named; more are only counted.
+const UNLISTED_MAX: usize = 1000;
+
 /// The longest rest of a check that is spread: so long a changed setting may go unnoticed.
 const SPREAD_REST: Duration = Duration::from_secs(60 * 60);
 
@@ -35,6 +39,15 @@ impl Archive {
         actor: &Actor,
     ) -> Result<AuditRow, Error> {
         let replica = self.replica(replica)?;
+        if kind == AuditKind::Challenge && !self.can_be_challenged(replica) {
+            let name = replica.name().to_owned();
+            let has_bytes = replica.keeps_bytes();
+            return Err(if has_bytes {
+                Error::NoPeer { replica: name }
+            } else {
+                Error::NoBytes { replica: name }
+            });
+        }
         let row = self.0.db.audits().start(replica.row.id, kind, actor).await?;
         self.0.audit_hint.wake();
         Ok(row)
@@ -44,7 +57,7 @@ impl Archive {
     pub async fn audit_all(&self, kind: AuditKind, actor: &Actor) -> Result<Vec<AuditRow>, Error> {
         let mut started = Vec::new();
         for replica in &self.0.replicas {
-            if kind != AuditKind::Challenge || replica.keeps_bytes() {
+            if kind != AuditKind::Challenge || self.can_be_challenged(replica) {
                 started.push(self.start_audit(replica.name(), kind, actor).await?);
             }
         }
@@ -198,13 +211,18 @@ impl Archive {
             let asked_at = self.0.clock.now();
             let from = after.as_ref().and_then(|name| name.parse::<FileName>().ok());
             let (listed, mut next) = replica.list(from.as_ref(), self.0.settings.check_page as usize).await?;
-            let seen = match audit.kind {
-                AuditKind::Checksum => {
-                    let (seen, upto) = self.summed(replica, listed, &mut budget).await?;
-                    next = upto.or(next);
-                    seen
-                }
-                _ => listed.into_iter().map(|one| unread(one, None)).collect(),
+            let names = || listed.iter().map(|one| one.name.clone()).collect();
+            // A list check reads only copies that were missing: nobody knows what they are now.
+            let only = match audit.kind {
+                AuditKind::Checksum => None,
+                _ => Some(self.0.db.audits().reappeared(replica.row.id, names()).await?),
+            };
+            let seen = if only.as_ref().is_some_and(HashSet::is_empty) {
+                listed.into_iter().map(|one| unread(one, None)).collect()
+            } else {
+                let (seen, upto) = self.summed(replica, listed, only.as_ref(), &mut budget).await?;
+                next = upto.or(next);
+                seen
             };
             read += seen.iter().map(|one| one.size).sum::<u64>();
             let page = Page {
@@ -224,6 +242,10 @@ impl Archive {
                 None => break,
             }
         }
+        // Files in subfolders are in no list. They are counted with the strays.
+        let unlisted = replica.unlisted(UNLISTED_MAX).await?;
+        self.0.db.strays().keep_unlisted(audit.replica_id, unlisted.paths).await?;
+        let found = Found { extra: unlisted.count, ..Found::default() };
         // Before anything is repaired: findings are announced, also those that are over a moment later.
         self.0.db.findings().look_at_copies().await?;
         // Before the end, so that a stop in between finds the check where it was and comes back to this.
@@ -231,7 +253,7 @@ impl Archive {
             // Boxed: a repair is a large act, and most checks need none.
             Box::pin(self.reestablish_missing(replica)).await?;
         }
-        self.0.db.audits().end(claim, id, AuditState::Done, None, Vec::new()).await?;
+        self.0.db.audits().end_counted(claim, id, AuditState::Done, None, found, Vec::new()).await?;
         Ok(Progress::Ended)
     }
 
@@ -240,22 +262,28 @@ impl Archive {
         Ok(overview.iter().find(|one| one.replica.id == replica.row.id).map_or(0, |one| one.bytes))
     }
 
-    /// Has the replica read these copies, as many as the budget allows and at least one. The second value is the last
-    /// one read where some were left.
+    /// Has the replica read these copies, or those of them that are named, as many as the budget allows and at least one. The
+    /// second value is the last one read where some were left.
     async fn summed(
         &self,
         replica: &Replica,
         listed: Vec<Listed>,
+        only: Option<&HashSet<String>>,
         budget: &mut Budget,
     ) -> Result<(Vec<Seen>, Option<FileName>), Error> {
         let names = listed.iter().map(|one| one.name.clone()).collect();
         let recorded = self.0.db.files().recorded(names).await?;
         let strongest = self.0.settings.strongest();
+        let is_read = |one: &Listed| only.is_none_or(|only| only.contains(one.name.as_str()));
         let ask = |one: Listed| {
             // What was recorded by another algorithm is compared by that.
             let known = recorded.get(one.name.as_str()).and_then(|text| text.split_once('=')?.0.parse().ok());
             let algorithm = known.unwrap_or(strongest);
+            let read = is_read(&one);
             async move {
+                if !read {
+                    return Ok(Some(unread(one, None)));
+                }
                 self.0.throttle.take(one.size.unwrap_or_default()).await;
                 let answer = text(replica.checksum(&one.name, algorithm).await?);
                 // One that vanished since the list is for the next check to tell.
@@ -270,7 +298,7 @@ impl Archive {
                 && (last.is_none() || !budget.spent(self.0.clock.now()))
                 && let Some(one) = waiting.next()
             {
-                budget.take(one.size.unwrap_or_default());
+                budget.take(if is_read(&one) { one.size.unwrap_or_default() } else { 0 });
                 last = Some(one.name.clone());
                 under_way.push_back(ask(one));
             }

@@ -3,8 +3,8 @@
 
 use data_encoding::HEXLOWER;
 use grange_base::Chain;
-use grange_db::{AuditRow, Claim, FileStatus};
-use grange_model::{AuditState, LogEvent, UploadState};
+use grange_db::{AuditRow, Claim, FileStatus, Found};
+use grange_model::{AuditState, LogEvent, Presence, Sha512, UploadState, Verdict};
 use rand::RngExt as _;
 use serde_json::json;
 
@@ -13,6 +13,12 @@ use crate::error::Error;
 use crate::replica::Replica;
 
 impl Archive {
+    /// Whether there is another replica to compare it with.
+    pub(crate) fn can_be_challenged(&self, replica: &Replica) -> bool {
+        let is_other = |other: &Replica| other.row.id != replica.row.id && other.keeps_bytes();
+        replica.keeps_bytes() && self.0.replicas.iter().any(is_other)
+    }
+
     pub(crate) async fn run_challenge(
         &self,
         claim: &Claim,
@@ -20,20 +26,14 @@ impl Archive {
         replica: &Replica,
     ) -> Result<(), Error> {
         let (seed, count) = (rand::rng().random_range(0..1_000_000), self.0.settings.challenge_files);
-        let mut records = Vec::new();
-        let mut failed = Vec::new();
+        let (mut records, mut found, mut unanswered) = (Vec::new(), Found::default(), 0u64);
         for status in self.0.db.files().sample(replica.row.id, seed, count).await? {
-            let Some(peer) = self.peer(&status, replica) else { continue };
             let salt: [u8; 32] = rand::rng().random();
             self.0.throttle.take(status.file.size).await;
             let ours = replica.challenge(&status.file.name, &salt).await?;
-            let theirs = match peer.challenge(&status.file.name, &salt).await {
-                Ok(theirs) => theirs,
-                Err(error) => {
-                    // The one that is asked here is not to blame for the other's silence.
-                    tracing::warn!(replica = peer.name(), error = %Chain(&error), "no answer to a challenge");
-                    continue;
-                }
+            let Some((peer, theirs)) = self.peer_answer(&status, replica, &salt).await else {
+                unanswered += 1;
+                continue;
             };
             let agree = ours.is_some() && ours == theirs;
             let detail = json!({ "peer": peer.name(), "salt": HEXLOWER.encode(&salt), "agree": agree });
@@ -44,26 +44,91 @@ impl Archive {
                 &audit.asked_by,
                 detail,
             ));
-            if !agree {
-                failed.push(status.file.name.clone());
+            found.files += 1;
+            found.bytes += status.file.size;
+            if agree {
+                found.ok += 1;
+                continue;
             }
-        }
-        for name in &failed {
             // Which of the two is wrong is for the vote to say.
-            self.recheck(name, &audit.asked_by).await?;
+            let checked = self.recheck(&status.file.name, &audit.asked_by).await?;
+            count_verdict(&mut found, &checked, replica);
         }
-        let error =
-            (!failed.is_empty()).then(|| format!("{} challenges were answered differently", failed.len()));
-        self.0.db.audits().end(claim, audit.id, AuditState::Done, error, records).await?;
+        let (state, error) = ending(found, unanswered);
+        self.0.db.audits().end_counted(claim, audit.id, state, error, found, records).await?;
         Ok(())
     }
 
-    /// Another replica that should have the same bytes.
-    fn peer(&self, status: &FileStatus, replica: &Replica) -> Option<&Replica> {
-        let other = status.holdings.iter().filter(|holding| {
+    /// The answer of another replica that should have the same bytes, and which: the first one that answers at all.
+    async fn peer_answer(
+        &self,
+        status: &FileStatus,
+        replica: &Replica,
+        salt: &[u8],
+    ) -> Option<(&Replica, Option<Sha512>)> {
+        let others = status.holdings.iter().filter(|holding| {
             holding.replica_id != replica.row.id && holding.state == UploadState::UploadCompleted
         });
-        let mut others = other.filter_map(|holding| self.replica_by_id(holding.replica_id));
-        others.find(|other| other.keeps_bytes())
+        let others = others.filter_map(|holding| self.replica_by_id(holding.replica_id));
+        for peer in others.filter(|other| other.keeps_bytes()) {
+            match peer.challenge(&status.file.name, salt).await {
+                Ok(theirs) => return Some((peer, theirs)),
+                // The one that is asked here is not to blame for the other's silence.
+                Err(error) => {
+                    tracing::warn!(replica = peer.name(), error = %Chain(&error), "a replica does not answer a challenge");
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Counts a copy that answered differently from another by what the vote then said of it.
+fn count_verdict(found: &mut Found, status: &FileStatus, replica: &Replica) {
+    let holding = status.holdings.iter().find(|holding| holding.replica_id == replica.row.id);
+    match holding.map(|holding| (holding.presence, holding.verdict)) {
+        Some((Presence::Missing, _)) => found.missing += 1,
+        Some((_, Verdict::Corrupt)) => found.corrupt += 1,
+        // The other one is wrong, and is found by its own challenge or the next check.
+        Some((_, Verdict::Ok)) => found.ok += 1,
+        Some((_, Verdict::Unknown)) | None => found.undecided += 1,
+    }
+}
+
+/// How a challenge ends: it failed when files were chosen and no other replica answered for any of them.
+fn ending(found: Found, unanswered: u64) -> (AuditState, Option<String>) {
+    let wrong = found.files - found.ok;
+    let mut reasons = Vec::new();
+    if unanswered > 0 {
+        reasons
+            .push(format!("{unanswered} files could not be challenged: no other replica answers for them"));
+    }
+    if wrong > 0 {
+        reasons.push(format!("{wrong} challenges were answered differently"));
+    }
+    let state = if found.files == 0 && unanswered > 0 { AuditState::Failed } else { AuditState::Done };
+    (state, (!reasons.is_empty()).then(|| reasons.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_challenge_that_nobody_answered_failed_and_one_that_some_answered_says_how_many_did_not() {
+        let of = |files, ok| Found { files, ok, ..Found::default() };
+        let text = |found, unanswered| {
+            let (state, error) = ending(found, unanswered);
+            (state, error.unwrap_or_default())
+        };
+        assert_eq!(text(of(3, 3), 0), (AuditState::Done, String::new()));
+        assert_eq!(text(of(0, 0), 0), (AuditState::Done, String::new()), "there are no files yet");
+        assert_eq!(
+            text(of(3, 2), 0),
+            (AuditState::Done, "1 challenges were answered differently".to_owned())
+        );
+        assert_eq!(text(of(0, 0), 2).0, AuditState::Failed);
+        let (state, error) = text(of(3, 3), 2);
+        assert!(state == AuditState::Done && error.starts_with("2 files could not"), "{error}");
     }
 }

@@ -15,15 +15,16 @@ use serde_json::json;
 
 use crate::archive::Archive;
 use crate::error::Error;
-use crate::replica::{Answer, Replica, UNREADABLE};
+use crate::replica::{Answer, Replica, UNREADABLE, UploadFault};
 use crate::transfer::From;
 
 impl Archive {
-    /// Takes one file that is due and brings it on: after a crash, or where a replica was away.
+    /// Takes one file that is due and brings it on: after a crash, or where a replica was away. Without such a file it takes
+    /// a repair that was confirmed and whose node was killed.
     pub async fn store_step(&self) -> Result<Step, Error> {
         let lease = self.0.settings.lease.0;
         let Some(claim) = self.0.db.work().claim(STORE_WORK, &self.0.owner, lease).await? else {
-            return Ok(Step::Idle);
+            return self.repair_step().await;
         };
         let name: Option<FileName> = claim.key.parse().ok();
         let status = match &name {
@@ -76,25 +77,26 @@ impl Archive {
         by: &str,
     ) -> Result<Vec<CopyDone>, Error> {
         let begins = if deposited.is_some() { StoreEvent::Deposit } else { StoreEvent::Due };
-        let from = match deposited {
-            Some(from) => Some(from),
-            None => self.source(status).await,
-        };
+        let sources = self.sources(status, deposited).await;
         // Copies with a source go together; the ones that need a proven copy first come after.
-        let (fresh, later): (Vec<_>, Vec<_>) = match &from {
-            Some(_) => (status.holdings.iter().collect(), Vec::new()),
-            None => status.holdings.iter().partition(|holding| holding.state != UploadState::Unknown),
+        let (fresh, later): (Vec<_>, Vec<_>) = if sources.is_empty() {
+            status.holdings.iter().partition(|holding| holding.state != UploadState::Unknown)
+        } else {
+            (status.holdings.iter().collect(), Vec::new())
         };
         let mut done = Vec::new();
-        for (group, from) in [(fresh, from), (later, None)] {
+        for group in [fresh, later] {
             if group.is_empty() {
                 continue;
             }
-            let from = match from {
-                Some(from) => Some(from),
-                None => self.proven_source(&self.file(&status.file.name).await?, None),
+            let proven;
+            let sources = if sources.is_empty() {
+                proven = self.proven_sources(&self.file(&status.file.name).await?);
+                &proven
+            } else {
+                &sources
             };
-            let copies = group.iter().map(|holding| self.copy(status, claim, holding, begins, from.as_ref()));
+            let copies = group.iter().map(|holding| self.copy(status, claim, holding, begins, sources));
             for one in join_all(copies).await {
                 done.push(one?);
             }
@@ -124,12 +126,15 @@ impl Archive {
         Ok(done)
     }
 
-    /// Where the bytes come from when nobody brings them: a proven copy, or the file it came from.
-    async fn source(&self, status: &FileStatus) -> Option<From> {
-        match self.proven_source(status, None) {
-            Some(from) => Some(from),
-            None => self.deposited_file(status).await,
+    /// Where the bytes may come from, in the order in which they are tried: the depositor, the proven copies, and the file
+    /// that the last depositor handed in.
+    async fn sources(&self, status: &FileStatus, deposited: Option<From>) -> Vec<From> {
+        let given = deposited.is_some();
+        let mut sources: Vec<_> = deposited.into_iter().chain(self.proven_sources(status)).collect();
+        if !given {
+            sources.extend(self.deposited_file(status).await);
         }
+        sources
     }
 
     /// The file that the last depositor handed in, if it still lies on this machine. Its bytes are compared when they are
@@ -143,25 +148,22 @@ impl Archive {
         (size == status.file.size).then_some(From::File(path))
     }
 
-    /// Where the bytes come from to make the copy on `replica` again: another replica, or the file it came from. A checksum
-    /// replica needs none.
-    pub(crate) async fn source_for(&self, status: &FileStatus, replica: &Replica) -> Option<From> {
-        match self.proven_source(status, Some(replica.row.id)) {
-            Some(from) => Some(from),
-            None if !replica.keeps_bytes() => Some(From::File(PathBuf::new())),
-            None => self.deposited_file(status).await,
-        }
+    /// Whether the rows name bytes to make the copy on `replica` again: on another replica, or in the file it came from. A
+    /// checksum replica needs none.
+    pub(crate) async fn has_source_for(&self, status: &FileStatus, replica: &Replica) -> bool {
+        let is_other = |from: &From| !from.is(replica);
+        !replica.keeps_bytes()
+            || self.proven_sources(status).iter().any(is_other)
+            || self.deposited_file(status).await.is_some()
     }
 
-    /// A replica with bytes that is proven, other than the one named.
-    pub(crate) fn proven_source(&self, status: &FileStatus, other_than: Option<i64>) -> Option<From> {
-        let proven = status.holdings.iter().find(|holding| {
-            holding.state == UploadState::UploadCompleted
-                && holding.verdict == Verdict::Ok
-                && Some(holding.replica_id) != other_than
-                && self.replica_by_id(holding.replica_id).is_some_and(Replica::keeps_bytes)
-        })?;
-        self.replica_by_id(proven.replica_id).cloned().map(From::Replica)
+    /// The replicas with bytes that are proven.
+    fn proven_sources(&self, status: &FileStatus) -> Vec<From> {
+        let proven = status.holdings.iter().filter(|holding| {
+            holding.state == UploadState::UploadCompleted && holding.verdict == Verdict::Ok
+        });
+        let replicas = proven.filter_map(|holding| self.replica_by_id(holding.replica_id));
+        replicas.filter(|replica| replica.keeps_bytes()).cloned().map(From::Replica).collect()
     }
 
     /// Drives one copy through the machine until there is nothing to do.
@@ -171,7 +173,7 @@ impl Archive {
         claim: &Claim,
         holding: &Holding,
         begins: StoreEvent,
-        from: Option<&From>,
+        sources: &[From],
     ) -> Result<CopyDone, Error> {
         // A copy that failed is sent once more in any case: it may never have been there.
         let failed = holding.state == UploadState::UploadFailed;
@@ -205,7 +207,7 @@ impl Archive {
                 None => return Ok(done),
                 Some(StoreAction::Upload) => {
                     answered = false;
-                    match self.upload(status, replica, from).await {
+                    match self.upload(status, replica, sources).await {
                         Ok(answer) => {
                             (done.sent, read_back) = (true, answer);
                             StoreEvent::Taken
@@ -248,22 +250,51 @@ impl Archive {
         }
     }
 
+    /// Sends the copy from the first source that gives the right bytes. A source that does not is noted, and the next one is
+    /// tried.
     async fn upload(
         &self,
         status: &FileStatus,
         replica: &Replica,
-        from: Option<&From>,
+        sources: &[From],
     ) -> Result<Option<Checksums>, String> {
         let file = &status.file;
         // The journal needs no bytes.
-        let nowhere = From::File(PathBuf::new());
-        let from = match from {
-            Some(from) => from,
-            None if !replica.keeps_bytes() => &nowhere,
-            None => return Err("its bytes are nowhere any more: store the file again".to_owned()),
-        };
-        let sent = replica.upload(&file.name, file.size, &file.checksums, from).await;
-        sent.map_err(|error| Chain(&error).to_string())
+        let nowhere = [From::File(PathBuf::new())];
+        let sources = if replica.keeps_bytes() { sources } else { &nowhere[..] };
+        let mut reasons = Vec::new();
+        for from in sources.iter().filter(|from| !from.is(replica)) {
+            match replica.upload(&file.name, file.size, &file.checksums, from).await {
+                Ok(answer) => return Ok(answer),
+                Err(UploadFault::Keeper(error)) => {
+                    reasons.push(Chain(&error).to_string());
+                    break;
+                }
+                Err(UploadFault::Transfer(error)) => {
+                    reasons.push(Chain(&error).to_string());
+                    if !source_may_be_at_fault(&error) {
+                        break;
+                    }
+                    if let From::Replica(source) = from {
+                        self.doubt_source(status, source).await;
+                    }
+                }
+            }
+        }
+        if reasons.is_empty() {
+            return Err("its bytes are nowhere any more: store the file again".to_owned());
+        }
+        // Sources that are away for the same reason say so once.
+        reasons.dedup();
+        Err(reasons.join("; "))
+    }
+
+    /// A copy that was called proven did not serve as a source: if it is not the file, that is a finding.
+    async fn doubt_source(&self, status: &FileStatus, source: &Replica) {
+        if let Err(fault) = self.proves(status, source).await {
+            let reason = self.pass_over(status, source, &fault).await;
+            tracing::warn!(name = %status.file.name, reason, "a copy could not be used to make another one");
+        }
     }
 
     /// Asks the replica for its own checksum, unless it has just read the copy back where it lies: then only whether
@@ -296,6 +327,17 @@ impl Archive {
             Err(error) => (StoreEvent::Unanswered, Chain(&error).to_string()),
         }
     }
+}
+
+/// Whether another source may succeed where one failed: not when the place that takes the copy is full or holds other bytes.
+fn source_may_be_at_fault(error: &Error) -> bool {
+    use grange_blob::Error as Blob;
+    !matches!(
+        error,
+        Error::Blob(
+            Blob::Conflict { .. } | Blob::Full { .. } | Blob::ReadOnly { .. } | Blob::ReadBack { .. }
+        )
+    )
 }
 
 /// What became of one copy.

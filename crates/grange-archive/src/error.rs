@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use grange_base::Retry;
-use grange_model::{Checksums, FileName};
+use grange_model::{Checksums, FileName, RepairId, RepairState};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -22,6 +22,11 @@ pub enum Error {
     Away { replica: String, reason: String },
     #[error("the replica {replica} keeps no bytes: ask a bitarchive")]
     NoBytes { replica: String },
+    #[error(
+        "a challenge compares two replicas with bytes, and there is no other than {replica}: run \
+         `grange audit run --kind checksum`, which needs only one"
+    )]
+    NoPeer { replica: String },
 
     #[error("there is no file {name} in the archive")]
     NotFound { name: FileName },
@@ -34,6 +39,14 @@ pub enum Error {
          nothing was changed"
     )]
     OtherBytes { name: FileName, known: Checksums, given: Checksums },
+    #[error(
+        "an earlier deposit has the name {name} ({known}), and no replica has its bytes yet; these are {given}: store them \
+         under another name, or, if the earlier deposit is given up, run `grange files withdraw {name}` and store them \
+         again; nothing was changed"
+    )]
+    OtherDeposit { name: FileName, known: Checksums, given: Checksums },
+    #[error("the deposit of {name} cannot be withdrawn: {reason}; nothing was changed")]
+    NotWithdrawable { name: FileName, reason: String },
     #[error("the bytes given as {name} are not what their sender says: announced {announced}, found {found}")]
     WrongChecksum { name: FileName, announced: Checksums, found: Checksums },
     #[error("no proven copy of {name} can be read now: {reason}")]
@@ -55,6 +68,8 @@ pub enum Error {
     NotUndecided { name: FileName },
     #[error("the credential is not that of {replica}: give the right one, or ask a second person to confirm")]
     Credential { replica: String },
+    #[error("the repair {id} is {state}: only a repair that waits for a second person can be withdrawn")]
+    NotWaiting { id: RepairId, state: RepairState },
     #[error("{who} asked for this repair and cannot also confirm it: a second person must")]
     SamePerson { who: String },
 
@@ -100,6 +115,10 @@ impl Error {
             Self::NotOutvoted { .. } => "archive-not-outvoted",
             Self::NotUndecided { .. } => "archive-not-undecided",
             Self::Credential { .. } => "archive-credential",
+            Self::NotWaiting { .. } => "archive-repair-not-waiting",
+            Self::OtherDeposit { .. } => "archive-other-deposit",
+            Self::NotWithdrawable { .. } => "archive-not-withdrawable",
+            Self::NoPeer { .. } => "archive-no-peer",
             Self::SamePerson { .. } => "archive-same-person",
             Self::Io { .. } => "archive-io",
             Self::Key { .. } => "archive-key",

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -97,11 +97,9 @@ impl State {
 }
 
 impl Journal {
-    /// Opens the journal in the folder, making both as needed.
+    /// Opens the journal in the folder. Both are made with the first line and not before: the disk may not be mounted.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
         let path = folder.join("checksums.journal");
-        let new = !path.exists();
         let journal = Self {
             path,
             state: Mutex::new(State::empty()),
@@ -109,17 +107,16 @@ impl Journal {
             syncs: Syncs::default(),
         };
         journal.refresh()?;
-        if new {
-            // The name of the journal must last as long as its lines.
-            sync_folder(folder)?;
-        }
         Ok(journal)
     }
 
     /// Reads the whole file again: a check looks at the disk, not at what is remembered. Gives the damaged lines.
     pub fn refresh(&self) -> Result<u64, Error> {
         let mut state = self.lock();
-        let mut file = self.file()?;
+        let Some(mut file) = self.existing_file()? else {
+            *state = State::empty();
+            return Ok(0);
+        };
         file.lock().map_err(Error::io("lock", &self.path))?;
         self.cut_unsynced(&file, &mut state)?;
         // Advice: a file system without it reads from its cache, which is no worse than not asking.
@@ -135,7 +132,10 @@ impl Journal {
         let mut state = self.lock();
         let length = std::fs::metadata(&self.path).map(|data| data.len());
         if length.ok() != Some(state.read) {
-            let mut file = self.file()?;
+            let Some(mut file) = self.existing_file()? else {
+                *state = State::empty();
+                return Ok(None);
+            };
             file.lock().map_err(Error::io("lock", &self.path))?;
             self.cut_unsynced(&file, &mut state)?;
             self.catch_up(&mut file, &mut state)?;
@@ -170,7 +170,10 @@ impl Journal {
     /// The same if `fits` says yes to what is known of the name at that moment; false if not.
     pub fn append_if(&self, line: &Line, fits: impl FnOnce(Option<Entry>) -> bool) -> Result<bool, Error> {
         let mut state = self.lock();
-        let mut file = self.file()?;
+        let mut file = match self.existing_file()? {
+            Some(file) => file,
+            None => self.new_file()?,
+        };
         file.lock().map_err(Error::io("lock", &self.path))?;
         self.cut_unsynced(&file, &mut state)?;
         // Another process may have added lines.
@@ -203,7 +206,7 @@ impl Journal {
         }
         #[cfg(test)]
         if Syncs::next(&self.syncs.cuts_to_fail) {
-            return Err(Error::io("cut", &self.path)(std::io::ErrorKind::ReadOnlyFilesystem.into()));
+            return Err(Error::io("cut", &self.path)(ErrorKind::ReadOnlyFilesystem.into()));
         }
         file.set_len(state.read).and_then(|()| file.sync_all()).map_err(Error::io("cut", &self.path))?;
         state.unsynced = false;
@@ -225,10 +228,24 @@ impl Journal {
         file.sync_data()
     }
 
-    fn file(&self) -> Result<File, Error> {
+    /// The journal, if there is one.
+    fn existing_file(&self) -> Result<Option<File>, Error> {
+        match OpenOptions::new().read(true).append(true).open(&self.path) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("open", &self.path)(error)),
+        }
+    }
+
+    fn new_file(&self) -> Result<File, Error> {
         let mut options = OpenOptions::new();
         options.create(true).read(true).append(true);
-        options.open(&self.path).map_err(Error::io("open", &self.path))
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
+        let file = options.open(&self.path).map_err(Error::io("open", &self.path))?;
+        // The name of the journal must last as long as its lines.
+        sync_folder(folder)?;
+        Ok(file)
     }
 
     /// Reads what was added since; a torn last line is put aside and cut off.

@@ -28,6 +28,7 @@ mod error;
 mod journal;
 mod key_trust;
 mod keys;
+mod lost_log;
 mod presence;
 mod proof;
 mod read;
@@ -46,6 +47,7 @@ mod tests;
 mod transfer;
 mod tree;
 mod verify;
+mod withdraw;
 mod witness;
 
 pub use access_rules::AccessRuleReport;

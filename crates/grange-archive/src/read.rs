@@ -126,7 +126,7 @@ impl Archive {
     }
 
     /// Whether the copy is the file, now.
-    async fn proves(&self, status: &FileStatus, replica: &Replica) -> Result<(), Fault> {
+    pub(crate) async fn proves(&self, status: &FileStatus, replica: &Replica) -> Result<(), Fault> {
         let file = &status.file;
         let wrong = |reason: &str| Err(Fault::Copy(reason.to_owned()));
         let Some((algorithm, _)) = file.checksums.strongest() else { return wrong("no checksum") };
@@ -158,7 +158,7 @@ impl Archive {
 
     /// Keeps that a copy could not be served, once until that is over: the log does not grow with the readers. Gives
     /// the text.
-    async fn pass_over(&self, status: &FileStatus, replica: &Replica, fault: &Fault) -> String {
+    pub(crate) async fn pass_over(&self, status: &FileStatus, replica: &Replica, fault: &Fault) -> String {
         let name = &status.file.name;
         let reason = match fault {
             // The archivers' probes find that out, for all copies at once.
@@ -185,7 +185,7 @@ impl Archive {
 }
 
 /// Why a copy was passed over.
-enum Fault {
+pub(crate) enum Fault {
     /// It is not what it should be.
     Copy(String),
     /// Its replica did not answer: nothing is known of the copy.

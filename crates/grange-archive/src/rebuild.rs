@@ -15,7 +15,6 @@ use crate::access_rules::AccessRuleReport;
 use crate::archive::Archive;
 use crate::error::Error;
 use crate::replica::{Answer, UNREADABLE};
-use crate::witness::Witness;
 
 /// Names that are asked for at once.
 const PAGE: usize = 500;
@@ -94,31 +93,7 @@ impl Archive {
         Ok(rebuilt)
     }
 
-    /// Witnesses of a log that this database does not have are told in the new one, so that they are not taken for
-    /// proof of a rewriting, and nobody can pretend that there was no older log.
-    async fn acknowledge_lost_log(&self, by: &str) -> Result<(), Error> {
-        let size = self.0.db.logbook().size().await?;
-        let mut lost = Vec::new();
-        for replica in &self.0.replicas {
-            for (_, text) in replica.witnesses().await.unwrap_or_default() {
-                // A longer log than this one: of a database that is gone, or newer than the one that was restored.
-                if let Ok(witness) = serde_json::from_slice::<Witness>(&text)
-                    && witness.checkpoint.size > size
-                {
-                    lost.push(witness.checkpoint.root);
-                }
-            }
-        }
-        lost.sort();
-        lost.dedup();
-        if size > 0 && lost.is_empty() {
-            return Ok(());
-        }
-        let record = self.rebuilt_record(None, None, None, by, json!({ "lost_roots": lost }));
-        Ok(self.0.db.logbook().append(vec![record]).await?)
-    }
-
-    fn rebuilt_record(
+    pub(crate) fn rebuilt_record(
         &self,
         name: Option<String>,
         checksum: Option<String>,

@@ -11,6 +11,7 @@ use crate::archive::Archive;
 use crate::digest::{Sums, copy_summed};
 use crate::error::Error;
 use crate::replica::{Answer, Replica};
+use crate::store::LOOK_AGAIN;
 
 /// The second pair of eyes.
 #[derive(Clone, Debug)]
@@ -120,7 +121,7 @@ impl Archive {
             match self.0.db.files().begin(new.clone(), owner, self.0.settings.lease.0, IfStored::Skip).await?
             {
                 Begun::Claimed(_, claim) => break claim,
-                Begun::Busy(_) => tokio::time::sleep(std::time::Duration::from_millis(25)).await,
+                Begun::Busy(_) => tokio::time::sleep(LOOK_AGAIN).await,
                 Begun::Refused(known) => {
                     let (known, given) = (known.checksums, file.checksums);
                     return Err(Error::OtherBytes { name: name.clone(), known, given });

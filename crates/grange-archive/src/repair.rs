@@ -2,7 +2,11 @@
 //! record, two people decide which of them is wrong.
 
 use grange_base::Chain;
-use grange_db::{Begun, Confirmed, FileFilter, FileStatus, Holding, IfStored, NewRepair, RepairRow, Trouble};
+use grange_base::worker::Step;
+use grange_db::{
+    Begun, Claim, Confirmed, FileFilter, FileStatus, Holding, IfStored, NewRepair, RepairRow, RepairTurn,
+    Trouble,
+};
 use grange_model::{
     Actor, Checksums, FileName, Presence, RepairChoice, RepairId, RepairKind, RepairState, UploadState,
     Verdict,
@@ -15,6 +19,7 @@ use crate::archive::Archive;
 use crate::error::Error;
 use crate::remove::{NO_GOOD_COPY, Second, again};
 use crate::replica::Replica;
+use crate::store::LOOK_AGAIN;
 
 /// What can be repaired, in this order: copies are made by what the records say.
 const TROUBLES: [Trouble; 3] = [Trouble::Undecided, Trouble::Missing, Trouble::Corrupt];
@@ -87,6 +92,7 @@ impl Archive {
                             RepairState::Waiting | RepairState::Confirmed => {
                                 report.waiting += u64::from(!dry_run);
                             }
+                            RepairState::Withdrawn => {}
                         }
                         report.copies.push(one);
                     }
@@ -141,12 +147,17 @@ impl Archive {
     pub async fn confirm_repair(&self, id: RepairId, actor: &Actor) -> Result<RepairRow, Error> {
         match self.0.db.repairs().confirm(id, actor).await? {
             Confirmed::SamePerson(_) => Err(Error::SamePerson { who: actor.who.clone() }),
-            Confirmed::Yes(row) if row.state == RepairState::Confirmed => {
-                let status = self.file(&row.name).await?;
-                let replica = self.replica(row.replica.as_str())?;
-                self.perform(row, &status, replica, &actor.who).await
-            }
-            Confirmed::Yes(row) => Ok(row),
+            Confirmed::Yes(row) => self.perform(row.id, &actor.who).await,
+        }
+    }
+
+    /// A person takes back a repair that waits for a second one.
+    pub async fn withdraw_repair(&self, id: RepairId, actor: &Actor) -> Result<RepairRow, Error> {
+        let row = self.0.db.repairs().withdraw(id, actor).await?;
+        if row.state == RepairState::Withdrawn {
+            Ok(row)
+        } else {
+            Err(Error::NotWaiting { id, state: row.state })
         }
     }
 
@@ -228,9 +239,9 @@ impl Archive {
         }
         let source = match kind {
             RepairKind::Record => return None,
-            RepairKind::Missing | RepairKind::Corrupt => self.source_for(status, replica).await,
+            RepairKind::Missing | RepairKind::Corrupt => self.has_source_for(status, replica).await,
         };
-        source.is_none().then(|| NO_GOOD_COPY.to_owned())
+        (!source).then(|| NO_GOOD_COPY.to_owned())
     }
 
     async fn repair(
@@ -269,19 +280,54 @@ impl Archive {
             confirmed_by,
         };
         let row = self.0.db.repairs().ask(new, actor).await?;
-        if row.state != RepairState::Confirmed {
-            return Ok(row);
-        }
-        self.perform(row, status, replica, &actor.who).await
+        self.perform(row.id, &actor.who).await
     }
 
-    async fn perform(
+    /// Performs a repair that is confirmed, or waits for the end when somebody else does: of two confirmations at once, one
+    /// performs it. One that is not confirmed is given as it is.
+    async fn perform(&self, id: RepairId, by: &str) -> Result<RepairRow, Error> {
+        loop {
+            let (owner, lease) = (&self.0.owner, self.0.settings.lease.0);
+            match self.0.db.repairs().begin(id, owner, lease).await? {
+                RepairTurn::NotDue(row) => return Ok(row),
+                RepairTurn::Busy(_) => tokio::time::sleep(LOOK_AGAIN).await,
+                RepairTurn::Claimed(row, claim) => match self.perform_claimed(&row, &claim, by).await {
+                    // Somebody took over from us, who were too slow: how it ends is theirs to say.
+                    Err(Error::Db(grange_db::Error::LeaseLost { .. })) => {}
+                    ended => return ended,
+                },
+            }
+        }
+    }
+
+    /// Completes a repair that was confirmed and that nobody performs.
+    pub(crate) async fn repair_step(&self) -> Result<Step, Error> {
+        let (owner, lease) = (&self.0.owner, self.0.settings.lease.0);
+        let Some((row, claim)) = self.0.db.repairs().claim(owner, lease).await? else {
+            return Ok(Step::Idle);
+        };
+        // Boxed: a repair is a large act, and most steps need none.
+        match Box::pin(self.perform_claimed(&row, &claim, &row.asked_by)).await {
+            Ok(_) | Err(Error::Db(grange_db::Error::LeaseLost { .. })) => Ok(Step::More),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn perform_claimed(&self, row: &RepairRow, claim: &Claim, by: &str) -> Result<RepairRow, Error> {
+        let status = self.file(&row.name).await?;
+        let replica = self.replica(row.replica.as_str())?;
+        let error = self.held(claim, self.carry_out(row, &status, replica, by)).await?;
+        Ok(self.0.db.repairs().end(claim, row.id, error, Vec::new()).await?)
+    }
+
+    /// Does what the repair asks for. Gives why it did not succeed.
+    async fn carry_out(
         &self,
-        row: RepairRow,
+        row: &RepairRow,
         status: &FileStatus,
         replica: &Replica,
         by: &str,
-    ) -> Result<RepairRow, Error> {
+    ) -> Result<Option<String>, Error> {
         let outcome = match row.kind {
             RepairKind::Missing => self.reestablish(status, by).await,
             // The copy that was seen: a size or an unreadable copy says too little to compare.
@@ -294,7 +340,7 @@ impl Archive {
                 self.amend(status, replica, row.new_checksum.as_deref(), by, confirmed_by).await
             }
         };
-        let error = match outcome {
+        Ok(match outcome {
             Ok(after) => {
                 let holding = after.holdings.iter().find(|holding| holding.replica_id == replica.row.id);
                 let proven = holding.is_some_and(|holding| holding.state == UploadState::UploadCompleted);
@@ -307,8 +353,7 @@ impl Archive {
                 None
             }
             Err(error) => Some(Chain(&error).to_string()),
-        };
-        Ok(self.0.db.repairs().end(row.id, error, Vec::new()).await?)
+        })
     }
 
     /// Makes what is missing again from a proven copy.
@@ -321,7 +366,7 @@ impl Archive {
                     self.held(&claim, self.drive(&fresh, &claim, None, by)).await?;
                     return self.file(&status.file.name).await;
                 }
-                Begun::Busy(_) => tokio::time::sleep(std::time::Duration::from_millis(25)).await,
+                Begun::Busy(_) => tokio::time::sleep(LOOK_AGAIN).await,
                 Begun::Proven(fresh) => return Ok(fresh),
                 Begun::Refused(known) => {
                     let (name, given) = (status.file.name.clone(), status.file.checksums);

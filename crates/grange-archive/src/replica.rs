@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use grange_base::{Chain, Clock};
-use grange_blob::{Blob, Opened, Source, Taking};
+use grange_blob::{Blob, Opened, Source, Taking, UnlistedFiles};
 use grange_db::ReplicaRow;
 use grange_model::{Algorithm, Checksums, FileName, Sha512};
 
@@ -50,6 +50,15 @@ pub(crate) enum Answer {
     /// It is there and cannot be read.
     Unreadable,
     Missing,
+}
+
+/// Why a copy was not taken.
+#[derive(Debug)]
+pub(crate) enum UploadFault {
+    /// The replica that should take it is away.
+    Keeper(Error),
+    /// The bytes did not come over: the source or the replica is at fault.
+    Transfer(Error),
 }
 
 impl Replica {
@@ -115,43 +124,65 @@ impl Replica {
         size: u64,
         checksums: &Checksums,
         from: &From,
-    ) -> Result<Option<Checksums>, Error> {
+    ) -> Result<Option<Checksums>, UploadFault> {
         match &self.keeps {
             Keeps::Bytes(_) => {
-                let taker = self.taker(name).await?;
-                self.verify_node(taker).await?;
-                // The checksum that decides is enough to compare; the others were computed once, when the file came.
-                let deciding: Vec<_> = checksums.algorithms().take(1).collect();
-                let expected = checksums.only(&deciding);
-                let stored = match from {
-                    From::File(path) => taker.put_file(name, path, Taking::Copy, Some(&expected)).await?,
-                    From::Replica(other) => {
-                        let holder = other.holder_or_fail(name).await?;
-                        bring(&**holder, &**taker, name, size, &expected).await?
-                    }
-                    // Nobody here has summed these bytes up: every checksum is compared where they are kept.
-                    From::Offered(holder) => bring(&**holder, &**taker, name, size, checksums).await?,
-                };
-                if !stored.already {
-                    let replica = self.name().to_owned();
-                    metrics::counter!("grange_archive_copies_sent_total", "replica" => replica).increment(1);
-                }
-                Ok(Some(stored.checksums))
+                let taker = self.taker(name).await.map_err(UploadFault::Keeper)?;
+                self.verify_node(taker).await.map_err(UploadFault::Keeper)?;
+                self.bring_to(taker, name, size, checksums, from).await.map_err(UploadFault::Transfer)
             }
             Keeps::Sums(sums) => {
-                self.verify().await?;
-                let (name, at) = (name.clone(), self.clock.now());
-                let line = Line { name: name.clone(), size, checksums: *checksums, removed: false, at };
-                if sums.add(line).await? {
-                    return Ok(None);
-                }
-                if let Some(Entry::Sums(_, known)) = sums.get(&name).await? {
-                    return Err(Error::OtherBytes { name, known, given: *checksums });
-                }
-                let found = "a line that is damaged".to_owned();
-                Err(Error::NotThatBad { name, replica: self.name().to_owned(), found })
+                self.add_line(&**sums, name, size, checksums).await.map_err(UploadFault::Keeper)?;
+                Ok(None)
             }
         }
+    }
+
+    async fn bring_to(
+        &self,
+        taker: &Arc<dyn Blob>,
+        name: &FileName,
+        size: u64,
+        checksums: &Checksums,
+        from: &From,
+    ) -> Result<Option<Checksums>, Error> {
+        // The checksum that decides is enough to compare; the others were computed once, when the file came.
+        let deciding: Vec<_> = checksums.algorithms().take(1).collect();
+        let expected = checksums.only(&deciding);
+        let stored = match from {
+            From::File(path) => taker.put_file(name, path, Taking::Copy, Some(&expected)).await?,
+            From::Replica(other) => {
+                let holder = other.holder_or_fail(name).await?;
+                bring(&**holder, &**taker, name, size, &expected).await?
+            }
+            // Nobody here has summed these bytes up: every checksum is compared where they are kept.
+            From::Offered(holder) => bring(&**holder, &**taker, name, size, checksums).await?,
+        };
+        if !stored.already {
+            let replica = self.name().to_owned();
+            metrics::counter!("grange_archive_copies_sent_total", "replica" => replica).increment(1);
+        }
+        Ok(Some(stored.checksums))
+    }
+
+    async fn add_line(
+        &self,
+        sums: &dyn Sums,
+        name: &FileName,
+        size: u64,
+        checksums: &Checksums,
+    ) -> Result<(), Error> {
+        self.verify().await?;
+        let (name, at) = (name.clone(), self.clock.now());
+        let line = Line { name: name.clone(), size, checksums: *checksums, removed: false, at };
+        if sums.add(line).await? {
+            return Ok(());
+        }
+        if let Some(Entry::Sums(_, known)) = sums.get(&name).await? {
+            return Err(Error::OtherBytes { name, known, given: *checksums });
+        }
+        let found = "a line that is damaged".to_owned();
+        Err(Error::NotThatBad { name, replica: self.name().to_owned(), found })
     }
 
     /// The replica's own checksum of the copy: bytes are read where they lie. An error is about the replica as a whole;
@@ -300,6 +331,18 @@ impl Replica {
         });
         found.retain(|copy| !witness::reserved(&copy.name));
         Ok((found, next))
+    }
+
+    /// Files on its nodes that no listing shows.
+    pub(crate) async fn unlisted(&self, limit: usize) -> Result<UnlistedFiles, Error> {
+        let Keeps::Bytes(nodes) = &self.keeps else { return Ok(UnlistedFiles::default()) };
+        let mut all = UnlistedFiles::default();
+        for node in nodes {
+            let found = node.unlisted(limit.saturating_sub(all.paths.len())).await?;
+            all.count += found.count;
+            all.paths.extend(found.paths);
+        }
+        Ok(all)
     }
 
     /// Ends uploads that killed processes left on its nodes.

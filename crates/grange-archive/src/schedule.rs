@@ -37,7 +37,7 @@ impl Archive {
                 (AuditKind::Checksum, settings.check_every),
                 (AuditKind::Challenge, settings.challenge_every),
             ] {
-                if kind == AuditKind::Challenge && !replica.keeps_bytes() {
+                if kind == AuditKind::Challenge && !self.can_be_challenged(replica) {
                     continue;
                 }
                 // A replica that was never checked is as old as its row.

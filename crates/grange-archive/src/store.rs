@@ -20,8 +20,8 @@ use crate::replica::Replica;
 use crate::transfer::From;
 use crate::witness;
 
-/// How often whoever waits for another's upload looks; the rows are cheap to read.
-const LOOK_AGAIN: Duration = Duration::from_millis(25);
+/// How often a wait for another process's upload or repair reads the rows, which is cheap.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// What is to be stored, and for whom.
 #[derive(Clone, Debug)]
@@ -119,7 +119,12 @@ impl Archive {
             match begun {
                 Begun::Refused(known) => {
                     let (known, given) = (known.checksums, checksums);
-                    return Err(Error::OtherBytes { name, known, given });
+                    return Err(match self.status(&name).await? {
+                        Some(status) if status.failed_everywhere() => {
+                            Error::OtherDeposit { name, known, given }
+                        }
+                        _ => Error::OtherBytes { name, known, given },
+                    });
                 }
                 Begun::Claimed(status, claim) => {
                     let already = status.file.stored_at.is_some() && status.proven();

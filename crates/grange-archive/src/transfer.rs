@@ -19,6 +19,13 @@ pub(crate) enum From {
     Offered(Arc<dyn Blob>),
 }
 
+impl From {
+    /// Whether this is the replica's own copy.
+    pub(crate) fn is(&self, replica: &Replica) -> bool {
+        matches!(self, Self::Replica(own) if own.row.id == replica.row.id)
+    }
+}
+
 /// Brings the file from its holder to the store that will keep it.
 ///
 /// | holder | keeper | way |

@@ -6,17 +6,19 @@ use std::hash::{BuildHasher, RandomState};
 use grange_base::Chain;
 use grange_db::{Checkpoint, FileFilter, Leaf, deciding};
 use grange_model::{FileName, FindingKind, LogEvent, LogRecord};
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::archive::Archive;
 use crate::error::Error;
 use crate::key_trust::{KeyTrust, SignedVouch, signed_vouches};
+use crate::lost_log::{lost_roots, saw_another_log};
 use crate::tree::{self, Tree};
 use crate::witness::{self, Witness};
 
 /// Leaves read at once: some megabytes.
-const LEAVES_AT_ONCE: u32 = 10_000;
+pub(crate) const LEAVES_AT_ONCE: u32 = 10_000;
 
 /// Problems that are told by name; the rest is counted.
 const PROBLEMS_TOLD: usize = 100;
@@ -140,6 +142,8 @@ impl Archive {
         let mut said = Said::default();
         // Roots at the sizes that somebody signed, computed as the log is read.
         let mut roots: HashMap<u64, String> = HashMap::new();
+        // And when the last leaf of those sizes was added.
+        let mut times: HashMap<u64, Timestamp> = HashMap::new();
         let wanted: std::collections::HashSet<u64> =
             marks.iter().map(|mark| mark.size).chain(witnesses.iter().map(|(_, _, one)| one.size)).collect();
         if wanted.contains(&0) {
@@ -155,9 +159,10 @@ impl Archive {
                     report.problem(format!("leaf {} is missing from the log", tree.len()));
                     break;
                 }
-                said.hear(leaf, &mut report);
+                let added_at = said.hear(leaf, &mut report);
                 if wanted.contains(&tree.len()) {
                     roots.insert(tree.len(), tree.root());
+                    times.extend(added_at.map(|at| (tree.len(), at)));
                 }
             }
             if report.problem_count > 0 && leaves.last().is_some_and(|last| last.number >= tree.len()) {
@@ -182,9 +187,15 @@ impl Archive {
             let lost = said.lost_roots.contains(&mark.root);
             let holds = !lost && holds(&tree, &mark);
             if !holds && !lost {
+                let (at, size) = (mark.at, mark.size);
+                let cause = if saw_another_log(&mark, times.get(&size).copied()) {
+                    "the log in this database was shorter then: the database was lost, or replaced by an older copy; if that is \
+                     known, run `grange archive rebuild`, which records it"
+                } else {
+                    "it was rewritten since"
+                };
                 report.problem(format!(
-                    "{name} on {replica} saw another log at {} with {} leaves: it was rewritten since",
-                    mark.at, mark.size
+                    "{name} on {replica} saw another log at {at} with {size} leaves: {cause}"
                 ));
             }
             report.witnesses.push(WitnessReport { replica, name, size: mark.size, holds, of_lost_log: lost });
@@ -255,7 +266,7 @@ impl Archive {
 }
 
 /// That the witnessed log is the beginning of this one, by RFC 9162.
-fn holds(tree: &Tree, mark: &Checkpoint) -> bool {
+pub(crate) fn holds(tree: &Tree, mark: &Checkpoint) -> bool {
     if mark.size == 0 || mark.size > tree.len() {
         return mark.size == 0 && mark.root == Tree::default().root();
     }
@@ -274,22 +285,21 @@ struct Said {
 }
 
 impl Said {
-    fn hear(&mut self, leaf: &Leaf, report: &mut LogReport) {
+    /// Gives when the leaf was added.
+    fn hear(&mut self, leaf: &Leaf, report: &mut LogReport) -> Option<Timestamp> {
         let Ok(record) = serde_json::from_str::<LogRecord>(&leaf.body) else {
             report.problem(format!("leaf {} cannot be read", leaf.number));
-            return;
+            return None;
         };
+        self.lost_roots.extend(lost_roots(&record));
         match (record.event, &record.name, &record.checksum) {
             (LogEvent::Stored | LogEvent::Rebuilt | LogEvent::Amended, Some(name), Some(checksum)) => {
                 let bytes = self.state.hash_one((checksum.as_str(), record.size));
                 self.bytes.insert(self.state.hash_one(name.as_str()), bytes);
             }
-            (LogEvent::Rebuilt, None, _) => {
-                let lost = record.detail["lost_roots"].as_array().into_iter().flatten();
-                self.lost_roots.extend(lost.filter_map(|root| root.as_str()).map(str::to_owned));
-            }
             _ => {}
         }
+        Some(record.at)
     }
 
     fn of(&self, name: &str, checksum: &str, size: u64) -> bool {

@@ -91,7 +91,12 @@ pub(crate) fn write(folder: &Path, name: &FileName, text: &[u8]) -> Result<(), E
 
 pub(crate) fn read(folder: &Path) -> Result<Vec<(FileName, Bytes)>, Error> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(Error::io("list", folder))? {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        Err(error) => return Err(Error::io("list", folder)(error)),
+    };
+    for entry in entries {
         let entry = entry.map_err(Error::io("list", folder))?;
         let name = entry.file_name();
         let Some(name) = name.to_str().and_then(|name| name.parse::<FileName>().ok()) else { continue };

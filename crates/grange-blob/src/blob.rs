@@ -115,6 +115,14 @@ pub struct MarkedPart {
     pub empty: bool,
 }
 
+/// Files that lie in a store's folders and that no listing shows: in subfolders, or under names that no file may have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnlistedFiles {
+    pub count: u64,
+    /// The first of them, with their sizes.
+    pub paths: Vec<(String, u64)>,
+}
+
 /// Room for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Space {
@@ -240,6 +248,12 @@ pub trait Blob: Debug + Send + Sync {
     /// Up to `limit` files after `after`, in the order of their names' bytes. Only an empty page is the end: a page may
     /// have fewer than `limit` files at any time. What is not a file of this store is skipped and shortens nothing.
     async fn list(&self, after: Option<&FileName>, limit: usize) -> Result<Vec<Listed>, Error>;
+
+    /// Files that people or programs laid into the store's folders and that [`Blob::list`] does not show: how many, and the
+    /// paths of up to `limit`. None where a store cannot tell.
+    async fn unlisted(&self, _limit: usize) -> Result<UnlistedFiles, Error> {
+        Ok(UnlistedFiles::default())
+    }
 
     async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error>;
 

@@ -32,7 +32,9 @@ mod swap;
 #[cfg(test)]
 mod conformance;
 
-pub use blob::{Blob, Listed, MARKER, MarkedPart, Opened, Source, Space, Stat, Stored, Taking, sum_path};
+pub use blob::{
+    Blob, Listed, MARKER, MarkedPart, Opened, Source, Space, Stat, Stored, Taking, UnlistedFiles, sum_path,
+};
 pub use disk::{Disk, DiskSettings, FreeSpace, Placement, Room};
 pub use error::Error;
 pub use memory::Memory;

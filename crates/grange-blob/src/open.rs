@@ -181,6 +181,7 @@ fn disk_settings(settings: &Settings, bases: Vec<PathBuf>, data_folder: &Path) -
         min_space_left: settings.min_space_left,
         min_space_required: settings.min_space_required,
         read_only: settings.read_only,
+        make_folders: false,
     }
 }
 
@@ -278,7 +279,11 @@ mod tests {
         let with = |url: &str| Settings { url: url.to_owned(), ..Settings::default() };
         let memory = open(&with("memory:"), &context).await.unwrap();
         assert_eq!(memory.place(), "memory");
-        open(&with("file:one,two"), &context).await.unwrap();
+        let disks = open(&with("file:one,two"), &context).await.unwrap();
+        for part in disks.markers().await.unwrap() {
+            assert!(!Path::new(&part.part).exists(), "a disk that is not mounted stays so");
+            disks.mark(&part.part, "marker").await.unwrap();
+        }
         for base in ["one", "two"] {
             for inner in ["filedir", "tempdir", "atticdir"] {
                 assert!(folder.path().join(base).join(inner).is_dir());

@@ -177,6 +177,7 @@ announced_at BIGINT
 closed_at BIGINT
 lease_owner TEXT COLLATE "C"
 lease_until BIGINT
+states BIGINT NOT NULL DEFAULT 1
 
 -- table grange_migrations
 number BIGINT NOT NULL

@@ -246,7 +246,7 @@ CREATE TABLE findings (
     closed_at    INTEGER,
     lease_owner  TEXT,
     lease_until  INTEGER
-) STRICT;
+, states INTEGER NOT NULL DEFAULT 1) STRICT;
 
 CREATE INDEX findings_closed ON findings (closed_at) WHERE closed_at IS NOT NULL;
 
@@ -602,6 +602,11 @@ CREATE TRIGGER replica_files_first_verified AFTER INSERT ON replica_files WHEN N
     JOIN replicas r ON r.id = NEW.replica_id AND r.kind = 'bitarchive'
     WHERE f.id = NEW.file_id
     ON CONFLICT DO NOTHING;
+END;
+
+CREATE TRIGGER replica_files_removed AFTER DELETE ON replica_files BEGIN
+    INSERT INTO replica_totals VALUES (OLD.replica_id, OLD.state, OLD.presence, OLD.verdict, 0, -1, -OLD.size)
+    ON CONFLICT DO UPDATE SET files = files + excluded.files, bytes = bytes + excluded.bytes;
 END;
 
 CREATE TRIGGER replica_files_verified AFTER UPDATE OF state ON replica_files

@@ -93,6 +93,10 @@ static HELD: Bulk = Bulk {
          FROM jsonb_array_elements($2::jsonb)",
     ),
 };
+static NO_STRAYS: Bulk = Bulk {
+    sqlite: Sql::new("DELETE FROM stray_files WHERE name IN (SELECT value FROM json_each($1))"),
+    postgres: Sql::new("DELETE FROM stray_files WHERE name IN (SELECT jsonb_array_elements_text($1::jsonb))"),
+};
 static REPLICAS: Sql = Sql::new("SELECT id FROM replicas ORDER BY id");
 
 async fn adopt(tx: &mut Tx<'_>, files: &[Adopted], records: &[LogRecord]) -> Result<u64, Fail> {
@@ -122,6 +126,9 @@ async fn adopt(tx: &mut Tx<'_>, files: &[Adopted], records: &[LogRecord]) -> Res
             held.push(json!({ "f": id, "r": replica, "s": file.size, "c": checksum, "o": ok }));
         }
     }
+    let names: Vec<&String> = ids.keys().collect();
+    let query = NO_STRAYS.on(tx).bind(json!(names).to_string());
+    tx.run(query).await?;
     let query = HELD.on(tx).bind(micros(tx.now)).bind(Value::from(held).to_string());
     tx.run(query).await?;
     let new: Vec<LogRecord> = records

@@ -33,7 +33,8 @@ const EXTRA_TOLD: usize = 20;
 pub struct Seen {
     pub name: FileName,
     pub size: u64,
-    /// In a checksum check: what it answered, `unreadable` if it could not. Absent in a list check.
+    /// What it answered, `unreadable` if it could not. Absent in a list check, but for copies that were missing
+    /// ([`Audits::reappeared`]).
     pub checksum: Option<String>,
 }
 
@@ -70,7 +71,38 @@ impl Audits<'_> {
             })
             .await
     }
+
+    /// Those of the names that the replica was found to miss, or that came back since and were not read. A list check that
+    /// finds them reads them: their bytes are known to nobody.
+    pub async fn reappeared(&self, replica: i64, names: Vec<FileName>) -> Result<HashSet<String>, Error> {
+        self.0
+            .read("look for copies that came back", (replica, names), |tx, (replica, names)| {
+                Box::pin(async move {
+                    let list: Vec<&str> = names.iter().map(FileName::as_str).collect();
+                    let query = REAPPEARED.on(tx).bind(*replica).bind(json!(list).to_string());
+                    tx.rows(query).await?.iter().map(|row| row.text("name")).collect()
+                })
+            })
+            .await
+    }
 }
+
+macro_rules! reappeared {
+    ($names:literal) => {
+        concat!(
+            "SELECT f.name FROM replica_files h JOIN files f ON f.id = h.file_id
+             WHERE h.replica_id = $1 AND h.state <> 'upload_completed' AND (h.presence = 'missing' OR
+                 (h.presence = 'ok' AND h.state = 'upload_failed' AND h.verdict = 'unknown' AND h.checksum IS NULL))
+                 AND f.name IN (SELECT ",
+            $names,
+            ")"
+        )
+    };
+}
+static REAPPEARED: Bulk = Bulk {
+    sqlite: Sql::new(reappeared!("value FROM json_each($2)")),
+    postgres: Sql::new(reappeared!("jsonb_array_elements_text($2::jsonb)")),
+};
 
 macro_rules! known {
     ($upto:literal) => {
@@ -140,8 +172,10 @@ struct Known {
 /// How the two lists compare.
 #[derive(Default)]
 struct Compared<'a> {
-    /// Held; in a checksum check with the checksum recorded.
-    fine: Vec<&'a Known>,
+    /// Held, and read with the checksum recorded.
+    equal: Vec<&'a Known>,
+    /// Held, and not read.
+    listed: Vec<&'a Known>,
     /// Held, with another answer.
     other: Vec<(&'a Known, String)>,
     missing: Vec<&'a Known>,
@@ -175,7 +209,8 @@ fn compare<'a>(known: &'a [Known], seen: &'a [Seen], asked_at: Timestamp) -> Com
                     _ if copy.size != row.size => {
                         compared.other.push((row, format!("size={}", copy.size)));
                     }
-                    _ => compared.fine.push(row),
+                    Some(_) => compared.equal.push(row),
+                    None => compared.listed.push(row),
                 }
             }
             // Uploaded or healed after the list was made: the list knows nothing of it.
@@ -211,17 +246,14 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
 
     let (now, replica) = (micros(tx.now), page.replica_id);
     let ids_of = |rows: &[&Known]| rows.iter().map(|row| row.id).collect::<Vec<_>>();
-    let fine = ids_of(&compared.fine);
+    let (equal, listed) = (ids_of(&compared.equal), ids_of(&compared.listed));
     // Disputed before anything is written: the vote tells what is news by the verdicts of before.
     let mut disputed: Vec<i64> = compared.other.iter().map(|(row, _)| row.id).collect();
-    if page.kind == AuditKind::List {
-        run(tx, &LISTED, replica, &fine).await?;
-    } else {
-        let elsewhere = elsewhere(tx, replica, &fine).await?;
-        run(tx, &EQUAL, replica, &fine).await?;
-        // The record has one voice more against the copies that contradict it.
-        disputed.extend(fine.iter().filter(|id| elsewhere.contains(id)));
-    }
+    run(tx, &LISTED, replica, &listed).await?;
+    let contradicted = elsewhere(tx, replica, &equal).await?;
+    run(tx, &EQUAL, replica, &equal).await?;
+    // The record has one voice more against the copies that contradict it.
+    disputed.extend(equal.iter().filter(|id| contradicted.contains(id)));
     for (row, checksum) in &compared.other {
         let query = tx.sql(&OTHER).bind(replica).bind(row.id).bind(now).bind(checksum.clone());
         tx.run(query).await?;
@@ -299,10 +331,11 @@ async fn elsewhere(tx: &mut Tx<'_>, replica: i64, files: &[i64]) -> Result<HashS
 
 fn counted(page: &Page, compared: &Compared<'_>, verdicts: &HashMap<(i64, i64), Verdict>) -> Found {
     let (mut corrupt, mut undecided) = (0, 0);
-    let held = compared.fine.iter().copied().chain(compared.other.iter().map(|(row, _)| *row));
-    for row in held.clone() {
-        // A list check that finds a copy in its place leaves the last verdict on its bytes as it was.
-        let before = if page.kind == AuditKind::List { row.verdict } else { Verdict::Ok };
+    // What is listed and not read leaves the last verdict on its bytes as it was.
+    let listed = compared.listed.iter().map(|row| (*row, row.verdict));
+    let read = compared.equal.iter().copied().chain(compared.other.iter().map(|(row, _)| *row));
+    let held = listed.chain(read.map(|row| (row, Verdict::Ok)));
+    for (row, before) in held.clone() {
         match verdicts.get(&(row.id, page.replica_id)).copied().unwrap_or(before) {
             Verdict::Corrupt => corrupt += 1,
             Verdict::Unknown if verdicts.contains_key(&(row.id, page.replica_id)) => undecided += 1,

@@ -135,13 +135,27 @@ impl Audits<'_> {
         error: Option<String>,
         records: Vec<LogRecord>,
     ) -> Result<AuditRow, Error> {
+        self.end_counted(claim, id, state, error, Found::default(), records).await
+    }
+
+    /// The same of a check that counted everything at once; `found` is added to what it counted before.
+    pub async fn end_counted(
+        &self,
+        claim: &Claim,
+        id: AuditId,
+        state: AuditState,
+        error: Option<String>,
+        found: Found,
+        records: Vec<LogRecord>,
+    ) -> Result<AuditRow, Error> {
         self.0
             .write(
                 "end the check",
-                (claim.clone(), id, state, error, records),
-                |tx, (claim, id, state, error, records)| {
+                (claim.clone(), id, state, error, found, records),
+                |tx, (claim, id, state, error, found, records)| {
                     Box::pin(async move {
                         fence(tx, claim).await?;
+                        count(tx, *id, *found).await?;
                         let row = end(tx, *id, *state, error.clone()).await?;
                         drop_work(tx, claim).await?;
                         logbook::append(tx, records).await?;
@@ -220,6 +234,11 @@ static REST: Sql =
 static STAMP_LIST: Sql = Sql::new("UPDATE replicas SET listed_at = $2, edition = edition + 1 WHERE id = $1");
 static STAMP_SUMS: Sql =
     Sql::new("UPDATE replicas SET listed_at = $2, checked_at = $2, edition = edition + 1 WHERE id = $1");
+static COUNT: Sql = Sql::new(
+    "UPDATE audits SET files = files + $2, bytes = bytes + $3, ok = ok + $4, missing = missing + $5,
+         corrupt = corrupt + $6, undecided = undecided + $7, extra = extra + $8, edition = edition + 1
+     WHERE id = $1 AND state = 'running'",
+);
 static UNQUEUE: Sql = Sql::new("DELETE FROM work WHERE kind = $1 AND key = $2");
 
 async fn start(tx: &mut Tx<'_>, replica: i64, kind: AuditKind, actor: &Actor) -> Result<AuditRow, Fail> {
@@ -259,6 +278,18 @@ async fn start(tx: &mut Tx<'_>, replica: i64, kind: AuditKind, actor: &Actor) ->
     let row = get(tx, id.to_string()).await?;
     told(tx, actor, "check.start", &row).await?;
     Ok(row)
+}
+
+async fn count(tx: &mut Tx<'_>, id: AuditId, found: Found) -> Result<(), Fail> {
+    if found == Found::default() {
+        return Ok(());
+    }
+    let mut query = tx.sql(&COUNT).bind(id.to_string());
+    let Found { files, bytes, ok, missing, corrupt, undecided, extra } = found;
+    for number in [files, bytes, ok, missing, corrupt, undecided, extra] {
+        query = query.bind(number as i64);
+    }
+    tx.run(query).await.map(|_| ())
 }
 
 async fn get(tx: &mut Tx<'_>, id: String) -> Result<AuditRow, Fail> {

@@ -54,6 +54,7 @@ mod target;
 mod tests;
 mod tokens;
 mod users;
+mod withdraw;
 mod work;
 mod writer;
 
@@ -89,7 +90,7 @@ pub use oai::{
 };
 pub use open::{Db, Status};
 pub use places::ReplicaPlaces;
-pub use repairs::{Confirmed, NewRepair, RepairRow, Repairs};
+pub use repairs::{Confirmed, NewRepair, REPAIR_WORK, RepairRow, RepairTurn, Repairs};
 pub use replicas::{Declared, ReplicaOverview, ReplicaRow, Replicas};
 pub use restore::{CameBack, KeyRing, TokenBack, UserBack, came_back};
 pub use sessions::{NewSession, Sessions};

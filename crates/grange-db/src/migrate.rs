@@ -48,6 +48,7 @@ pub(crate) const STEPS: &[Step] = &[
     step!(14, "0014_node_clock"),
     step!(15, "0015_findings"),
     step!(16, "0016_oai_digests"),
+    step!(17, "0017_withdrawals"),
 ];
 
 impl Step {

@@ -1,4 +1,9 @@
 //! Repairs: asked for by one person, confirmed by another or by the replica's credential, done once.
+//!
+//! A confirmed repair has a row in `work` (kind [`REPAIR_WORK`], key its id) until it ends: whoever performs it holds that
+//! row, so two confirmations at once perform it once, and any node completes the repair of a node that was killed.
+
+use std::time::Duration;
 
 use grange_model::{Actor, FileName, LogRecord, RepairId, RepairKind, RepairState, ReplicaName};
 use jiff::Timestamp;
@@ -14,7 +19,12 @@ use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::logbook;
 use crate::open::Db;
-use crate::row::{Columns, micros};
+use crate::row::{Columns, length, micros};
+use crate::store::{drop_work, fence};
+use crate::work::{self, Claim, Offer};
+
+/// The queue of repairs that are confirmed and not performed yet.
+pub const REPAIR_WORK: &str = "archive.repair";
 
 macro_rules! columns {
     () => {
@@ -73,6 +83,17 @@ pub enum Confirmed {
     SamePerson(RepairRow),
 }
 
+/// Whose turn it is to perform a repair.
+#[derive(Clone, Debug)]
+pub enum RepairTurn {
+    /// It is ours.
+    Claimed(RepairRow, Claim),
+    /// Somebody else performs it now.
+    Busy(RepairRow),
+    /// It is not confirmed, or has ended.
+    NotDue(RepairRow),
+}
+
 impl Db {
     pub fn repairs(&self) -> Repairs<'_> {
         Repairs(self)
@@ -106,6 +127,7 @@ impl Repairs<'_> {
                     let row = get(tx, *id).await?;
                     // Somebody else may have been the second pair of eyes a moment before.
                     if confirmed {
+                        offer(tx, *id).await?;
                         told(tx, actor, "repair.confirm", &row).await?;
                     }
                     Ok(Confirmed::Yes(row))
@@ -114,16 +136,65 @@ impl Repairs<'_> {
             .await
     }
 
-    /// The repair is over, well or not; the records enter the log with it.
+    /// Claims a confirmed repair for `owner`. Of several who want to perform it, one gets it.
+    pub async fn begin(&self, id: RepairId, owner: &str, lease: Duration) -> Result<RepairTurn, Error> {
+        self.0
+            .write("claim the repair", (id, owner.to_owned(), length(lease)), |tx, (id, owner, lease)| {
+                Box::pin(async move {
+                    // First the queue, then the repair, as at its end: two acts never wait for each other.
+                    let claim = work::take(tx, REPAIR_WORK, &id.to_string(), owner, *lease).await?;
+                    let row = get(tx, *id).await?;
+                    let confirmed = row.state == RepairState::Confirmed;
+                    Ok(match claim {
+                        Some(claim) if confirmed => RepairTurn::Claimed(row, claim),
+                        Some(claim) => {
+                            drop_work(tx, &claim).await?;
+                            RepairTurn::NotDue(row)
+                        }
+                        None if confirmed => RepairTurn::Busy(row),
+                        None => RepairTurn::NotDue(row),
+                    })
+                })
+            })
+            .await
+    }
+
+    /// Claims some confirmed repair that nobody performs: its node was killed, or has not begun.
+    pub async fn claim(&self, owner: &str, lease: Duration) -> Result<Option<(RepairRow, Claim)>, Error> {
+        self.0
+            .write("claim a repair", (owner.to_owned(), length(lease)), |tx, (owner, lease)| {
+                Box::pin(async move {
+                    while let Some(claim) = work::claim_one(tx, REPAIR_WORK, owner, *lease).await? {
+                        if let Ok(id) = claim.key.parse() {
+                            let row = get(tx, id).await?;
+                            if row.state == RepairState::Confirmed {
+                                return Ok(Some((row, claim)));
+                            }
+                        }
+                        // Superseded since it was confirmed.
+                        drop_work(tx, &claim).await?;
+                    }
+                    Ok(None)
+                })
+            })
+            .await
+    }
+
+    /// The repair is over, well or not; the records enter the log with it. [`Error::LeaseLost`] when somebody else
+    /// performs it now.
     pub async fn end(
         &self,
+        claim: &Claim,
         id: RepairId,
         error: Option<String>,
         records: Vec<LogRecord>,
     ) -> Result<RepairRow, Error> {
+        let input = (claim.clone(), id, error, records);
         self.0
-            .write("end the repair", (id, error, records), |tx, (id, error, records)| {
+            .write("end the repair", input, |tx, (claim, id, error, records)| {
                 Box::pin(async move {
+                    fence(tx, claim).await?;
+                    drop_work(tx, claim).await?;
                     let state = if error.is_some() { RepairState::Failed } else { RepairState::Done };
                     let query = tx
                         .sql(&END)
@@ -134,6 +205,24 @@ impl Repairs<'_> {
                     tx.run(query).await?;
                     let row = get(tx, *id).await?;
                     logbook::append(tx, records).await?;
+                    Ok(row)
+                })
+            })
+            .await
+    }
+
+    /// A person takes back a repair that waits. One that does not wait any more is given as it is, unchanged.
+    pub async fn withdraw(&self, id: RepairId, actor: &Actor) -> Result<RepairRow, Error> {
+        self.0
+            .write("withdraw the repair", (id, actor.clone()), |tx, (id, actor)| {
+                Box::pin(async move {
+                    let reason = format!("withdrawn by {}", actor.who);
+                    let query = tx.sql(&WITHDRAW).bind(id.to_string()).bind(reason).bind(micros(tx.now));
+                    let withdrawn = tx.run(query).await? == 1;
+                    let row = get(tx, *id).await?;
+                    if withdrawn {
+                        told(tx, actor, "repair.withdraw", &row).await?;
+                    }
                     Ok(row)
                 })
             })
@@ -164,6 +253,10 @@ impl Repairs<'_> {
 }
 
 static GET: Sql = Sql::new(concat!("SELECT ", columns!(), " WHERE p.id = $1"));
+static WITHDRAW: Sql = Sql::new(
+    "UPDATE repairs SET state = 'withdrawn', last_error = $2, ended_at = $3, edition = edition + 1
+     WHERE id = $1 AND state = 'waiting'",
+);
 static OPEN: Sql = Sql::new(
     "SELECT id FROM repairs WHERE file_id = $1 AND replica_id = $2 AND state IN ('waiting', 'confirmed')
          AND kind = $3 AND COALESCE(new_checksum, '') = $4
@@ -226,13 +319,21 @@ async fn ask(tx: &mut Tx<'_>, new: &NewRepair, actor: &Actor) -> Result<RepairRo
     };
     if let Some(by) = &new.confirmed_by {
         let query = tx.sql(&CONFIRM).bind(id.to_string()).bind(by.clone()).bind(now);
-        tx.run(query).await?;
+        if tx.run(query).await? == 1 {
+            offer(tx, id).await?;
+        }
     }
     let row = get(tx, id).await?;
     if added {
         told(tx, actor, "repair.ask", &row).await?;
     }
     Ok(row)
+}
+
+/// Queues a repair that was just confirmed. It is tried until it has ended, however often a node is killed at it.
+async fn offer(tx: &mut Tx<'_>, id: RepairId) -> Result<(), Fail> {
+    let offer = Offer::new(REPAIR_WORK, id.to_string(), json!({})).attempts_max(0);
+    work::offer_one(tx, &offer).await.map(|_| ())
 }
 
 async fn get(tx: &mut Tx<'_>, id: RepairId) -> Result<RepairRow, Fail> {

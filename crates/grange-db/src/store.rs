@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use grange_model::{Checksums, FileName, LogRecord, Presence, UploadState, Verdict, WorkId};
-use sqlx::any::AnyRow;
 
 use crate::act::Tx;
 use crate::ballots::judge;
@@ -17,7 +16,7 @@ use crate::frame_lock;
 use crate::logbook;
 use crate::numbers;
 use crate::row::{Columns, length, micros};
-use crate::work::{Claim, columns as work_columns};
+use crate::work::{Claim, take};
 
 /// The queue of files that are not proven everywhere.
 pub const STORE_WORK: &str = "archive.store";
@@ -159,17 +158,6 @@ static FILL: Sql = Sql::new(
      ON CONFLICT (file_id, replica_id) DO NOTHING",
 );
 static SOURCE: Sql = Sql::new("UPDATE files SET source = $2, edition = edition + 1 WHERE id = $1");
-static TAKE: Sql = Sql::new(concat!(
-    "INSERT INTO work (id, kind, key, payload, priority, due_at, lease_owner, lease_token, attempts, attempts_max,
-         created_at, updated_at)
-     VALUES ($2, $3, $4, '{}', 0, {now} + $6, $5, 1, 1, 0, {now}, {now})
-     ON CONFLICT (kind, key) DO UPDATE SET outcome = NULL, ended_at = NULL, lease_owner = excluded.lease_owner,
-         lease_token = work.lease_token + 1, due_at = excluded.due_at, attempts = work.attempts + 1,
-         updated_at = excluded.updated_at, edition = work.edition + 1
-     WHERE work.lease_owner IS NULL OR work.due_at <= {now}
-     RETURNING ",
-    work_columns!()
-));
 static REQUEUE: Sql = Sql::new(
     "INSERT INTO work (id, kind, key, payload, priority, due_at, attempts_max, created_at, updated_at)
      VALUES ($2, $3, $4, '{}', 0, {now}, 0, {now}, {now})
@@ -248,19 +236,12 @@ async fn begin(
     if if_stored == IfStored::Skip && found.proven() && known.stored_at.is_some() {
         return Ok(Begun::Proven(found));
     }
-    let query = tx
-        .timed(&TAKE)
-        .bind(WorkId::new().to_string())
-        .bind(STORE_WORK)
-        .bind(name)
-        .bind(owner.to_owned())
-        .bind(lease);
-    let Some(row) = tx.row(query).await? else { return Ok(Begun::Busy(found)) };
+    let Some(claim) = take(tx, STORE_WORK, &name, owner, lease).await? else { return Ok(Begun::Busy(found)) };
     if new.source.is_some() && known.source != new.source {
         let query = tx.sql(&SOURCE).bind(known.id).bind(new.source.clone());
         tx.run(query).await?;
     }
-    Ok(Begun::Claimed(found, claim(&row)?))
+    Ok(Begun::Claimed(found, claim))
 }
 
 /// Whether some copy of the file contradicts its record.
@@ -313,18 +294,4 @@ async fn settle(tx: &mut Tx<'_>, claim: &Claim, file: i64, record: Option<&LogRe
     drop_work(tx, claim).await?;
     logbook::append(tx, record.map_or(&[], std::slice::from_ref)).await?;
     Ok(true)
-}
-
-fn claim(row: &AnyRow) -> Result<Claim, Fail> {
-    Ok(Claim {
-        id: row.parsed("id")?,
-        kind: row.text("kind")?,
-        key: row.text("key")?,
-        payload: row.json("payload")?,
-        priority: row.int("priority")?,
-        attempt: row.int("attempts")? as u32,
-        last_error: row.text_or_none("last_error")?,
-        lease_until: row.time("due_at")?,
-        token: row.int("lease_token")?,
-    })
 }

@@ -24,7 +24,8 @@ pub struct StrayFiles<'d>(&'d Db);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StrayFile {
     pub replica: ReplicaName,
-    pub name: FileName,
+    /// The name, or the whole path of one that lies in a subfolder or has a name that no file may have.
+    pub name: String,
     pub size: u64,
     /// When it was last listed.
     #[schemars(with = "String")]
@@ -48,8 +49,8 @@ impl Db {
 
 impl StrayFiles<'_> {
     /// Strays by name, after one name.
-    pub async fn list(&self, after: Option<&FileName>, limit: u32) -> Result<Vec<StrayFile>, Error> {
-        let after = after.map_or_else(String::new, ToString::to_string);
+    pub async fn list(&self, after: Option<&str>, limit: u32) -> Result<Vec<StrayFile>, Error> {
+        let after = after.unwrap_or_default().to_owned();
         self.0
             .read("list the stray files", (after, i64::from(limit)), |tx, (after, limit)| {
                 Box::pin(async move {
@@ -67,6 +68,23 @@ impl StrayFiles<'_> {
                 Box::pin(async move {
                     let query = tx.sql(&COUNT);
                     tx.row(query).await?.map_or(Ok(0), |row| Ok(row.int("count")? as u64))
+                })
+            })
+            .await
+    }
+
+    /// Keeps the files that lie on the replica and that no listing shows, by their paths: all there are, or the first of them.
+    pub async fn keep_unlisted(&self, replica: i64, paths: Vec<(String, u64)>) -> Result<(), Error> {
+        self.0
+            .write("keep the stray files", (replica, paths), |tx, (replica, paths)| {
+                Box::pin(async move {
+                    let query = tx.sql(&FORGET_UNLISTED).bind(*replica);
+                    tx.run(query).await?;
+                    // The text may come from afar, and PostgreSQL keeps no NUL.
+                    let row = |(path, size): &(String, u64)| {
+                        json!({ "n": path.replace('\0', "\u{fffd}"), "s": size })
+                    };
+                    insert(tx, *replica, paths.iter().map(row).collect()).await
                 })
             })
             .await
@@ -93,9 +111,14 @@ static LIST: Sql = Sql::new(concat!(
     " AND s.name > $1 ORDER BY s.name, s.replica_id LIMIT $2"
 ));
 static COUNT: Sql = Sql::new(known_by_none!("count(*) AS count"));
-static FORGET_UPTO: Sql =
-    Sql::new("DELETE FROM stray_files WHERE replica_id = $1 AND name > $2 AND name <= $3");
-static FORGET_REST: Sql = Sql::new("DELETE FROM stray_files WHERE replica_id = $1 AND name > $2 AND $3 = $3");
+// No name has a slash; every path of a file that no listing shows has one.
+static FORGET_UPTO: Sql = Sql::new(
+    "DELETE FROM stray_files WHERE replica_id = $1 AND name > $2 AND name <= $3 AND name NOT LIKE '%/%'",
+);
+static FORGET_REST: Sql = Sql::new(
+    "DELETE FROM stray_files WHERE replica_id = $1 AND name > $2 AND $3 = $3 AND name NOT LIKE '%/%'",
+);
+static FORGET_UNLISTED: Sql = Sql::new("DELETE FROM stray_files WHERE replica_id = $1 AND name LIKE '%/%'");
 static KEEP: Bulk = Bulk {
     sqlite: Sql::new(
         "INSERT INTO stray_files (replica_id, name, size, seen_at)
@@ -121,16 +144,19 @@ pub(crate) async fn keep(tx: &mut Tx<'_>, range: &StrayRange) -> Result<(), Fail
         return Ok(());
     }
     let row = |(name, size): &(FileName, u64)| json!({ "n": name, "s": size });
-    let list: Value = range.found.iter().map(row).collect::<Vec<_>>().into();
-    let query = KEEP.on(tx).bind(range.replica_id).bind(micros(tx.now)).bind(list.to_string());
-    tx.run(query).await?;
+    insert(tx, range.replica_id, range.found.iter().map(row).collect()).await?;
     numbers::raise_above(tx, range.found.iter().map(|(name, _)| name)).await
+}
+
+async fn insert(tx: &mut Tx<'_>, replica: i64, rows: Vec<Value>) -> Result<(), Fail> {
+    let query = KEEP.on(tx).bind(replica).bind(micros(tx.now)).bind(Value::from(rows).to_string());
+    tx.run(query).await.map(|_| ())
 }
 
 fn stray(row: &AnyRow) -> Result<StrayFile, Fail> {
     Ok(StrayFile {
         replica: row.parsed("replica")?,
-        name: row.parsed("name")?,
+        name: row.text("name")?,
         size: row.int("size")? as u64,
         seen_at: row.time("seen_at")?,
     })

@@ -44,6 +44,10 @@ named! {
 /// than a thousand.
 pub const FINDINGS_PER_GROUP_MAX: u64 = 100;
 
+/// The one finding that stands for many is announced again when it stands for more, at most this often: an audit may find
+/// another thousand every minute.
+pub const ANNOUNCE_AGAIN_AFTER: Duration = Duration::from_secs(10 * 60);
+
 impl FindingKind {
     /// What an operator does about it.
     pub const fn advice(self) -> &'static str {
@@ -75,7 +79,9 @@ impl FindingKind {
                 "see `grange oai history`, ask the repository's people, harvest again"
             }
             Self::FailedIndexing => "see `grange index status`; reindex after the cause is gone",
-            Self::WaitingRepair => "another person runs `grange repair ls` and `grange repair confirm ID`",
+            Self::WaitingRepair => {
+                "another person runs `grange repair ls` and `grange repair confirm ID`; `grange repair withdraw ID` if it is not wanted"
+            }
             Self::FailedAudit => "see `grange audit status` for the reason, then `grange audit run --wait`",
             Self::FailedLogVerification => {
                 "keep the database and the witnesses as they are, and compare with witnesses kept elsewhere"
@@ -108,6 +114,8 @@ pub struct Condition {
     /// The copy, where it is about one.
     pub file_id: Option<i64>,
     pub replica_id: Option<i64>,
+    /// How many states the finding stands for; 0 and 1 are one.
+    pub states: u64,
 }
 
 /// Everything of one kind that is wrong now in one group, such as a replica.
@@ -128,13 +136,24 @@ pub struct OpenFinding {
     pub kind: FindingKind,
     pub group: String,
     pub subject: String,
+    /// How many states it stands for, as it was last seen.
+    pub states: u64,
 }
 
 /// What is to be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindingChanges {
     pub open: Vec<(FindingKind, String, Condition)>,
+    /// Opened without an announcement: the finding that stood for many was announced for them.
+    pub open_announced: Vec<(FindingKind, String, Condition)>,
     pub close: Vec<i64>,
+    /// Findings that stand for another number of states than before. More are announced again.
+    pub counted: Vec<(i64, u64)>,
+}
+
+/// The detail of the finding that stands for many.
+pub fn collective_detail(states: u64) -> String {
+    format!("{states} of them")
 }
 
 /// Compares what is wrong with what is known to be wrong.
@@ -145,19 +164,38 @@ pub fn changes(observations: &[Observation], open: &[OpenFinding]) -> FindingCha
         let known: Vec<_> =
             open.iter().filter(|one| one.kind == seen.kind && one.group == seen.group).collect();
         let known_subjects: BTreeSet<_> = known.iter().map(|one| one.subject.as_str()).collect();
-        let many_known = known_subjects.contains(collective.as_str());
-        // Once too many, one finding stands for all until the last is gone: repairs of thousands stay quiet.
-        let many = seen.count > FINDINGS_PER_GROUP_MAX || (many_known && seen.count > 0);
-        if many && !many_known {
-            let detail = format!("{} of them", seen.count);
-            let condition =
-                Condition { subject: collective.clone(), detail, opens: true, ..Condition::default() };
-            changes.open.push((seen.kind, seen.group.clone(), condition));
-        }
-        let fresh = seen.conditions.iter().filter(|one| one.opens && !many);
-        let fresh = fresh.filter(|one| !known_subjects.contains(one.subject.as_str()));
-        changes.open.extend(fresh.map(|one| (seen.kind, seen.group.clone(), one.clone())));
         let still: BTreeSet<_> = seen.conditions.iter().map(|one| one.subject.as_str()).collect();
+        let standing_for_many = known.iter().find(|one| one.subject == collective);
+        // Once too many, one finding stands for all until half of that number is left: repairs of thousands stay quiet, and
+        // a number about the limit does not announce itself again and again.
+        let many = match standing_for_many {
+            None => seen.count > FINDINGS_PER_GROUP_MAX,
+            Some(_) => seen.count > FINDINGS_PER_GROUP_MAX / 2 || still.contains(collective.as_str()),
+        };
+        match standing_for_many {
+            None if many => {
+                let condition = Condition {
+                    subject: collective.clone(),
+                    detail: collective_detail(seen.count),
+                    opens: true,
+                    states: seen.count,
+                    ..Condition::default()
+                };
+                changes.open.push((seen.kind, seen.group.clone(), condition));
+            }
+            Some(one) if many && one.states != seen.count => changes.counted.push((one.id, seen.count)),
+            _ => {}
+        }
+        if !many {
+            let fresh = |one: &&Condition| !known_subjects.contains(one.subject.as_str());
+            let opened = |one: &Condition| (seen.kind, seen.group.clone(), one.clone());
+            let fresh = seen.conditions.iter().filter(fresh);
+            if standing_for_many.is_some() {
+                changes.open_announced.extend(fresh.map(opened));
+            } else {
+                changes.open.extend(fresh.filter(|one| one.opens).map(opened));
+            }
+        }
         let over = known.iter().filter(|one| {
             if one.subject == collective {
                 !many
@@ -191,7 +229,12 @@ mod tests {
 
     fn open(id: i64, subject: &str) -> OpenFinding {
         let (group, subject) = ("two".to_owned(), subject.to_owned());
-        OpenFinding { id, kind: FindingKind::MissingCopy, group, subject }
+        OpenFinding { id, kind: FindingKind::MissingCopy, group, subject, states: 1 }
+    }
+
+    /// The finding that stands for many.
+    fn many(id: i64, states: u64) -> OpenFinding {
+        OpenFinding { states, ..open(id, "many on two") }
     }
 
     /// What opens, by subject, and what closes, by id.
@@ -221,16 +264,49 @@ mod tests {
         assert_eq!(decided(between, &[open(1, "a")]), (vec![], vec![]));
     }
 
+    fn names(count: u64) -> Vec<String> {
+        (0..count).map(|n| format!("f{n}")).collect()
+    }
+
+    fn seen_names(count: u64) -> Observation {
+        let names = names(count);
+        seen(count, &names.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
     #[test]
-    fn too_many_are_one_finding_until_the_last_is_gone() {
-        let many = "many on two".to_owned();
-        assert_eq!(decided(seen(5000, &[]), &[open(1, "a")]), (vec![many.clone()], vec![]));
-        let names: Vec<_> = (0..101).map(|n| format!("f{n}")).collect();
-        let names: Vec<_> = names.iter().map(String::as_str).collect();
-        assert_eq!(decided(seen(101, &names), &[]).0, [many]);
-        let known = [open(1, "a"), open(2, "many on two")];
-        assert_eq!(decided(seen(3, &["b", "c", "d"]), &known), (vec![], vec![1]), "they are being repaired");
+    fn too_many_are_one_finding_until_half_of_them_are_left() {
+        let collective = "many on two".to_owned();
+        assert_eq!(decided(seen(5000, &[]), &[open(1, "a")]), (vec![collective.clone()], vec![]));
+        assert_eq!(decided(seen_names(101), &[]).0, [collective]);
+        let known = [open(1, "a"), many(2, 101)];
+        assert_eq!(decided(seen_names(51), &known), (vec![], vec![1]), "they are being repaired");
+        // The rest was announced with the others: each is a finding of its own now, and nobody hears of it again.
+        let changed = changes(&[seen_names(50)], &known);
+        assert_eq!((changed.open.len(), changed.open_announced.len(), changed.close), (0, 50, vec![1, 2]));
         assert_eq!(decided(seen(0, &[]), &known), (vec![], vec![1, 2]));
+    }
+
+    #[test]
+    fn one_that_stands_for_many_says_so_when_they_become_more() {
+        for (states, count, counted) in [
+            (101, 101, vec![]),
+            (101, 102, vec![(2, 102)]),
+            (5000, 4999, vec![(2, 4999)]),
+            (60, 61, vec![(2, 61)]),
+        ] {
+            let changed = changes(&[seen_names(count)], &[many(2, states)]);
+            assert_eq!(changed, FindingChanges { counted, ..FindingChanges::default() }, "{states} {count}");
+        }
+        // Those that are left are findings of their own, so a new one among them is announced by its name.
+        let known: Vec<_> = names(50).iter().map(|name| open(7, name)).collect();
+        assert_eq!(decided(seen_names(51), &known), (vec!["f50".to_owned()], vec![]));
+    }
+
+    #[test]
+    fn one_that_is_kept_open_by_its_own_row_stays_however_few_there_are() {
+        let known = [many(2, 101)];
+        assert_eq!(decided(seen(1, &["many on two"]), &known), (vec![], vec![]));
+        assert_eq!(decided(seen(0, &[]), &known), (vec![], vec![2]));
     }
 
     #[test]

@@ -91,5 +91,7 @@ named! {
         Confirmed = "confirmed",
         Done = "done",
         Failed = "failed",
+        /// It waited, and a person took the request back.
+        Withdrawn = "withdrawn",
     }
 }

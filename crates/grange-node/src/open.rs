@@ -49,6 +49,8 @@ pub async fn bus(
 pub struct Created {
     pub node: NodeId,
     pub database: grange_db::Status,
+    /// Replicas on this machine that hold files, which the new database does not know.
+    pub full_replicas: Vec<String>,
 }
 
 /// Creates an empty archive: the folder, this node's id and token, and the tables. A PostgreSQL database that has tables
@@ -73,7 +75,26 @@ pub async fn create(settings: &Settings, data: &Path) -> Result<Created, StartEr
     if file.is_some() || Db::status(&settings.db, data).await?.step == 0 {
         migrate(settings, data, &clock).await?;
     }
-    Ok(Created { node, database: Db::status(&settings.db, data).await? })
+    let full_replicas = if file.is_some() { full_replicas(settings, data, &clock).await } else { Vec::new() };
+    Ok(Created { node, database: Db::status(&settings.db, data).await?, full_replicas })
+}
+
+/// The replicas on this machine's disks that hold files. One that cannot be read is left for the start of a node to report.
+async fn full_replicas(settings: &Settings, data: &Path, clock: &Clock) -> Vec<String> {
+    let Ok(held) = held(settings, data, clock).await else { return Vec::new() };
+    let mut full = Vec::new();
+    for (name, store) in &held.bytes {
+        if store.list(None, 1).await.is_ok_and(|page| !page.is_empty()) {
+            full.push(name.clone());
+        }
+    }
+    for (name, sums) in &held.sums {
+        if sums.list(None, 1).await.is_ok_and(|page| !page.is_empty()) {
+            full.push(name.clone());
+        }
+    }
+    full.sort();
+    full
 }
 
 /// Takes the missing migrations and gives their names.

@@ -61,6 +61,10 @@ fn archive_status(error: &grange_app::ArchiveError) -> StatusCode {
     match error {
         E::NotFound { .. } | E::NoReplica { .. } => StatusCode::NOT_FOUND,
         E::OtherBytes { .. }
+        | E::OtherDeposit { .. }
+        | E::NotWithdrawable { .. }
+        | E::NotWaiting { .. }
+        | E::NoPeer { .. }
         | E::Reserved { .. }
         | E::WrongChecksum { .. }
         | E::NotThatBad { .. }

@@ -7,6 +7,7 @@ use grange_api::{Client, HttpTransport};
 use grange_node::settings::{self, Loaded, Settings};
 
 use crate::cli::Common;
+use crate::person;
 
 /// The settings: the files named, or `grange.toml` in the data folder when it is there.
 pub(crate) fn load(common: &Common) -> anyhow::Result<Loaded<Settings>> {
@@ -24,10 +25,5 @@ pub(crate) async fn client(common: &Common) -> anyhow::Result<Client> {
         return Ok(Client::new(HttpTransport::new(server, token.trim(), None)?));
     }
     let settings = load(common)?.settings;
-    Ok(grange_node::access::client(&settings, &common.data, &person()).await?)
-}
-
-/// Who sits at this terminal, for the record of changes.
-pub(crate) fn person() -> String {
-    std::env::var("SUDO_USER").or_else(|_| std::env::var("USER")).unwrap_or_else(|_| "local".to_owned())
+    Ok(grange_node::access::client(&settings, &common.data, &person::name()).await?)
 }

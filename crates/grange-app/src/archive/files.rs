@@ -49,6 +49,12 @@ impl App {
         Ok(self.archive.get().await?.store_reader(bytes, &store).await?)
     }
 
+    /// Takes back a deposit of which no replica has the bytes, so that its name is free.
+    pub async fn withdraw_deposit(&self, who: &Who, name: &str) -> Result<FileStatus, Error> {
+        who.needs(Permission::ManageSystem)?;
+        Ok(self.archive.get().await?.withdraw_deposit(&file_name(name)?, &who.actor()).await?)
+    }
+
     /// The bytes of a file, from a proven copy.
     pub async fn open_file(&self, who: &Who, name: &str) -> Result<(Opened, Got), Error> {
         who.needs(Permission::ReadSystem)?;

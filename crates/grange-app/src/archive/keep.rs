@@ -33,10 +33,10 @@ impl App {
         who.needs(Permission::ManageSystem)?;
         let archive = self.archive.get().await?;
         let mut started = Vec::new();
+        // A challenge is answered by replicas with bytes; one that is named says why it is not.
+        let any = |one: &grange_archive::Replica| kind != AuditKind::Challenge || one.keeps_bytes();
         for one in archive.replicas() {
-            let wanted =
-                replica.map_or(kind != AuditKind::Challenge || one.keeps_bytes(), |name| name == one.name());
-            if wanted {
+            if replica.map_or_else(|| any(one), |name| name == one.name()) {
                 started.push(archive.start_audit(one.name(), kind, &who.actor()).await?);
             }
         }
@@ -112,6 +112,13 @@ impl App {
         who.needs(Permission::ManageSystem)?;
         let id = id.parse().map_err(|_| Error::NotFound { noun: "repair", name: id.to_owned() })?;
         Ok(self.archive.get().await?.confirm_repair(id, &who.actor()).await?)
+    }
+
+    /// Takes back a repair that waits for a second person.
+    pub async fn withdraw_repair(&self, who: &Who, id: &str) -> Result<RepairRow, Error> {
+        who.needs(Permission::ManageSystem)?;
+        let id = id.parse().map_err(|_| Error::NotFound { noun: "repair", name: id.to_owned() })?;
+        Ok(self.archive.get().await?.withdraw_repair(id, &who.actor()).await?)
     }
 
     /// Proves that nothing in the log was rewritten, or says what was.

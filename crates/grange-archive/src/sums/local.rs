@@ -23,7 +23,7 @@ pub struct LocalSums {
 }
 
 impl LocalSums {
-    /// Opens the folder, making it as needed.
+    /// Opens the folder. It is made when it is marked or written to.
     pub async fn open(folder: &Path) -> Result<Self, Error> {
         let folder = folder.to_owned();
         blocking(move || Ok(Self { journal: Arc::new(Journal::open(&folder)?), folder })).await
@@ -101,6 +101,7 @@ impl Sums for LocalSums {
     async fn mark(&self, text: &str) -> Result<(), Error> {
         let (folder, text) = (self.folder.clone(), text.to_owned());
         blocking(move || {
+            std::fs::create_dir_all(&folder).map_err(Error::io("make", &folder))?;
             let (aside, path) = (folder.join(format!("{MARKER}.part")), folder.join(MARKER));
             let written = std::fs::File::create(&aside).and_then(|mut file| {
                 std::io::Write::write_all(&mut file, text.as_bytes())?;

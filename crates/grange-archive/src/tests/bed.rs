@@ -9,17 +9,19 @@ use grange_base::worker::Step;
 use grange_base::{Clock, Period, Shutdown};
 use grange_blob::Blob;
 use grange_db::Db;
-use grange_model::{Actor, FileName, LogEvent, LogRecord};
+use grange_model::{Actor, FileName, LogEvent, LogRecord, ReplicaKind};
 use tempfile::TempDir;
 
 use super::gate::Gate;
-use crate::{Archive, Parts, Second, Settings, Store, StoreOutcome, open_places};
+use crate::{Archive, Parts, ReplicaSettings, Second, Settings, Store, StoreOutcome, open_places};
 
 pub(crate) struct Bed {
     pub(crate) dir: TempDir,
     pub(crate) archive: Archive,
     pub(crate) one: Arc<Gate>,
     pub(crate) two: Arc<Gate>,
+    /// Of every bitarchive, by its name.
+    pub(crate) gates: BTreeMap<String, Arc<Gate>>,
 }
 
 pub(crate) fn settings() -> Settings {
@@ -29,6 +31,14 @@ pub(crate) fn settings() -> Settings {
         retry_most: Period::from_millis(0),
         ..Settings::default()
     }
+}
+
+/// The same with other replicas.
+pub(crate) fn with_replicas(replicas: &[(&str, ReplicaKind)]) -> Settings {
+    let one = |(name, kind): &(&str, ReplicaKind)| {
+        (name.parse().unwrap(), ReplicaSettings { kind: *kind, ..ReplicaSettings::default() })
+    };
+    Settings { replicas: replicas.iter().map(one).collect(), ..settings() }
 }
 
 pub(crate) async fn database(dir: &Path, clock: &Clock) -> Db {
@@ -73,7 +83,8 @@ impl Bed {
             gates.insert(name.to_string(), gate);
         }
         let archive = Archive::open(parts).await.unwrap();
-        Self { dir, archive, one: gates["one"].clone(), two: gates["two"].clone() }
+        let of = |name: &str| gates.get(name).unwrap_or(&gates["one"]).clone();
+        Self { dir, archive, one: of("one"), two: of("two"), gates }
     }
 
     /// A file to be stored, outside the archive.

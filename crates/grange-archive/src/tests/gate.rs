@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use grange_blob::{Blob, Error, Listed, MarkedPart, Opened, Source, Space, Stat, Stored, Taking};
+use grange_blob::{
+    Blob, Error, Listed, MarkedPart, Opened, Source, Space, Stat, Stored, Taking, UnlistedFiles,
+};
 use grange_model::{Algorithm, Checksums, FileName, Sha512};
 
 #[derive(Debug)]
@@ -14,6 +16,7 @@ pub(crate) struct Gate {
     inner: Arc<dyn Blob>,
     pub(crate) down: AtomicBool,
     pub(crate) puts: AtomicU32,
+    pub(crate) removals: AtomicU32,
     pub(crate) checksums: AtomicU32,
     /// Goes down by itself after so many checksums; negative never does.
     pub(crate) checksums_left: AtomicI64,
@@ -35,6 +38,7 @@ impl Gate {
             inner,
             down: AtomicBool::new(false),
             puts: AtomicU32::new(0),
+            removals: AtomicU32::new(0),
             checksums: AtomicU32::new(0),
             checksums_left: AtomicI64::new(-1),
             forgets: AtomicU32::new(0),
@@ -106,6 +110,10 @@ impl Blob for Gate {
         self.open()?.list(after, limit.min(self.page_most.load(Ordering::SeqCst))).await
     }
 
+    async fn unlisted(&self, limit: usize) -> Result<UnlistedFiles, Error> {
+        self.open()?.unlisted(limit).await
+    }
+
     async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error> {
         self.about(name)?.stat(name).await
     }
@@ -134,6 +142,7 @@ impl Blob for Gate {
 
     async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error> {
         self.open()?;
+        self.removals.fetch_add(1, Ordering::SeqCst);
         if self.unreadable.lock().unwrap().take_if(|bad| bad == name).is_some() {
             assert_eq!(*expected, Checksums::default());
             let lies_there = self.inner.checksum(name, &[Algorithm::Md5]).await?.unwrap();

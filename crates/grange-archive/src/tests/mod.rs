@@ -1,6 +1,7 @@
 //! Faults, each counted: what was broken, what was found, what was mended.
 
 mod bed;
+mod checks;
 mod contested;
 mod crash;
 mod damage;
@@ -12,6 +13,8 @@ mod presence;
 mod rebuild;
 mod record;
 mod recovery;
+mod sources;
 mod store;
 mod throttle;
 mod watch;
+mod withdrawals;

@@ -89,10 +89,8 @@ async fn an_empty_or_unmounted_folder_is_a_replica_that_is_away_and_is_never_fil
         assert!(outcome.unproven[0].reason.contains("is away"), "{outcome:?}");
         bed.archive.recheck(&named(&file(0)), "anna").await.unwrap();
         assert_eq!(missing(&bed).await, 0);
-        let written = if replica == "one" { "filedir" } else { "." };
-        let written = std::fs::read_dir(folder(&bed.dir, replica).join(written)).unwrap();
-        let written: Vec<_> = written.map(|entry| entry.unwrap().file_name()).collect();
-        assert!(written.iter().all(|name| name == "checksums.journal"), "{written:?}");
+        let made = std::fs::read_dir(folder(&bed.dir, replica)).unwrap().count();
+        assert_eq!(made, 0, "nothing is made below a mount point");
         // Mounted again: all is as it was, and what waited comes.
         let bed = restarted(bed, settings(), |dir| mount(dir, replica)).await;
         assert_eq!(away(&bed).await, []);
@@ -100,6 +98,28 @@ async fn an_empty_or_unmounted_folder_is_a_replica_that_is_away_and_is_never_fil
         let rows = bed.archive.audit_all(AuditKind::Checksum, &anna()).await.unwrap();
         let ok: u64 = rows.iter().map(|row| row.found.ok).sum();
         assert_eq!(ok, 3 * (FILES as u64 + 1), "{rows:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_makes_no_folder_in_the_place_of_a_replica_that_is_known() {
+    for replica in ["one", "three"] {
+        let bed = Bed::new().await;
+        bed.fill(FILES).await;
+        let unmount =
+            |dir: &TempDir| std::fs::rename(folder(dir, replica), dir.path().join("unmounted")).unwrap();
+        let bed = restarted(bed, settings(), unmount).await;
+        assert_eq!(away(&bed).await.len(), 1);
+        assert!(!bed.store("late", b"late").await.stored);
+        bed.archive.rebuild("anna").await.unwrap();
+        bed.archive.write_witness().await.unwrap();
+        assert!(!folder(&bed.dir, replica).exists(), "{replica}");
+        std::fs::create_dir(folder(&bed.dir, replica)).unwrap();
+        mount(&bed.dir, replica);
+        bed.archive.probe_replicas().await;
+        bed.work().await;
+        assert_eq!(away(&bed).await, []);
+        assert!(bed.archive.status(&named("late")).await.unwrap().unwrap().proven());
     }
 }
 
@@ -199,7 +219,7 @@ async fn a_folder_more_is_taken_and_one_in_the_place_of_another_is_not() {
     assert!(found.len() == 1 && found[0].1.contains("elsewhere"), "{found:?}");
     // Moved with its files and its marker it is the same replica.
     let bed = restarted(bed, with("file:elsewhere".to_owned()), |dir| {
-        std::fs::remove_dir_all(dir.path().join("elsewhere")).unwrap();
+        assert!(!dir.path().join("elsewhere").exists());
         std::fs::rename(folder(dir, "one"), dir.path().join("elsewhere")).unwrap();
     })
     .await;

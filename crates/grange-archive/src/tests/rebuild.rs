@@ -71,3 +71,94 @@ async fn copies_that_contradict_the_checksum_replica_are_not_believed_because_th
     assert!(!after.proven());
     assert_eq!(bed.repair().await.done, 0, "two people must decide");
 }
+
+/// The node stops, its database is lost, and it starts with an empty one.
+async fn without_database(bed: Bed) -> Bed {
+    bed.archive.db().close().await;
+    let dir = bed.dir;
+    drop(bed.archive);
+    for name in ["grange.db", "grange.db-wal", "grange.db-shm"] {
+        let _ = std::fs::remove_file(dir.path().join(name));
+    }
+    Bed::on(dir, settings()).await
+}
+
+/// Steps after the loss of the database, in any order: the answer is about what happened and not about the order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_lost_database_the_log_is_verified_alike_whatever_was_done_before_the_rebuild() {
+    for longer in [false, true] {
+        for witnessed_again in [false, true] {
+            let bed = Bed::new().await;
+            bed.fill(3).await;
+            bed.archive.write_witness().await.unwrap();
+            let bed = without_database(bed).await;
+            if longer {
+                // The new log becomes longer than the old one was.
+                for n in 0..6 {
+                    bed.store(&format!("new-{n}"), b"new").await;
+                }
+            }
+            if witnessed_again {
+                bed.archive.checkpoint().await.unwrap();
+            }
+            let before = bed.archive.verify_log().await.unwrap();
+            assert!(!before.ok, "the old log is gone, and nobody has said so");
+            assert!(
+                before.problems.iter().all(|problem| problem.contains("grange archive rebuild")),
+                "{before:?}"
+            );
+            bed.archive.rebuild("anna").await.unwrap();
+            let after = bed.archive.verify_log().await.unwrap();
+            assert!(after.ok && after.witnesses.iter().all(|one| one.of_lost_log), "{longer}: {after:?}");
+            let size = bed.archive.db().logbook().size().await.unwrap();
+            bed.archive.rebuild("anna").await.unwrap();
+            assert_eq!(bed.archive.db().logbook().size().await.unwrap(), size, "recorded once");
+            assert!(bed.archive.verify_log().await.unwrap().ok);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_replaced_by_an_older_copy_is_told_from_a_log_that_was_rewritten() {
+    let bed = Bed::new().await;
+    bed.fill(2).await;
+    let copy = bed.dir.path().join("older.db");
+    bed.archive.db().backup_to(&copy).await.unwrap();
+    bed.fill(6).await;
+    bed.archive.write_witness().await.unwrap();
+    bed.archive.db().close().await;
+    let dir = bed.dir;
+    drop(bed.archive);
+    for name in ["grange.db-wal", "grange.db-shm"] {
+        let _ = std::fs::remove_file(dir.path().join(name));
+    }
+    std::fs::rename(&copy, dir.path().join("grange.db")).unwrap();
+    let bed = Bed::on(dir, settings()).await;
+    for n in 0..9 {
+        bed.store(&format!("new-{n}"), b"new").await;
+    }
+    let before = bed.archive.verify_log().await.unwrap();
+    assert!(before.problems.iter().all(|problem| problem.contains("older copy")), "{before:?}");
+    bed.archive.rebuild("anna").await.unwrap();
+    let after = bed.archive.verify_log().await.unwrap();
+    assert!(after.ok, "{after:?}");
+    // A rebuild acknowledges the loss of a log and never that this one was rewritten.
+    bed.archive.checkpoint().await.unwrap();
+    for replica in ["one", "two"] {
+        let folder = bed.dir.path().join("replicas").join(replica).join("filedir");
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.to_string_lossy().contains("grange-witness-") {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+    }
+    bed.archive.write_witness().await.unwrap();
+    let rewrite = "UPDATE log_leaves SET body = replace(body, 'anna', 'bert') WHERE number = 1;
+                   DELETE FROM log_checkpoints";
+    let path = bed.dir.path().join("grange.db");
+    tokio::task::spawn_blocking(move || grange_testkit::sqlite::execute(&path, rewrite)).await.unwrap();
+    bed.archive.rebuild("anna").await.unwrap();
+    let report = bed.archive.verify_log().await.unwrap();
+    assert!(report.problems.iter().any(|problem| problem.contains("it was rewritten since")), "{report:?}");
+}

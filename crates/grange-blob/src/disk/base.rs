@@ -63,9 +63,9 @@ impl Faults {
 }
 
 impl Base {
-    /// Makes the folders where they are missing and clears away what a crash left half-written; a read-only base
-    /// is only looked at.
-    pub(super) fn open(path: &Path, read_only: bool) -> Result<Self, Error> {
+    /// Clears away what a crash left half-written; a read-only base is only looked at. With `make_folders` the folders are
+    /// made where they are missing; without, by the first mark or write: the disk may not be mounted.
+    pub(super) fn open(path: &Path, read_only: bool, make_folders: bool) -> Result<Self, Error> {
         let base = Self {
             path: path.to_owned(),
             files: path.join("filedir"),
@@ -79,12 +79,18 @@ impl Base {
             fs::read_dir(&base.files).map_err(Error::io("list the folder", &base.files))?;
             return Ok(base);
         }
-        for folder in [&base.files, &base.temp, &base.attic] {
+        if make_folders || base.files.is_dir() {
+            base.make_folders()?;
+            base.clear_temp()?;
+        }
+        Ok(base)
+    }
+
+    fn make_folders(&self) -> Result<(), Error> {
+        for folder in [&self.files, &self.temp, &self.attic] {
             fs::create_dir_all(folder).map_err(Error::io("make the folder", folder))?;
         }
-        sync_folder(path)?;
-        base.clear_temp()?;
-        Ok(base)
+        sync_folder(&self.path)
     }
 
     /// Removes temporary files that nobody is writing: a writer holds a lock, a dead one does not.
@@ -142,6 +148,7 @@ impl Base {
 
     /// Leaves the marker: written aside, synced, renamed.
     pub(super) fn mark(&self, text: &str) -> Result<(), Error> {
+        self.make_folders()?;
         let (aside, path) = (self.path.join(format!("{MARKER}.part")), self.path.join(MARKER));
         let written = File::create(&aside).and_then(|mut file| {
             io::Write::write_all(&mut file, text.as_bytes())?;
@@ -156,7 +163,15 @@ impl Base {
     pub(super) fn temp_file(&self) -> io::Result<(PathBuf, File)> {
         loop {
             let path = self.temp.join(Uuid::new_v4().simple().to_string());
-            let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o444).open(&path)?;
+            let create =
+                || OpenOptions::new().read(true).write(true).create_new(true).mode(0o444).open(&path);
+            let file = match create() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.make_folders().map_err(io::Error::other)?;
+                    create()?
+                }
+                created => created?,
+            };
             flock(&file, FlockOperation::LockExclusive)?;
             // Another process may have opened this base just now and cleared the file away before it was locked.
             if file.metadata()?.nlink() > 0 {

@@ -1,12 +1,14 @@
 //! The sorted names of one folder, kept until the folder changes: a page of a listing must not read it all again.
 
 use std::fs;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use grange_model::FileName;
 
+use crate::blob::UnlistedFiles;
 use crate::error::Error;
 
 /// A folder changed twice within one tick of the file system's clock shows one time of change. So names read
@@ -16,7 +18,15 @@ const SETTLED_AFTER: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 struct Read {
     changed: SystemTime,
+    entries: Entries,
+}
+
+/// What lies in a folder.
+#[derive(Clone, Debug, Default)]
+struct Entries {
     names: Arc<Vec<FileName>>,
+    /// What is not a file of the archive.
+    others: Arc<Vec<PathBuf>>,
 }
 
 #[derive(Debug, Default)]
@@ -25,29 +35,70 @@ pub(super) struct Listing(Mutex<Option<Read>>);
 impl Listing {
     /// All names in the folder, in the order of their bytes.
     pub(super) fn names(&self, folder: &Path) -> Result<Arc<Vec<FileName>>, Error> {
+        Ok(self.read(folder)?.names)
+    }
+
+    /// Everything else that lies in the folder and below it, but for folders themselves. Links are not followed.
+    pub(super) fn unlisted(&self, folder: &Path, limit: usize) -> Result<UnlistedFiles, Error> {
+        let mut found = UnlistedFiles::default();
+        let mut left: Vec<PathBuf> = self.read(folder)?.others.to_vec();
+        left.sort_unstable_by(|one, other| other.cmp(one));
+        while let Some(path) = left.pop() {
+            let data = match fs::symlink_metadata(&path) {
+                Ok(data) => data,
+                // It went since the folder was read.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::io("look at", &path)(error)),
+            };
+            if data.is_dir() {
+                // One that may not be read, such as lost+found, hides nothing of the archive.
+                match fs::read_dir(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
+                    Ok(entries) => left.extend(entries.iter().map(fs::DirEntry::path)),
+                    Err(error) => {
+                        tracing::warn!(path = %path.display(), %error, "a folder among the files cannot be read");
+                    }
+                }
+                continue;
+            }
+            found.count += 1;
+            if found.paths.len() < limit {
+                found.paths.push((path.display().to_string(), data.len()));
+            }
+        }
+        Ok(found)
+    }
+
+    fn read(&self, folder: &Path) -> Result<Entries, Error> {
         let failed = || Error::io("list the folder", folder);
-        let changed = fs::metadata(folder).and_then(|data| data.modified()).map_err(failed())?;
+        let changed = match fs::metadata(folder).and_then(|data| data.modified()) {
+            Ok(changed) => changed,
+            // Nothing was ever written there.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Entries::default()),
+            Err(error) => return Err(failed()(error)),
+        };
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(read) = kept.as_ref().filter(|read| read.changed == changed) {
-            return Ok(Arc::clone(&read.names));
+            return Ok(read.entries.clone());
         }
         let now = SystemTime::now();
-        let mut names = Vec::new();
+        let (mut names, mut others) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(folder).map_err(failed())? {
             let entry = entry.map_err(failed())?;
             let name = entry.file_name().into_string().ok().and_then(|name| name.parse().ok());
             match name {
                 Some(name) if entry.file_type().is_ok_and(|kind| kind.is_file()) => names.push(name),
                 _ => {
-                    tracing::warn!(path = %entry.path().display(), "this is no file of the archive; remove it");
+                    let path = entry.path();
+                    tracing::warn!(path = %path.display(), "not a file of the archive: move it elsewhere");
+                    others.push(path);
                 }
             }
         }
         names.sort_unstable();
-        let names = Arc::new(names);
+        let entries = Entries { names: Arc::new(names), others: Arc::new(others) };
         let settled = now.duration_since(changed).is_ok_and(|age| age > SETTLED_AFTER);
-        *kept = settled.then(|| Read { changed, names: Arc::clone(&names) });
-        Ok(names)
+        *kept = settled.then(|| Read { changed, entries: entries.clone() });
+        Ok(entries)
     }
 }
 

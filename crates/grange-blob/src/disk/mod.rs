@@ -51,6 +51,9 @@ pub struct DiskSettings {
     pub min_space_left: Size,
     pub min_space_required: Size,
     pub read_only: bool,
+    /// Makes missing folders when the store is opened, and not only when something is written to it. Not for a disk that may
+    /// be unmounted: folders below its mount point would hide that.
+    pub make_folders: bool,
 }
 
 impl DiskSettings {
@@ -64,6 +67,7 @@ impl DiskSettings {
             min_space_left: Size(2_000_000_000),
             min_space_required: Size(10_000_000),
             read_only: false,
+            make_folders: true,
         }
     }
 }
@@ -91,7 +95,7 @@ struct Inner {
 }
 
 impl Disk {
-    /// Opens the base directories, making what is missing. Blocks for a moment.
+    /// Opens the base directories. Blocks for a moment.
     pub fn open(settings: DiskSettings, clock: Clock) -> Result<Self, Error> {
         Self::with_space(settings, clock, Box::new(place::System))
     }
@@ -103,7 +107,8 @@ impl Disk {
         space: Box<dyn FreeSpace>,
     ) -> Result<Self, Error> {
         let names: Vec<_> = settings.bases.iter().map(|base| base.display().to_string()).collect();
-        let bases = settings.bases.iter().map(|base| Base::open(base, settings.read_only));
+        let bases =
+            settings.bases.iter().map(|base| Base::open(base, settings.read_only, settings.make_folders));
         #[cfg_attr(not(test), allow(unused_mut))]
         let mut bases = bases.collect::<Result<Vec<_>, _>>()?;
         #[cfg(test)]

@@ -36,7 +36,9 @@ pub(super) struct System;
 
 impl FreeSpace for System {
     fn of(&self, base: &Path) -> io::Result<Room> {
-        let stat = rustix::fs::statvfs(base)?;
+        // A folder that was not written to yet will lie on the disk of the one above.
+        let there = base.ancestors().find(|folder| folder.exists()).unwrap_or(base);
+        let stat = rustix::fs::statvfs(there)?;
         Ok(Room { free: stat.f_bavail * stat.f_frsize, total: stat.f_blocks * stat.f_frsize })
     }
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::base::Base;
 use super::{Disk, forget, take, write};
-use crate::blob::{Blob, Listed, MarkedPart, Opened, Source, Space, Stat, Stored, Taking};
+use crate::blob::{Blob, Listed, MarkedPart, Opened, Source, Space, Stat, Stored, Taking, UnlistedFiles};
 use crate::check;
 use crate::digest::Proving;
 use crate::error::Error;
@@ -70,6 +70,19 @@ impl Blob for Disk {
     async fn list(&self, after: Option<&FileName>, limit: usize) -> Result<Vec<Listed>, Error> {
         let after = after.cloned();
         self.run(move |inner| inner.list(after, limit)).await
+    }
+
+    async fn unlisted(&self, limit: usize) -> Result<UnlistedFiles, Error> {
+        self.run(move |inner| {
+            let mut all = UnlistedFiles::default();
+            for base in &inner.bases {
+                let found = base.listing.unlisted(&base.files, limit.saturating_sub(all.paths.len()))?;
+                all.count += found.count;
+                all.paths.extend(found.paths);
+            }
+            Ok(all)
+        })
+        .await
     }
 
     async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error> {

@@ -13,7 +13,8 @@ use super::origin::{At, Origin};
 use super::wire::{EXPECTED, LIST_MAX, Mark, escaped};
 use super::{download, pull, upload};
 use crate::blob::{
-    Blob, Listed, MarkedPart, Opened, Source, Space, Stat, Stored, Taking, put_stream_of, taken,
+    Blob, Listed, MarkedPart, Opened, Source, Space, Stat, Stored, Taking, UnlistedFiles, put_stream_of,
+    taken,
 };
 use crate::error::Error;
 
@@ -114,6 +115,14 @@ impl Blob for Peer {
             listed.extend(page);
         }
         Ok(listed)
+    }
+
+    async fn unlisted(&self, limit: usize) -> Result<UnlistedFiles, Error> {
+        match self.ask(&format!("/unlisted?limit={limit}"), None, ANSWER_WITHIN).await {
+            // A node of an older version.
+            Err(Error::Refused { status: 404, .. }) => Ok(UnlistedFiles::default()),
+            answer => answer,
+        }
     }
 
     async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error> {

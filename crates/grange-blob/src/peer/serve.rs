@@ -127,6 +127,10 @@ impl Served {
                 let limit = asked("limit").and_then(|limit| limit.parse().ok()).unwrap_or(LIST_MAX);
                 ok(&blob.list(after.as_ref(), limit.min(LIST_MAX)).await?)
             }
+            (&Method::GET, "unlisted") if rest.is_none() => {
+                let limit = asked("limit").and_then(|limit| limit.parse().ok()).unwrap_or(LIST_MAX);
+                ok(&blob.unlisted(limit.min(LIST_MAX)).await?)
+            }
             (&Method::GET, "files") => get(blob, name()?, &parts.headers).await?,
             (&Method::PUT, "files") => {
                 let (begin, offset) = begin(name()?, &parts.headers)?;

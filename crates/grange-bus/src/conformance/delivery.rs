@@ -147,3 +147,46 @@ pub(super) async fn several_listeners_in_one_process_count_each_for_themselves(b
         .await;
     assert!(takers.iter().all(|taker| taker.waiting() > 0));
 }
+
+/// From another node, as soon as the subscription was answered and not some time later.
+pub(super) async fn what_is_published_after_subscribing_is_heard_from_the_first_message_on(bench: &Bench) {
+    let (listener, publisher) = (bench.node().await, bench.node().await);
+    for round in 0..20 {
+        let name = format!("R{round}");
+        for channel in [bench.channels().any_ba(&name).unwrap(), bench.channels().all_ba(&name).unwrap()] {
+            let mut subscription = listener.subscribe(&channel).await.unwrap();
+            tell(publisher.as_ref(), &channel, ["first".to_owned(), "second".to_owned()]).await;
+            assert_eq!(hear(&mut subscription, 2).await, ["first", "second"], "{channel}");
+        }
+    }
+}
+
+/// Listeners wait beside other things, and give the wait up whenever one of those comes first.
+pub(super) async fn a_wait_that_is_given_up_loses_no_message(bench: &Bench) {
+    const MESSAGES: usize = 50;
+    let (listener, publisher) = (bench.node().await, bench.node().await);
+    let topic = bench.channels().all_replay();
+    let mut subscription = listener.subscribe(&topic).await.unwrap();
+    let expected: Vec<String> = (0..MESSAGES).map(|n| n.to_string()).collect();
+    let telling = async {
+        for subject in expected.clone() {
+            tell(publisher.as_ref(), &topic, [subject]).await;
+            // Within one process nothing else makes the sender pause.
+            tokio::task::yield_now().await;
+        }
+    };
+    let hearing = async {
+        let (mut heard, mut given_up) = (Vec::new(), 0);
+        while heard.len() < MESSAGES {
+            tokio::select! {
+                biased;
+                message = subscription.recv() => heard.push(message.expect("the bus is open").subject),
+                () = tokio::task::yield_now() => given_up += 1,
+            }
+        }
+        (heard, given_up)
+    };
+    let ((), (heard, given_up)) = tokio::join!(telling, hearing);
+    assert_eq!(heard, expected);
+    assert!(given_up > 0, "no wait was given up");
+}

@@ -69,3 +69,18 @@ pub(super) async fn the_last_handle_ends_the_subscriptions(bench: &Bench) {
     drop(node);
     assert_eq!(subscription.recv().await, None);
 }
+
+pub(super) async fn nothing_waits_for_ever_after_the_end(bench: &Bench) {
+    let node = bench.node().await;
+    let channel = bench.channels().the_repos();
+    let mut subscription = node.subscribe(&channel).await.unwrap();
+    bench.trigger.pull();
+    assert_eq!(subscription.recv().await, None);
+    // Whether the server still takes it does not matter; that somebody waits for it would.
+    let acts = async {
+        let _ = node.publish(&channel, &message("late")).await;
+        let _ = node.subscribe(&channel).await;
+        let _ = node.state();
+    };
+    tokio::time::timeout(std::time::Duration::from_mins(1), acts).await.expect("both return");
+}

@@ -125,6 +125,8 @@ on_every_backend! {
         a_listener_that_went_takes_nothing
         a_queue_without_listeners_keeps_nothing
         several_listeners_in_one_process_count_each_for_themselves
+        what_is_published_after_subscribing_is_heard_from_the_first_message_on
+        a_wait_that_is_given_up_loses_no_message
     }
     limits {
         a_message_too_large_is_refused_and_the_largest_travels
@@ -132,5 +134,6 @@ on_every_backend! {
         the_longest_channel_name_works
         shutdown_ends_the_subscriptions
         the_last_handle_ends_the_subscriptions
+        nothing_waits_for_ever_after_the_end
     }
 }

@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use grange_testkit::{NatsServer, until};
+use grange_base::Period;
+use grange_testkit::{NatsServer, TcpFault, until};
 
 use super::{Bench, message};
 use crate::bus::State;
+use crate::settings::Settings;
 
 #[tokio::test]
 async fn subscriptions_survive_a_restart_and_publishing_meanwhile_fails_at_once() {
@@ -42,4 +44,34 @@ async fn subscriptions_survive_a_restart_and_publishing_meanwhile_fails_at_once(
         .await;
     }
     assert_eq!((listener.state(), publisher.state()), (State::Connected, State::Connected));
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_keeps_nobody_waiting_and_is_heard_again() {
+    let Some(server) = NatsServer::start() else {
+        return;
+    };
+    let wire = TcpFault::before(server.url().trim_start_matches("nats://")).await;
+    let bench = Bench::with_url(&format!("nats://{}", wire.address()));
+    let settings = Settings { publish_timeout: Period::from_millis(300), ..bench.settings.clone() };
+    let (node, topic) = (bench.open(&settings).await, bench.channels().all_nodes());
+    let subscription = node.subscribe(&topic).await.unwrap();
+    wire.silence();
+    // More than the buffers of two machines take: some of it waits for a server that reads nothing.
+    let body = serde_json::json!("x".repeat(7_000));
+    let publishing = async {
+        for _ in 0..2_000 {
+            if node.publish(&topic, &message("lost").with_body(body.clone())).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), publishing).await.expect("publishing gives up in time");
+    wire.cut();
+    wire.mend();
+    until("a message is heard again", || async {
+        let _ = node.publish(&topic, &message("back")).await;
+        subscription.waiting() > 0
+    })
+    .await;
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Bed, LONG, SHORT, anna, on_both_engines};
 use crate::{
     AUDIT_WORK, Adopted, Amendment, Begun, Claim, Confirmed, Declared, FileFilter, Found, HoldingChange,
-    IfStored, NewFile, NewRepair, Page, ReplicaRow, STORE_WORK, Seen, Trouble, Votes, deciding,
+    IfStored, NewFile, NewRepair, Page, RepairTurn, ReplicaRow, STORE_WORK, Seen, Trouble, Votes, deciding,
 };
 
 on_both_engines! {
@@ -26,6 +26,9 @@ on_both_engines! {
     the_vote_over_all_decides_ties_and_absences,
     a_record_that_all_copies_contradict_is_put_right_once,
     a_repair_wants_a_second_person,
+    the_source_of_a_file_is_needed_until_a_replica_has_its_bytes,
+    of_many_who_want_to_perform_a_repair_one_gets_it,
+    a_copy_that_comes_back_is_read_by_the_list_check_that_finds_it,
     the_log_grows_without_gaps_also_when_many_append,
     files_are_listed_by_trouble_and_page_by_page,
 }
@@ -445,14 +448,101 @@ async fn a_repair_wants_a_second_person(bed: &Bed) {
         panic!()
     };
     assert_eq!((row.state, row.confirmed_by.as_deref()), (RepairState::Confirmed, Some("bert")));
-    let row = repairs.end(row.id, None, vec![record(LogEvent::Repaired, "f0")]).await.unwrap();
+    let RepairTurn::Claimed(_, claim) = repairs.begin(row.id, "me", LONG).await.unwrap() else { panic!() };
+    assert!(matches!(repairs.begin(row.id, "other", LONG).await.unwrap(), RepairTurn::Busy(_)));
+    let row = repairs.end(&claim, row.id, None, vec![record(LogEvent::Repaired, "f0")]).await.unwrap();
     assert_eq!(row.state, RepairState::Done);
+    assert!(matches!(repairs.begin(row.id, "other", LONG).await.unwrap(), RepairTurn::NotDue(_)));
+    let late = repairs.end(&claim, row.id, Some("late".to_owned()), Vec::new()).await.unwrap_err();
+    assert_eq!((late.code(), bed.db.logbook().size().await.unwrap()), ("lease-lost", 1));
     assert_eq!(repairs.list(Some(RepairState::Waiting), 9).await.unwrap(), []);
     assert_eq!(repairs.list(None, 9).await.unwrap(), std::slice::from_ref(&row));
     let second =
         repairs.ask(NewRepair { confirmed_by: Some("key".to_owned()), ..new }, &anna()).await.unwrap();
     assert!(second.id != row.id && second.state == RepairState::Confirmed);
     assert_eq!(bed.db.logbook().size().await.unwrap(), 1);
+    // Nobody has begun with it: whoever looks for such repairs gets it, once.
+    let (found, _) = repairs.claim("me", LONG).await.unwrap().unwrap();
+    assert_eq!(found.id, second.id);
+    assert!(repairs.claim("other", LONG).await.unwrap().is_none());
+}
+
+async fn the_source_of_a_file_is_needed_until_a_replica_has_its_bytes(bed: &Bed) {
+    let rows = three(bed).await;
+    let (status, claim) = claimed(bed, "f0", 0).await;
+    let needed = async || bed.db.files().needed_sources().await.unwrap();
+    assert_eq!(needed().await, ["here"]);
+    let completed = |row: &ReplicaRow| vec![change(row.id, UploadState::UploadCompleted, 0)];
+    bed.db.files().advance(&claim, status.file.id, completed(&rows[2])).await.unwrap();
+    assert_eq!(needed().await, ["here"], "a checksum replica has no bytes");
+    bed.db.files().advance(&claim, status.file.id, completed(&rows[0])).await.unwrap();
+    assert_eq!(needed().await, Vec::<String>::new());
+}
+
+async fn of_many_who_want_to_perform_a_repair_one_gets_it(bed: &Bed) {
+    let rows = three(bed).await;
+    adopted(bed, &rows, 1, &[]).await;
+    let file_id = bed.db.files().get(&name("f0")).await.unwrap().unwrap().file.id;
+    let new = NewRepair {
+        file_id,
+        replica_id: rows[0].id,
+        kind: RepairKind::Missing,
+        bad_checksum: None,
+        new_checksum: None,
+        confirmed_by: Some("not needed".to_owned()),
+    };
+    let id = bed.db.repairs().ask(new, &anna()).await.unwrap().id;
+    let many = (0..8).map(|n| {
+        let db = bed.db.clone();
+        tokio::spawn(async move { db.repairs().begin(id, &format!("node{n}"), LONG).await.unwrap() })
+    });
+    let mut claims = Vec::new();
+    for one in many.collect::<Vec<_>>() {
+        if let RepairTurn::Claimed(_, claim) = one.await.unwrap() {
+            claims.push(claim);
+        }
+    }
+    assert_eq!(claims.len(), 1);
+    bed.db.repairs().end(&claims[0], id, None, Vec::new()).await.unwrap();
+}
+
+async fn a_copy_that_comes_back_is_read_by_the_list_check_that_finds_it(bed: &Bed) {
+    let rows = three(bed).await;
+    adopted(bed, &rows, 3, &[(0, 1, None), (1, 1, None)]).await;
+    let names: Vec<_> = ["f0", "f1", "f2"].iter().map(|text| name(text)).collect();
+    let two = rows[1].id;
+    let mut found: Vec<_> =
+        bed.db.audits().reappeared(two, names.clone()).await.unwrap().into_iter().collect();
+    found.sort();
+    assert_eq!(found, ["f0", "f1"], "what was never missing is not read again");
+    bed.hand.advance(SHORT);
+    let audit = bed.db.audits().start(two, AuditKind::List, &anna()).await.unwrap();
+    let claim = bed.db.work().claim(AUDIT_WORK, "me", LONG).await.unwrap().unwrap();
+    let seen = |text: &str, checksum: Option<Checksums>| Seen {
+        name: name(text),
+        size: 10,
+        checksum: checksum.as_ref().map(deciding),
+    };
+    let page = Page {
+        audit: audit.id,
+        replica_id: two,
+        replica: "two".to_owned(),
+        kind: AuditKind::List,
+        after: None,
+        upto: None,
+        seen: vec![seen("f0", Some(sums(0))), seen("f1", Some(sums(9))), seen("f2", None)],
+        asked_at: bed.clock.now(),
+        by: "anna".to_owned(),
+    };
+    let found = bed.db.audits().turn_page(&claim, page).await.unwrap().found;
+    assert_eq!((found.files, found.ok, found.corrupt, found.undecided), (3, 2, 1, 0), "{found:?}");
+    let holding = async |text: &str| {
+        let status = bed.db.files().get(&name(text)).await.unwrap().unwrap();
+        (status.holdings[1].state, status.holdings[1].verdict)
+    };
+    assert_eq!(holding("f0").await, (UploadState::UploadCompleted, Verdict::Ok));
+    assert_eq!(holding("f1").await, (UploadState::UploadFailed, Verdict::Corrupt));
+    assert!(bed.db.audits().reappeared(two, names).await.unwrap().is_empty(), "all are read");
 }
 
 async fn the_log_grows_without_gaps_also_when_many_append(bed: &Bed) {

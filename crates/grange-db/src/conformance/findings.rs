@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use grange_model::harvest::HarvestKind;
-use grange_model::{FindingKind, LogEvent, LogRecord, ReplicaKind};
+use grange_model::{AuditKind, AuditState, FindingKind, LogEvent, LogRecord, ReplicaKind};
 use serde_json::json;
 
 use super::archive::{adopted, name, three};
@@ -14,6 +14,9 @@ on_both_engines! {
     a_missing_and_a_corrupt_copy_are_found_once_announced_once_and_closed,
     a_finding_is_announced_by_one_of_many_and_not_lost_with_it,
     thousands_of_missing_copies_are_one_finding,
+    more_of_what_is_one_finding_are_announced_with_their_number_and_not_too_often,
+    more_failed_files_than_are_named_are_counted,
+    a_failed_audit_is_over_when_one_that_says_as_much_has_ended_well,
     a_finding_that_ends_within_its_patience_is_not_announced,
     a_copy_that_cannot_be_served_is_logged_once_however_many_read,
     a_node_without_heartbeat_and_a_replica_that_is_away_are_findings_until_they_are_back,
@@ -116,12 +119,114 @@ async fn thousands_of_missing_copies_are_one_finding(bed: &Bed) {
     let look = bed.db.findings().look(NEVER).await.unwrap();
     assert_eq!(look.counts[&FindingKind::MissingCopy], 120);
     assert_eq!(open(bed).await, ["missing-copy many on two"]);
-    execute(bed, "UPDATE replica_files SET presence = 'ok', verdict = 'ok' WHERE file_id > 5").await;
+    assert_eq!(announce(bed).await, ["missing-copy many on two"]);
+    execute(bed, "UPDATE replica_files SET presence = 'ok', verdict = 'ok' WHERE file_id > 60").await;
     bed.db.findings().look(NEVER).await.unwrap();
     assert_eq!(open(bed).await, ["missing-copy many on two"]);
+    execute(bed, "UPDATE replica_files SET presence = 'ok', verdict = 'ok' WHERE file_id > 2").await;
+    bed.db.findings().look(NEVER).await.unwrap();
+    assert_eq!(open(bed).await, ["missing-copy f0 on two", "missing-copy f1 on two"], "the last by name");
+    assert_eq!(announce(bed).await, Vec::<String>::new(), "they were announced with the others");
+    let third = "UPDATE replica_files SET presence = 'missing', state = 'upload_failed'
+                 WHERE replica_id = 2 AND file_id = 3";
+    execute(bed, third).await;
+    bed.db.findings().look(NEVER).await.unwrap();
+    assert_eq!(announce(bed).await, ["missing-copy f2 on two"]);
     execute(bed, "UPDATE replica_files SET presence = 'ok', verdict = 'ok'").await;
     bed.db.findings().look(NEVER).await.unwrap();
     assert_eq!(open(bed).await, Vec::<String>::new());
+}
+
+async fn more_of_what_is_one_finding_are_announced_with_their_number_and_not_too_often(bed: &Bed) {
+    let replicas = three(bed).await;
+    let none: Vec<_> = (0..120).map(|n| (n, 1, None)).collect();
+    adopted(bed, &replicas, 130, &none).await;
+    let missing = async |upto: u32| {
+        let lost =
+            "UPDATE replica_files SET presence = 'missing', state = 'upload_failed' WHERE replica_id = 2";
+        execute(bed, &format!("{lost} AND file_id <= {upto}")).await;
+        bed.db.findings().look(NEVER).await.unwrap();
+    };
+    let lines = async || -> Vec<String> {
+        let claimed = bed.db.findings().claim_unannounced("me", LONG).await.unwrap();
+        let ids = claimed.iter().map(|one| one.id).collect();
+        bed.db.findings().announced("me", ids).await.unwrap();
+        claimed.into_iter().map(|one| one.detail).collect()
+    };
+    missing(120).await;
+    assert_eq!(lines().await, ["120 of them"]);
+    missing(121).await;
+    missing(125).await;
+    assert_eq!(lines().await, Vec::<String>::new(), "not a line for each of them");
+    execute(bed, "UPDATE findings SET due_at = due_at - 600000000").await;
+    missing(126).await;
+    assert_eq!(lines().await, ["126 of them"]);
+    execute(bed, "UPDATE replica_files SET presence = 'ok', verdict = 'ok' WHERE file_id > 110").await;
+    bed.db.findings().look(NEVER).await.unwrap();
+    execute(bed, "UPDATE findings SET due_at = due_at - 600000000").await;
+    assert_eq!(lines().await, Vec::<String>::new(), "fewer are no news");
+    // Growth of the number while the old one is being announced is not lost with it.
+    missing(111).await;
+    execute(bed, "UPDATE findings SET due_at = due_at - 600000000").await;
+    let claimed = bed.db.findings().claim_unannounced("me", LONG).await.unwrap();
+    missing(130).await;
+    bed.db.findings().announced("me", claimed.iter().map(|one| one.id).collect()).await.unwrap();
+    assert_eq!((claimed[0].detail.as_str(), lines().await), ("111 of them", vec!["130 of them".to_owned()]));
+}
+
+/// Nobody works off a thousand failed files in a day: one more must be heard of.
+async fn more_failed_files_than_are_named_are_counted(bed: &Bed) {
+    let fail = async |from: u32, upto: u32| {
+        let row = |n| format!("('archive', 'w{n}', 1, 'failed', 'torn', 0)");
+        let rows: Vec<_> = (from..=upto).map(row).collect();
+        let into = "INSERT INTO collection_files (collection, name, size, state, told, changed_at) VALUES";
+        execute(bed, &format!("{into} {}", rows.join(", "))).await;
+        let look = bed.db.findings().look(NEVER).await.unwrap();
+        look.counts[&FindingKind::FailedIndexing]
+    };
+    assert_eq!(fail(1, 1500).await, 1500);
+    assert_eq!(announce(bed).await, ["failed-indexing many"]);
+    assert_eq!(fail(1501, 1501).await, 1501);
+    let found = bed.db.findings().list(false, 10).await.unwrap();
+    assert_eq!((found.len(), found[0].detail.as_str(), found[0].announced_at), (1, "1501 of them", None));
+}
+
+async fn a_failed_audit_is_over_when_one_that_says_as_much_has_ended_well(bed: &Bed) {
+    let replicas = three(bed).await;
+    let ended = async |kind, state| {
+        bed.hand.advance(Duration::from_secs(1));
+        let audit = bed.db.audits().start(replicas[1].id, kind, &anna()).await.unwrap();
+        let claim = bed.db.work().claim(crate::AUDIT_WORK, "me", LONG).await.unwrap().unwrap();
+        bed.hand.advance(Duration::from_secs(1));
+        bed.db.audits().end(&claim, audit.id, state, None, Vec::new()).await.unwrap();
+        bed.db.findings().look(NEVER).await.unwrap();
+        open(bed).await
+    };
+    let (list, checksum, challenge) = (AuditKind::List, AuditKind::Checksum, AuditKind::Challenge);
+    let none: Vec<String> = Vec::new();
+    for (failed, then, is_over) in [
+        (list, list, true),
+        (list, checksum, true),
+        (challenge, checksum, true),
+        (checksum, checksum, true),
+        (challenge, challenge, true),
+        (checksum, list, false),
+        (checksum, challenge, false),
+    ] {
+        let expected = vec![format!("failed-audit {failed} audit of two")];
+        assert_eq!(ended(failed, AuditState::Failed).await, expected);
+        let after = ended(then, AuditState::Done).await;
+        assert_eq!(after, if is_over { none.clone() } else { expected }, "{failed} then {then}");
+        ended(checksum, AuditState::Done).await;
+    }
+    // One that began before the other failed and ended well after it.
+    let spread = bed.db.audits().start(replicas[1].id, checksum, &anna()).await.unwrap();
+    let claim = bed.db.work().claim(crate::AUDIT_WORK, "me", LONG).await.unwrap().unwrap();
+    ended(list, AuditState::Failed).await;
+    bed.hand.advance(Duration::from_secs(1));
+    bed.db.audits().end(&claim, spread.id, AuditState::Done, None, Vec::new()).await.unwrap();
+    bed.db.findings().look(NEVER).await.unwrap();
+    assert_eq!(open(bed).await, none);
 }
 
 async fn a_finding_that_ends_within_its_patience_is_not_announced(bed: &Bed) {

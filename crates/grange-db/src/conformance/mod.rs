@@ -7,6 +7,7 @@ pub(crate) mod archive;
 mod audit;
 mod claims;
 mod domains;
+mod editions;
 mod findings;
 pub(crate) mod harvest_bed;
 mod indexing;
@@ -21,6 +22,7 @@ mod recovery;
 mod sessions;
 mod tokens;
 mod users;
+mod withdrawals;
 mod work;
 
 use std::time::Duration;

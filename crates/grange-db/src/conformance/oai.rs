@@ -270,7 +270,8 @@ async fn a_recurring_job_goes_on_after_success_and_failure(bed: &Bed) {
         assert_eq!(one.state == RecurringState::Parked, failure == 3);
     }
     assert!(jobs.list(None).await.unwrap().is_empty());
-    let changed = schedules.change(made.id, new, Some(1), &anna()).await.unwrap();
+    let changed = schedules.change(made.id, new.clone(), Some(1), &anna()).await.unwrap();
+    assert_eq!(schedules.change(made.id, new, Some(1), &anna()).await.unwrap_err().code(), "stale");
     assert_eq!((changed.state, changed.failures, changed.edition), (RecurringState::New, 0, 2));
     assert_eq!(schedules.plan().await.unwrap(), 1);
     schedules.delete(made.id, &anna()).await.unwrap();

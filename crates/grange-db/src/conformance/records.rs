@@ -8,7 +8,7 @@ use grange_model::{
 
 use super::archive::{adopted, change, claimed, name, new, record, sums, three};
 use super::{Bed, LONG, anna, on_both_engines};
-use crate::{Adopted, Amendment, Begun, Confirmed, IfStored, NewRepair, deciding};
+use crate::{Adopted, Amendment, Begun, Confirmed, IfStored, NewRepair, RepairTurn, deciding};
 
 on_both_engines! {
     every_combination_of_answers_leaves_the_rows_of_the_pure_vote,
@@ -169,7 +169,10 @@ async fn a_confirmation_never_crosses_kinds(bed: &Bed) {
                 panic!()
             };
             assert_eq!(late.state, RepairState::Failed, "what is over cannot be confirmed");
-            repairs.end(confirmed.id, None, vec![]).await.unwrap();
+            let RepairTurn::Claimed(_, claim) = repairs.begin(confirmed.id, "me", LONG).await.unwrap() else {
+                panic!()
+            };
+            repairs.end(&claim, confirmed.id, None, vec![]).await.unwrap();
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::dialect::Sql;
 use crate::error::Fail;
 use crate::row::Columns;
 
-/// Rows of one kind that are named; more are only counted.
+/// Rows of one kind that are named; more are only counted, by the column `total`.
 const ROWS_MAX: i64 = 1000;
 
 /// Bytes of a reason that a finding repeats; the row it comes from has all of it.
@@ -28,8 +28,9 @@ pub struct Look {
     pub changes: FindingChanges,
 }
 
-static OPEN: Sql =
-    Sql::new("SELECT id, kind, grouped_by, subject FROM findings WHERE closed_at IS NULL ORDER BY id");
+static OPEN: Sql = Sql::new(
+    "SELECT id, kind, grouped_by, subject, states FROM findings WHERE closed_at IS NULL ORDER BY id",
+);
 // PostgreSQL sums to numeric, which the driver would not read.
 static TOTALS: Sql = Sql::new(
     "SELECT r.id, r.name, t.state, t.presence, t.verdict, CAST(sum(t.files) AS BIGINT) AS files
@@ -51,18 +52,21 @@ static MISSING: Sql = copies!("h.presence = 'missing'");
 static UNDECIDED: Sql =
     copies!("h.presence = 'ok' AND h.verdict = 'unknown' AND h.state <> 'upload_completed'");
 static LOST: Sql = Sql::new(
-    "SELECT name || ' (' || id || ')' AS subject, 'on ' || host AS detail FROM nodes
+    "SELECT name || ' (' || id || ')' AS subject, 'on ' || host AS detail, count(*) OVER () AS total FROM nodes
      WHERE stopped_at IS NULL AND seen_at < {now} - $2 ORDER BY id",
 );
 // A person who stopped a job knows that it failed.
 static JOBS: Sql = Sql::new(
-    "SELECT 'job ' || id AS subject, COALESCE(harvest_errors, upload_errors, '') AS detail FROM jobs
+    "SELECT 'job ' || id AS subject, COALESCE(harvest_errors, upload_errors, '') AS detail,
+         count(*) OVER () AS total
+     FROM jobs
      WHERE status = 'failed' AND stop_wanted = 0 ORDER BY id DESC LIMIT $1",
 );
 static METADATA: Sql = Sql::new(
     // Cut, since repositories name themselves and a subject is a key.
     "SELECT substr(r.name, 1, 200) || ' (' || r.base_url || '), ' || h.prefix
-         || CASE h.set_spec WHEN '' THEN '' ELSE ', set ' END || substr(h.set_spec, 1, 200) AS subject, COALESCE(h.reason, '') AS detail
+         || CASE h.set_spec WHEN '' THEN '' ELSE ', set ' END || substr(h.set_spec, 1, 200) AS subject, COALESCE(h.reason, '') AS detail,
+         count(*) OVER () AS total
      FROM oai_history h JOIN oai_repositories r ON r.id = h.repository_id
      WHERE h.outcome IN ('failed', 'incomplete') AND NOT EXISTS
          (SELECT 1 FROM oai_history n WHERE n.repository_id = h.repository_id AND n.id > h.id
@@ -70,30 +74,36 @@ static METADATA: Sql = Sql::new(
      ORDER BY h.id DESC LIMIT $1",
 );
 static INDEXING: Sql = Sql::new(
-    "SELECT name || ' in ' || collection AS subject, told AS detail FROM collection_files
+    "SELECT name || ' in ' || collection AS subject, told AS detail, count(*) OVER () AS total FROM collection_files
      WHERE state = 'failed' ORDER BY id DESC LIMIT $1",
 );
 // Both conditions: the first is the index's, word for word.
 static REPAIRS: Sql = Sql::new(
     "SELECT f.name || ' on ' || r.name || ' (' || p.id || ')' AS subject,
-         p.kind || ', asked for by ' || p.asked_by AS detail
+         p.kind || ', asked for by ' || p.asked_by AS detail, count(*) OVER () AS total
      FROM repairs p JOIN files f ON f.id = p.file_id JOIN replicas r ON r.id = p.replica_id
      WHERE p.state IN ('waiting', 'confirmed') AND p.state = 'waiting' ORDER BY p.id DESC LIMIT $1",
 );
+// Over when an audit of the replica has ended well since, whenever it began: one of the same kind, or of checksums, which
+// reads the list and every byte.
 static AUDITS: Sql = Sql::new(
-    "SELECT a.kind || ' audit of ' || r.name AS subject, COALESCE(max(a.last_error), '') AS detail
+    "SELECT a.kind || ' audit of ' || r.name AS subject, COALESCE(max(a.last_error), '') AS detail,
+         count(*) OVER () AS total
      FROM audits a JOIN replicas r ON r.id = a.replica_id
      WHERE a.state = 'failed' AND NOT EXISTS
-         (SELECT 1 FROM audits n WHERE n.replica_id = a.replica_id AND n.kind = a.kind AND n.state = 'done'
-             AND n.started_at > a.started_at)
+         (SELECT 1 FROM audits n WHERE n.replica_id = a.replica_id AND n.state = 'done' AND n.ended_at >= a.ended_at
+             AND (n.kind = a.kind OR n.kind = 'checksum'))
      GROUP BY a.kind, r.name ORDER BY 1 LIMIT $1",
 );
+// Over when the last of them has a row, and not only with the next audit.
 static STRAYS: Sql = Sql::new(
-    "SELECT 'replica ' || r.name AS subject, max(a.extra) || ' files' AS detail
+    "SELECT 'replica ' || r.name AS subject, max(a.extra) || ' files' AS detail, count(*) OVER () AS total
      FROM replicas r JOIN audits a ON a.replica_id = r.id
      WHERE a.extra > 0 AND a.state = 'done' AND a.kind IN ('list', 'checksum') AND a.ended_at =
          (SELECT max(n.ended_at) FROM audits n WHERE n.replica_id = r.id AND n.state = 'done'
              AND n.kind IN ('list', 'checksum'))
+         AND EXISTS (SELECT 1 FROM stray_files s WHERE s.replica_id = r.id
+             AND NOT EXISTS (SELECT 1 FROM files f WHERE f.name = s.name))
      GROUP BY r.name ORDER BY 1 LIMIT $1",
 );
 // Over when another finding is about the copy, or a later check found it good.
@@ -107,10 +117,10 @@ static UNSERVABLE: Sql = Sql::new(
          OR (g.file_id IS NULL AND COALESCE(r.checked_at, 0) > g.opened_at))",
 );
 static AWAY: Sql = Sql::new(
-    "SELECT 'replica ' || name AS subject, away AS detail FROM replicas WHERE away IS NOT NULL LIMIT $1",
+    "SELECT 'replica ' || name AS subject, away AS detail, count(*) OVER () AS total FROM replicas WHERE away IS NOT NULL LIMIT $1",
 );
 static LOG: Sql = Sql::new(
-    "SELECT subject, '' AS detail FROM findings WHERE kind = 'failed-log-verification' AND closed_at IS NULL",
+    "SELECT subject, '' AS detail, count(*) OVER () AS total FROM findings WHERE kind = 'failed-log-verification' AND closed_at IS NULL",
 );
 
 pub(super) async fn look(tx: &mut Tx<'_>, lost_after: i64) -> Result<Look, Fail> {
@@ -229,6 +239,7 @@ fn copy(row: &AnyRow, kind: FindingKind, replica_id: i64, replica: &str) -> Resu
         opens,
         file_id: Some(row.int("file_id")?),
         replica_id: Some(replica_id),
+        states: 1,
     })
 }
 
@@ -238,8 +249,9 @@ fn observed(kind: FindingKind, rows: &[AnyRow], opens: bool) -> Result<Observati
         Ok::<_, Fail>(Condition { subject: row.text("subject")?, detail, opens, ..Condition::default() })
     };
     let conditions = rows.iter().map(condition).collect::<Result<Vec<_>, _>>()?;
-    let complete = rows.len() < ROWS_MAX as usize;
-    Ok(Observation { kind, group: String::new(), count: rows.len() as u64, complete, conditions })
+    let count = rows.first().map_or(Ok(0), |row| row.int("total"))?.max(0) as u64;
+    let complete = count == conditions.len() as u64;
+    Ok(Observation { kind, group: String::new(), count, complete, conditions })
 }
 
 /// By replica, as they were opened; a replica without any left is among them, so that its last ones close.

@@ -8,6 +8,7 @@ mod look;
 
 use std::time::Duration;
 
+use grange_model::finding::{ANNOUNCE_AGAIN_AFTER, collective_detail};
 use grange_model::{Condition, FindingChanges, FindingKind, LogRecord, OpenFinding};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -109,7 +110,7 @@ impl Findings<'_> {
         match (known, detail) {
             (Some(_), Some(_)) | (None, None) => Ok(false),
             (Some(id), None) => {
-                self.apply(FindingChanges { open: vec![], close: vec![id] }).await?;
+                self.apply(FindingChanges { close: vec![id], ..FindingChanges::default() }).await?;
                 Ok(true)
             }
             (None, Some(detail)) => {
@@ -231,8 +232,22 @@ static UNSERVABLE_COUNT: Sql = Sql::new(
     "SELECT count(*) AS count FROM findings WHERE kind = 'unservable-copy' AND closed_at IS NULL AND replica_id = $1",
 );
 static INSERT: Sql = Sql::new(
-    "INSERT INTO findings (kind, grouped_by, subject, detail, file_id, replica_id, opened_at, due_at)
-     VALUES ($2, $3, $4, $5, $6, $7, $8, {now} + $9) ON CONFLICT DO NOTHING",
+    "INSERT INTO findings (kind, grouped_by, subject, detail, file_id, replica_id, opened_at, due_at, states)
+     VALUES ($2, $3, $4, $5, $6, $7, $8, {now} + $9, $10) ON CONFLICT DO NOTHING",
+);
+static ALREADY_ANNOUNCED: Sql = Sql::new(
+    "UPDATE findings SET announced_at = {now} WHERE kind = $2 AND subject = $3 AND closed_at IS NULL",
+);
+static FEWER: Sql = Sql::new(
+    "UPDATE findings SET states = $2, detail = $3 WHERE id = $1 AND closed_at IS NULL AND states > $2",
+);
+// Announced again, but not sooner than that: one that was not announced yet says the new number when it is. Whoever is
+// announcing the old number does not announce this one.
+static MORE: Sql = Sql::new(
+    "UPDATE findings SET states = $2, detail = $3,
+         due_at = CASE WHEN announced_at IS NULL THEN due_at ELSE announced_at + $4 END,
+         announced_at = NULL, lease_owner = NULL, lease_until = NULL
+     WHERE id = $1 AND closed_at IS NULL AND states < $2",
 );
 static CLOSE: Sql = Sql::new("UPDATE findings SET closed_at = {now} WHERE id = $2 AND closed_at IS NULL");
 // One that was over before it was due is nobody's business.
@@ -271,6 +286,20 @@ async fn apply(tx: &mut Tx<'_>, changes: &FindingChanges) -> Result<(), Fail> {
     for (kind, group, condition) in &changes.open {
         open(tx, *kind, group, condition).await?;
     }
+    for (kind, group, condition) in &changes.open_announced {
+        if open(tx, *kind, group, condition).await? {
+            let query = tx.timed(&ALREADY_ANNOUNCED).bind(kind.as_str()).bind(condition.subject.clone());
+            tx.run(query).await?;
+        }
+    }
+    for (id, states) in &changes.counted {
+        let detail = collective_detail(*states);
+        let query = tx.sql(&FEWER).bind(*id).bind(*states as i64).bind(detail.clone());
+        tx.run(query).await?;
+        let again = length(ANNOUNCE_AGAIN_AFTER);
+        let query = tx.sql(&MORE).bind(*id).bind(*states as i64).bind(detail).bind(again);
+        tx.run(query).await?;
+    }
     Ok(())
 }
 
@@ -286,7 +315,8 @@ async fn open(tx: &mut Tx<'_>, kind: FindingKind, group: &str, condition: &Condi
         .bind(condition.file_id)
         .bind(condition.replica_id)
         .bind(micros(tx.now))
-        .bind(length(kind.patience()));
+        .bind(length(kind.patience()))
+        .bind(condition.states.max(1) as i64);
     Ok(tx.run(query).await? == 1)
 }
 
@@ -299,7 +329,8 @@ async fn unservable(tx: &mut Tx<'_>, copy: &UnservableCopy) -> Result<bool, Fail
         // The disk is to blame, not its files; no reader adds to the log any more.
         let (subject, detail) =
             (kind.collective(&copy.replica), format!("{name} was the last: {}", copy.reason));
-        Condition { subject, detail, replica_id: Some(copy.replica_id), ..Condition::default() }
+        let states = count + 1;
+        Condition { subject, detail, replica_id: Some(copy.replica_id), states, ..Condition::default() }
     } else {
         Condition {
             subject: format!("{name} on {}", copy.replica),
@@ -307,6 +338,7 @@ async fn unservable(tx: &mut Tx<'_>, copy: &UnservableCopy) -> Result<bool, Fail
             opens: true,
             file_id: Some(copy.file_id),
             replica_id: Some(copy.replica_id),
+            states: 1,
         }
     };
     let new = open(tx, kind, &copy.replica, &condition).await?;
@@ -334,5 +366,6 @@ fn open_finding(row: &AnyRow) -> Result<OpenFinding, Fail> {
         kind: row.parsed("kind")?,
         group: row.text("grouped_by")?,
         subject: row.text("subject")?,
+        states: row.int("states")?.max(1) as u64,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use grange_model::WorkId;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
@@ -30,13 +31,7 @@ impl Work<'_> {
             .write_one(
                 "claim work",
                 (kind.to_owned(), owner.to_owned(), length(lease), i64::from(n)),
-                |tx, (kind, owner, lease, n)| {
-                    Box::pin(async move {
-                        let query =
-                            tx.timed(&CLAIM).bind(kind.as_str()).bind(owner.as_str()).bind(*lease).bind(*n);
-                        claims(&tx.rows(query).await?)
-                    })
-                },
+                |tx, (kind, owner, lease, n)| Box::pin(claim_within(tx, kind, owner, *lease, *n)),
             )
             .await
     }
@@ -115,6 +110,17 @@ static CLAIM: Sql = Sql::new(concat!(
      RETURNING ",
     columns!()
 ));
+static TAKE: Sql = Sql::new(concat!(
+    "INSERT INTO work (id, kind, key, payload, priority, due_at, lease_owner, lease_token, attempts, attempts_max,
+         created_at, updated_at)
+     VALUES ($2, $3, $4, '{}', 0, {now} + $6, $5, 1, 1, 0, {now}, {now})
+     ON CONFLICT (kind, key) DO UPDATE SET outcome = NULL, ended_at = NULL, lease_owner = excluded.lease_owner,
+         lease_token = work.lease_token + 1, due_at = excluded.due_at, attempts = work.attempts + 1,
+         updated_at = excluded.updated_at, edition = work.edition + 1
+     WHERE work.lease_owner IS NULL OR work.due_at <= {now}
+     RETURNING ",
+    columns!()
+));
 static RENEW: Sql = Sql::new(
     "UPDATE work SET due_at = {now} + $4, updated_at = {now}, edition = edition + 1
      WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL RETURNING due_at",
@@ -144,6 +150,46 @@ static EXPIRE: Sql = Sql::new(
          updated_at = {now}, edition = edition + 1
      WHERE outcome IS NULL AND lease_owner IS NOT NULL AND due_at <= {now}",
 );
+
+/// Takes one piece of work by its name inside another act's transaction, whether it was offered or not; nothing while
+/// somebody else has it.
+pub(crate) async fn take(
+    tx: &mut Tx<'_>,
+    kind: &'static str,
+    key: &str,
+    owner: &str,
+    lease: i64,
+) -> Result<Option<Claim>, Fail> {
+    let query = tx
+        .timed(&TAKE)
+        .bind(WorkId::new().to_string())
+        .bind(kind)
+        .bind(key.to_owned())
+        .bind(owner.to_owned())
+        .bind(lease);
+    tx.row(query).await?.as_ref().map(claimed).transpose()
+}
+
+/// Claiming inside another act's transaction.
+pub(crate) async fn claim_one(
+    tx: &mut Tx<'_>,
+    kind: &str,
+    owner: &str,
+    lease: i64,
+) -> Result<Option<Claim>, Fail> {
+    Ok(claim_within(tx, kind, owner, lease, 1).await?.pop())
+}
+
+async fn claim_within(
+    tx: &mut Tx<'_>,
+    kind: &str,
+    owner: &str,
+    lease: i64,
+    n: i64,
+) -> Result<Vec<Claim>, Fail> {
+    let query = tx.timed(&CLAIM).bind(kind.to_owned()).bind(owner.to_owned()).bind(lease).bind(n);
+    claims(&tx.rows(query).await?)
+}
 
 /// Failing inside another act's transaction.
 pub(crate) async fn fail(
@@ -177,21 +223,22 @@ async fn kept(tx: &mut Tx<'_>, query: Query<'_>, claim: &Claim) -> Result<AnyRow
     Ok(tx.row(query).await?.ok_or_else(lost)?)
 }
 
+fn claimed(row: &AnyRow) -> Result<Claim, Fail> {
+    Ok(Claim {
+        id: row.parsed("id")?,
+        kind: row.text("kind")?,
+        key: row.text("key")?,
+        payload: row.json("payload")?,
+        priority: row.int("priority")?,
+        attempt: row.int("attempts")? as u32,
+        last_error: row.text_or_none("last_error")?,
+        lease_until: row.time("due_at")?,
+        token: row.int("lease_token")?,
+    })
+}
+
 fn claims(rows: &[AnyRow]) -> Result<Vec<Claim>, Fail> {
-    let read = |row: &AnyRow| {
-        Ok(Claim {
-            id: row.parsed("id")?,
-            kind: row.text("kind")?,
-            key: row.text("key")?,
-            payload: row.json("payload")?,
-            priority: row.int("priority")?,
-            attempt: row.int("attempts")? as u32,
-            last_error: row.text_or_none("last_error")?,
-            lease_until: row.time("due_at")?,
-            token: row.int("lease_token")?,
-        })
-    };
-    let mut claims = rows.iter().map(read).collect::<Result<Vec<_>, Fail>>()?;
+    let mut claims = rows.iter().map(claimed).collect::<Result<Vec<_>, Fail>>()?;
     // Neither engine promises the order in which changed rows come back.
     claims.sort_by_key(|claim| (std::cmp::Reverse(claim.priority), claim.id));
     Ok(claims)

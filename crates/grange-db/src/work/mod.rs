@@ -18,7 +18,7 @@
 mod lease;
 mod offer;
 
-pub(crate) use lease::fail;
+pub(crate) use lease::{claim_one, fail, take};
 pub(crate) use offer::offer_one;
 
 use std::fmt;

@@ -175,7 +175,12 @@ impl ArchiveClient for Elsewhere {
             let (name, known) = (store.name.clone(), status.file.checksums);
             // What the archiver would refuse whenever it is asked.
             if known.sha512.is_some() && !known.same_as(&found) {
-                return Err(Error::OtherBytes { name, known, given: found });
+                let given = found;
+                return Err(if status.failed_everywhere() {
+                    Error::OtherDeposit { name, known, given }
+                } else {
+                    Error::OtherBytes { name, known, given }
+                });
             }
         }
         let none = "no living node has the role archiver; start one";

@@ -168,6 +168,22 @@ pub(super) async fn confirm(State(web): State<Web>, Caller(who): Caller, Path(id
     Ok(Json(web.app.confirm_repair(&who, &id).await?).into_response())
 }
 
+pub(super) async fn withdraw_repair(
+    State(web): State<Web>,
+    Caller(who): Caller,
+    Path(id): Path<String>,
+) -> Shown {
+    Ok(Json(web.app.withdraw_repair(&who, &id).await?).into_response())
+}
+
+pub(super) async fn withdraw_deposit(
+    State(web): State<Web>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+) -> Shown {
+    Ok(Json(web.app.withdraw_deposit(&who, &name).await?).into_response())
+}
+
 pub(super) async fn verify_log(State(web): State<Web>, Caller(who): Caller) -> Shown {
     Ok(Json(web.app.verify_log(&who).await?).into_response())
 }

@@ -15,14 +15,24 @@ pub(super) async fn run(common: &Common) -> anyhow::Result<Exit> {
             "node": made.node,
             "engine": made.database.engine,
             "schema_version": made.database.step,
+            "full_replicas": made.full_replicas,
         }))?;
         return Ok(Exit::Ok);
     }
     let data = common.data.display();
-    println!("Created an empty archive in {data}.");
+    if made.full_replicas.is_empty() {
+        println!("Created an empty archive in {data}.");
+    } else {
+        println!("Created an empty database in {data}.");
+    }
     println!("  database  {}, tables at version {}", made.database.place, made.database.step);
     if !made.database.pending.is_empty() {
         println!("            older than this program: run `grange --data {data} db migrate`");
+    }
+    if !made.full_replicas.is_empty() {
+        println!("  replicas  {} hold files that this database does not know", made.full_replicas.join(", "));
+        println!("If the database was lost: with a backup of it, run `grange restore BACKUP --to {data}`;");
+        println!("without one, run `grange --data {data} archive rebuild`, which enters the files again.");
     }
     println!("Start a node on it with `grange --data {data} up`.");
     Ok(Exit::Ok)

@@ -33,7 +33,7 @@ pub(crate) async fn run(common: &Common, args: RestoreArgs) -> anyhow::Result<Ex
     let data = std::path::absolute(&args.to)?;
     let common = &Common { data, ..common.clone() };
     let settings = context::load(common)?.settings;
-    let actor = Actor::new(context::person(), "cli");
+    let actor = Actor::new(crate::person::name(), "cli");
     let restored = restore_database(&settings, &common.data, &args.backup, &actor).await?;
 
     let client = context::client(common).await?;

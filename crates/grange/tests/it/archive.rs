@@ -158,10 +158,19 @@ fn a_lost_database_is_rebuilt_from_the_replicas() {
         let _ = std::fs::remove_file(grange.data().join(format!("grange.db{end}")));
     }
     grange.run(&["archive", "rebuild"]).fails(3, &["has lost its database", "init", "archive rebuild"]);
-    grange.run(&["init"]).ok();
+    let made = grange.run(&["init"]).ok().stdout;
+    for word in ["one, three, two hold files", "grange restore BACKUP --to", "archive rebuild"] {
+        assert!(made.contains(word), "{made}");
+    }
+    // A log that has grown past the lost one before the rebuild is judged alike.
+    let path = grange.file("later.txt", "later");
+    grange.run(&["store", path.to_str().unwrap()]).ok();
+    let verified = grange.run(&["audit", "verify-log"]);
+    assert!(verified.code == 1 && verified.stdout.contains("archive rebuild"), "{verified:?}");
     let rebuilt = grange.run(&["archive", "rebuild", "--json"]).ok().json();
     assert_eq!(rebuilt["entered"].as_u64(), Some(names.len() as u64), "{rebuilt}");
-    assert_eq!(audit(&grange, 0), [12, 0, 0]);
+    assert_eq!(audit(&grange, 0), [15, 0, 0]);
+    grange.run(&["audit", "verify-log"]).ok();
 }
 
 #[test]

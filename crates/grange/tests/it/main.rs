@@ -38,3 +38,4 @@ mod swap;
 mod swap_bed;
 mod swap_cut;
 mod testkit;
+mod withdrawals;

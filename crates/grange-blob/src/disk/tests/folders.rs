@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use grange_base::{Clock, Size};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::blob::{Blob, Taking};
+use crate::blob::{Blob, Taking, UnlistedFiles};
 use crate::conformance::{disk, file, noise, sums};
 use crate::disk::{Disk, DiskSettings};
 
@@ -90,6 +90,57 @@ async fn what_is_no_file_of_the_archive_is_not_given_out() {
     // Nor is it overwritten.
     assert!(disk.put(&file("link"), b"other"[..].into(), None).await.is_err());
     assert_eq!(std::fs::read(folder.path().join("secret")).unwrap(), b"secret");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_no_listing_shows_is_counted_and_named_also_in_subfolders() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one", "two"]);
+    disk.put(&file("a"), b"x"[..].into(), None).await.unwrap();
+    assert_eq!(disk.unlisted(9).await.unwrap(), UnlistedFiles::default());
+    let (one, two) = (folder.path().join("one/filedir"), folder.path().join("two/filedir"));
+    std::fs::create_dir_all(one.join("2019/deep/empty")).unwrap();
+    std::fs::write(one.join("2019/deep/b.warc.gz"), b"bytes").unwrap();
+    std::fs::write(one.join("2019/c.warc.gz"), b"x").unwrap();
+    std::fs::write(two.join(".hidden"), b"xy").unwrap();
+    std::os::unix::fs::symlink(&one, two.join("link")).unwrap();
+    let found = disk.unlisted(9).await.unwrap();
+    let mut paths: Vec<_> = found.paths.iter().map(|(path, _)| path.clone()).collect();
+    paths.sort();
+    let at = |folder: &std::path::Path, name: &str| folder.join(name).display().to_string();
+    assert_eq!(
+        paths,
+        [at(&one, "2019/c.warc.gz"), at(&one, "2019/deep/b.warc.gz"), at(&two, ".hidden"), at(&two, "link")],
+        "links are named and not followed"
+    );
+    assert_eq!(found.count, 4);
+    let few = disk.unlisted(1).await.unwrap();
+    assert_eq!((few.count, few.paths.len()), (4, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_place_that_is_not_there_stays_so_until_it_is_marked_or_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let mounted = |name: &str| folder.path().join(name).join("disk");
+    let open = |name: &str| {
+        let mut settings = DiskSettings::new([mounted(name)]);
+        (settings.min_space_left, settings.make_folders) = (Size(0), false);
+        Disk::open(settings, Clock::system()).unwrap()
+    };
+    let disk = open("one");
+    let markers = disk.markers().await.unwrap();
+    assert!(markers[0].empty && markers[0].marker.is_none());
+    assert_eq!((disk.list(None, 9).await.unwrap().len(), disk.stat(&file("a")).await.unwrap()), (0, None));
+    assert_eq!(disk.unlisted(9).await.unwrap(), UnlistedFiles::default());
+    assert!(disk.free().await.unwrap().largest_bytes > 0);
+    drop(disk);
+    assert!(!folder.path().join("one").exists(), "nothing was made by looking");
+    let disk = open("one");
+    disk.mark(&mounted("one").display().to_string(), "marker").await.unwrap();
+    assert_eq!(disk.markers().await.unwrap()[0].marker.as_deref(), Some("marker"));
+    let disk = open("two");
+    disk.put(&file("a"), b"x"[..].into(), None).await.unwrap();
+    assert_eq!(disk.list(None, 9).await.unwrap().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,9 +5,9 @@ use std::time::Duration;
 use grange_model::{Actor, AuditKind, RepairKind, RepairState, UploadState, Verdict};
 
 use super::{Barrier, act};
-use crate::conformance::archive::{adopted, change, claimed, name, sums, three};
+use crate::conformance::archive::{adopted, change, claimed, name, new, sums, three};
 use crate::conformance::{Bed, LONG, anna};
-use crate::{AUDIT_WORK, Confirmed, NewRepair, Page, STORE_WORK, deciding};
+use crate::{AUDIT_WORK, Begun, Confirmed, IfStored, NewRepair, Page, RepairTurn, STORE_WORK, deciding};
 
 fn bert() -> Actor {
     Actor::new("bert", "cli")
@@ -137,4 +137,53 @@ async fn a_repair_confirmed_by_two_at_once_has_one_second_person() {
     let filter =
         crate::AuditFilter { act: Some("repair.confirm".to_owned()), ..crate::AuditFilter::default() };
     assert_eq!(bed.db.audit().list(&filter).await.unwrap().len(), 1, "bert confirmed nothing");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repair_confirmed_by_two_at_once_is_performed_by_one() {
+    let Some(bed) = Bed::postgres().await else { return };
+    let corrupt = broken(&bed).await;
+    let asked = bed.db.repairs().ask(corrupt, &Actor::new("carl", "cli")).await.unwrap();
+    bed.db.repairs().confirm(asked.id, &anna()).await.unwrap();
+    let mut barrier = Barrier::at(&bed, "AFTER INSERT OR UPDATE ON work").await;
+    let one = barrier.hold(1, act!(bed, |db| db.repairs().begin(asked.id, "one", LONG))).await;
+    let two = barrier.hold(2, act!(bed, |db| db.repairs().begin(asked.id, "two", LONG))).await;
+    barrier.open().await;
+    assert!(matches!(one.await.unwrap().unwrap(), RepairTurn::Claimed(..)));
+    assert!(matches!(two.await.unwrap().unwrap(), RepairTurn::Busy(_)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repair_that_ends_while_another_wants_to_perform_it_is_performed_once() {
+    let Some(bed) = Bed::postgres().await else { return };
+    let corrupt = broken(&bed).await;
+    let confirmed = NewRepair { confirmed_by: Some("key".to_owned()), ..corrupt };
+    let asked = bed.db.repairs().ask(confirmed, &anna()).await.unwrap();
+    let turn = bed.db.repairs().begin(asked.id, "one", LONG).await.unwrap();
+    let RepairTurn::Claimed(_, claim) = turn else { panic!("{turn:?}") };
+    let mut barrier = Barrier::at(&bed, "BEFORE UPDATE ON repairs").await;
+    let ended = barrier.hold(1, act!(bed, |db| db.repairs().end(&claim, asked.id, None, Vec::new()))).await;
+    let late = barrier.hold(2, act!(bed, |db| db.repairs().begin(asked.id, "two", LONG))).await;
+    barrier.open().await;
+    assert_eq!(ended.await.unwrap().unwrap().state, RepairState::Done);
+    assert!(
+        matches!(late.await.unwrap().unwrap(), RepairTurn::NotDue(row) if row.state == RepairState::Done)
+    );
+    assert!(bed.db.repairs().claim("three", LONG).await.unwrap().is_none(), "nothing is left in the queue");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deposit_that_comes_while_another_is_withdrawn_is_refused_or_taken_whole() {
+    let Some(bed) = Bed::postgres().await else { return };
+    three(&bed).await;
+    let (_, claim) = claimed(&bed, "f0", 0).await;
+    let mut barrier = Barrier::before_the_log(&bed).await;
+    let withdrawn = barrier.hold(1, act!(bed, |db| db.files().withdraw(&claim, &anna()))).await;
+    let deposit = act!(bed, |db| db.files().begin(new("f0", 1), "other", LONG, IfStored::Verify));
+    let deposit = barrier.hold(2, deposit).await;
+    barrier.open().await;
+    assert!(withdrawn.await.unwrap().unwrap());
+    let begun = deposit.await.unwrap().unwrap();
+    let Begun::Claimed(status, _) = begun else { panic!("{begun:?}") };
+    assert_eq!((status.file.checksums, status.holdings.len()), (sums(1), 3));
 }

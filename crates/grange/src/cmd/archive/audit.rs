@@ -136,6 +136,12 @@ pub(crate) fn print(checks: &[Value], strays: &Value) -> std::io::Result<()> {
     if count > files.len() as u64 {
         println!("  and {} more", count - files.len() as u64);
     }
+    // A path has slashes, a name never has.
+    if files.iter().any(|file| text(&file["name"]).contains('/')) {
+        println!(
+            "a rebuild enters only files that lie in filedir itself: move the others there, or out of it"
+        );
+    }
     Ok(())
 }
 

@@ -174,3 +174,15 @@ pub(super) async fn show(common: &Common, name: &str) -> anyhow::Result<Exit> {
     output::json(&file)?;
     Ok(Exit::Ok)
 }
+
+pub(super) async fn withdraw(common: &Common, name: &str) -> anyhow::Result<Exit> {
+    let path = format!("/files/{}/withdraw", segment(name));
+    let file: Value = context::client(common).await?.post(&path, &()).await?;
+    if common.json {
+        output::json(&file)?;
+    } else {
+        let size = Size(file["size"].as_u64().unwrap_or_default());
+        println!("{name}: the deposit of {size} is withdrawn; other bytes can be stored under this name");
+    }
+    Ok(Exit::Ok)
+}

@@ -106,7 +106,10 @@ pub(super) async fn verify_log(common: &Common) -> anyhow::Result<Exit> {
         println!(
             "{leaves} events, {checkpoints} signed roots, {witnesses} witnesses, {files} files compared"
         );
-        println!("{}", if ok { "Nothing was rewritten." } else { "The log or the database was changed." });
+        println!(
+            "{}",
+            if ok { "Nothing was rewritten." } else { "The log or the database was changed or lost." }
+        );
     }
     Ok(if ok { Exit::Ok } else { Exit::Failed })
 }

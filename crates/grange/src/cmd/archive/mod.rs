@@ -44,6 +44,11 @@ pub(crate) enum FilesCommand {
     Ls,
     /// One file
     Show { name: String },
+    /// Withdraw a deposit of which no replica has the bytes, so that other bytes can be stored under its name
+    ///
+    /// Every replica is asked first, and must answer. A file that was ever acknowledged (proven on every replica) is never
+    /// withdrawn, nor one of which a replica has the bytes. Bytes that wait in the spool are removed.
+    Withdraw { name: String },
 }
 
 #[derive(Debug, Subcommand)]
@@ -57,7 +62,7 @@ pub(crate) enum ReplicasCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// Check replicas: list (which files are there), checksum (every byte) or challenge (with a fresh salt)
+    /// Check replicas: list (which files are there), checksum (every byte) or challenge (some files, with a fresh salt)
     #[command(alias = "start")]
     Run {
         #[arg(long, default_value = "checksum")]
@@ -113,13 +118,22 @@ pub(crate) enum RepairCommand {
     /// Ask for the repair of a file whose copies contradict its record; a second person confirms it
     Decide {
         name: String,
-        /// Which side is right: `record` replaces the copies that contradict it (store the original file first if no copy
-        /// is good), `copies` records the checksum that every copy with bytes answers
+        /// Choose the side that is right: `record` or `copies`
+        ///
+        /// `record` replaces the copies that contradict the record; store the original file first if no copy is good.
+        /// `copies` records the checksum that every copy with bytes answers; checksum replicas have no vote. A checksum
+        /// replica that answers the old record is then corrupt: `grange repair --all` replaces its line, with a second
+        /// person or its credential.
         #[arg(long, value_name = "record|copies")]
         keep: RepairChoice,
     },
     /// Confirm a repair that somebody else asked for; it is done at once
     Confirm {
+        /// Its id, as listed by `repair ls`
+        id: String,
+    },
+    /// Withdraw a repair that waits for a second person; nothing is changed on any replica
+    Withdraw {
         /// Its id, as listed by `repair ls`
         id: String,
     },
@@ -147,6 +161,7 @@ pub(super) async fn files(common: &Common, command: FilesCommand) -> anyhow::Res
     match command {
         FilesCommand::Ls => files::list(common).await,
         FilesCommand::Show { name } => files::show(common, &name).await,
+        FilesCommand::Withdraw { name } => files::withdraw(common, &name).await,
     }
 }
 
@@ -176,6 +191,7 @@ pub(super) async fn repair(common: &Common, args: RepairArgs) -> anyhow::Result<
         Some(RepairCommand::Ls) => repairs::list(common).await,
         Some(RepairCommand::Decide { name, keep }) => repairs::decide(common, &name, keep).await,
         Some(RepairCommand::Confirm { id }) => repairs::confirm(common, &id).await,
+        Some(RepairCommand::Withdraw { id }) => repairs::withdraw(common, &id).await,
         None => keep::repair(common, args.yes).await,
     }
 }

@@ -1,4 +1,4 @@
-//! `grange repair ls`, `decide` and `confirm`: repairs that need two people.
+//! `grange repair ls`, `decide`, `confirm` and `withdraw`: repairs that need two people.
 
 use grange_api::client::segment;
 use grange_api::wire::archive::RepairDecision;
@@ -54,4 +54,16 @@ pub(super) async fn confirm(common: &Common, id: &str) -> anyhow::Result<Exit> {
         println!("{name} on {replica}: {state}{error}");
     }
     Ok(if done { Exit::Ok } else { Exit::Partial })
+}
+
+pub(super) async fn withdraw(common: &Common, id: &str) -> anyhow::Result<Exit> {
+    let path = format!("/repairs/{}/withdraw", segment(id));
+    let repair: Value = context::client(common).await?.post(&path, &()).await?;
+    if common.json {
+        output::json(&repair)?;
+    } else {
+        let [name, replica, kind] = ["name", "replica", "kind"].map(|field| text(&repair[field]));
+        println!("{name} on {replica} ({kind}): withdrawn");
+    }
+    Ok(Exit::Ok)
 }

@@ -135,6 +135,14 @@ impl Grange {
         ended(self.command(args))
     }
 
+    /// The same with variables in the environment.
+    pub(crate) fn run_with(&self, environment: &[(&str, &str)], args: &[&str]) -> Ended {
+        self.init(args);
+        let mut command = self.command(args);
+        command.envs(environment.iter().copied());
+        ended(command)
+    }
+
     /// Creates the archive before the first command that needs one. Settings that cannot be used show in that command.
     fn init(&self, args: &[&str]) {
         let creates = args.first().is_some_and(|command| ["up", "init", "demo"].contains(command));
@@ -172,7 +180,7 @@ impl Grange {
 /// The program with nothing inherited that could change what it does.
 pub(crate) fn bare(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_grange"));
-    command.current_dir(folder).env("USER", "tester").env_remove("SUDO_USER");
+    command.current_dir(folder).env("USER", "tester").env_remove("SUDO_USER").env_remove("SUDO_UID");
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("GRANGE_") {
             command.env_remove(name);
