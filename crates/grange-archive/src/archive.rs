@@ -88,7 +88,7 @@ pub async fn open_places(settings: &Settings, context: &Context) -> Result<Place
                 ReplicaKind::Bitarchive => {
                     // The other checksums are computed once, when the file comes in.
                     let place = grange_blob::Settings { checksums: vec![settings.strongest()], ..place };
-                    let opened = grange_blob::open(&place, context).await?;
+                    let opened = grange_blob::open_marked(&place, context).await?;
                     places.bytes.entry(name.clone()).or_default().push(opened);
                 }
                 ReplicaKind::Checksum => {

@@ -8,6 +8,10 @@ use crate::archive::Archive;
 use crate::error::Error;
 use crate::remove::again;
 use crate::replica::Answer;
+use crate::store::LOOK_AGAIN;
+
+/// How often the end of an upload is looked for before a withdrawal is refused: five seconds.
+const LOOKS_MAX: u32 = 200;
 
 impl Archive {
     /// Takes back a deposit of which no replica has the bytes, so that its name is free. Every replica is asked first. A file
@@ -20,13 +24,21 @@ impl Archive {
         }
         // Claimed first: no worker uploads it while the replicas are asked.
         let (owner, lease) = (&self.0.owner, self.0.settings.lease.0);
-        let claim = match self.0.db.files().begin(again(&status), owner, lease, IfStored::Verify).await? {
-            Begun::Claimed(_, claim) => claim,
-            Begun::Busy(_) => {
-                return refuse("it is being uploaded now: try again when that has ended".to_owned());
-            }
-            Begun::Proven(_) | Begun::Refused(_) => {
-                return refuse("it changed meanwhile: look at it again".to_owned());
+        let mut looks = 0;
+        let claim = loop {
+            match self.0.db.files().begin(again(&status), owner, lease, IfStored::Verify).await? {
+                Begun::Claimed(_, claim) => break claim,
+                // A try that fails takes moments.
+                Begun::Busy(_) if looks < LOOKS_MAX => {
+                    looks += 1;
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                }
+                Begun::Busy(_) => {
+                    return refuse("it is being uploaded now: try again when that has ended".to_owned());
+                }
+                Begun::Proven(_) | Begun::Refused(_) => {
+                    return refuse("it changed meanwhile: look at it again".to_owned());
+                }
             }
         };
         let prepared = self.held(&claim, self.prepare_withdrawal(&status)).await;

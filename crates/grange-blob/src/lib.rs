@@ -38,7 +38,7 @@ pub use blob::{
 pub use disk::{Disk, DiskSettings, FreeSpace, Placement, Room};
 pub use error::Error;
 pub use memory::Memory;
-pub use open::{Context, mount, open, peer_at};
+pub use open::{Context, mount, open, open_marked, peer_at};
 pub use peer::{Nodes, Offer, Offers, Origin, Peer, PeerAuth, Reach, SignedRequest};
 #[cfg(feature = "s3")]
 pub use s3::{BucketFile, BucketSettings, Buckets, S3, S3Settings, is_bucket_url};

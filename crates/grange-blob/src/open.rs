@@ -140,6 +140,20 @@ pub fn peer_at(url: &str, kind: &str, context: &Context) -> Result<Option<Peer>,
 /// A disk that cannot be used or a bucket that cannot be reached is an error: whoever starts a node wants to know.
 /// A peer is only asked when it is needed; nodes start in any order.
 pub async fn open(settings: &Settings, context: &Context) -> Result<Arc<dyn Blob>, Error> {
+    open_with(settings, context, true).await
+}
+
+/// The same for a store whose parts bear markers: folders of a disk that are missing are made when it is marked
+/// ([`Blob::mark`]), and not before. The disk may not be mounted.
+pub async fn open_marked(settings: &Settings, context: &Context) -> Result<Arc<dyn Blob>, Error> {
+    open_with(settings, context, false).await
+}
+
+async fn open_with(
+    settings: &Settings,
+    context: &Context,
+    make_folders: bool,
+) -> Result<Arc<dyn Blob>, Error> {
     let bad = |reason: &str| Error::Url { given: settings.url.clone(), reason: reason.to_owned() };
     let clock = context.clock.clone();
     Ok(match Address::read(&settings.url)? {
@@ -148,7 +162,7 @@ pub async fn open(settings: &Settings, context: &Context) -> Result<Arc<dyn Blob
         }
         Address::Memory => Arc::new(Memory::new(clock).with_checksums(settings.checksums.clone())),
         Address::Disk(bases) => {
-            let disk = disk_settings(settings, bases, &context.data_folder);
+            let disk = DiskSettings { make_folders, ..disk_settings(settings, bases, &context.data_folder) };
             let opened = tokio::task::spawn_blocking(move || Disk::open(disk, clock)).await;
             Arc::new(opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?)
         }
@@ -181,7 +195,7 @@ fn disk_settings(settings: &Settings, bases: Vec<PathBuf>, data_folder: &Path) -
         min_space_left: settings.min_space_left,
         min_space_required: settings.min_space_required,
         read_only: settings.read_only,
-        make_folders: false,
+        make_folders: true,
     }
 }
 
@@ -279,7 +293,9 @@ mod tests {
         let with = |url: &str| Settings { url: url.to_owned(), ..Settings::default() };
         let memory = open(&with("memory:"), &context).await.unwrap();
         assert_eq!(memory.place(), "memory");
-        let disks = open(&with("file:one,two"), &context).await.unwrap();
+        open(&with("file:copies"), &context).await.unwrap();
+        assert!(folder.path().join("copies/filedir").is_dir());
+        let disks = open_marked(&with("file:one,two"), &context).await.unwrap();
         for part in disks.markers().await.unwrap() {
             assert!(!Path::new(&part.part).exists(), "a disk that is not mounted stays so");
             disks.mark(&part.part, "marker").await.unwrap();

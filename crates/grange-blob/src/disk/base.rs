@@ -64,7 +64,7 @@ impl Faults {
 
 impl Base {
     /// Clears away what a crash left half-written; a read-only base is only looked at. With `make_folders` the folders are
-    /// made where they are missing; without, by the first mark or write: the disk may not be mounted.
+    /// made where they are missing; without, by [`Base::mark`] alone: the disk may not be mounted.
     pub(super) fn open(path: &Path, read_only: bool, make_folders: bool) -> Result<Self, Error> {
         let base = Self {
             path: path.to_owned(),
@@ -163,15 +163,7 @@ impl Base {
     pub(super) fn temp_file(&self) -> io::Result<(PathBuf, File)> {
         loop {
             let path = self.temp.join(Uuid::new_v4().simple().to_string());
-            let create =
-                || OpenOptions::new().read(true).write(true).create_new(true).mode(0o444).open(&path);
-            let file = match create() {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    self.make_folders().map_err(io::Error::other)?;
-                    create()?
-                }
-                created => created?,
-            };
+            let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o444).open(&path)?;
             flock(&file, FlockOperation::LockExclusive)?;
             // Another process may have opened this base just now and cleared the file away before it was locked.
             if file.metadata()?.nlink() > 0 {

@@ -51,8 +51,8 @@ pub struct DiskSettings {
     pub min_space_left: Size,
     pub min_space_required: Size,
     pub read_only: bool,
-    /// Makes missing folders when the store is opened, and not only when something is written to it. Not for a disk that may
-    /// be unmounted: folders below its mount point would hide that.
+    /// Makes missing folders when the store is opened, and not only when it is marked. Not for a disk that may be unmounted:
+    /// folders below its mount point would hide that, and files would be written there.
     pub make_folders: bool,
 }
 

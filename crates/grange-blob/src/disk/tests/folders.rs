@@ -119,7 +119,7 @@ async fn what_no_listing_shows_is_counted_and_named_also_in_subfolders() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_place_that_is_not_there_stays_so_until_it_is_marked_or_written_to() {
+async fn a_place_that_is_not_there_stays_so_until_it_is_marked() {
     let folder = tempfile::tempdir().unwrap();
     let mounted = |name: &str| folder.path().join(name).join("disk");
     let open = |name: &str| {
@@ -133,12 +133,11 @@ async fn a_place_that_is_not_there_stays_so_until_it_is_marked_or_written_to() {
     assert_eq!((disk.list(None, 9).await.unwrap().len(), disk.stat(&file("a")).await.unwrap()), (0, None));
     assert_eq!(disk.unlisted(9).await.unwrap(), UnlistedFiles::default());
     assert!(disk.free().await.unwrap().largest_bytes > 0);
-    drop(disk);
-    assert!(!folder.path().join("one").exists(), "nothing was made by looking");
+    assert!(disk.put(&file("a"), b"x"[..].into(), None).await.is_err());
+    assert!(!folder.path().join("one").exists(), "nothing was made by looking or writing");
     let disk = open("one");
     disk.mark(&mounted("one").display().to_string(), "marker").await.unwrap();
     assert_eq!(disk.markers().await.unwrap()[0].marker.as_deref(), Some("marker"));
-    let disk = open("two");
     disk.put(&file("a"), b"x"[..].into(), None).await.unwrap();
     assert_eq!(disk.list(None, 9).await.unwrap().len(), 1);
 }
