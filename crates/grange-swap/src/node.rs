@@ -66,7 +66,7 @@ struct State {
     /// Of collections with a slice here.
     records: BTreeMap<Uuid, Collection>,
     /// By collection and partition.
-    trees: HashMap<(Uuid, Uuid), Arc<Tree>>,
+    trees: BTreeMap<(Uuid, Uuid), Arc<Tree>>,
     gates: HashMap<Uuid, Arc<Gate>>,
     /// Names of collections that are being made real here.
     held_names: HashMap<Uuid, Namespace>,

@@ -67,7 +67,7 @@ impl Partition {
                 return Err(Error::NotEmpty { path: root.to_owned() });
             }
         }
-        let uuid = Uuid::new_v4();
+        let uuid = simulation::new_id();
         let text = properties::write(
             "A SWAP partition. The files below are plain; see each <collection id>.txt for what they are.",
             [("swap.uuid", uuid.to_string()), ("swap.description", description.to_owned())],

@@ -77,13 +77,15 @@ fn remove_now(
     sum: Option<Sum>,
     day: &str,
 ) -> Result<bool, Error> {
+    // By a newer record the file may have been moved away before it was looked for.
+    let absent = || known.gate.unchanged(known.record.epoch).map(|_| false);
     let Found::File { size, sum: kept } = tree.find(path).map_err(Error::io("look for", path.as_str()))?
     else {
-        return Ok(false);
+        return absent();
     };
     if let Some(expected) = sum {
         // What it was stored with may not be what it holds.
-        let Some(found) = verify::sum_again(tree, path)? else { return Ok(false) };
+        let Some(found) = verify::sum_again(tree, path)? else { return absent() };
         if found != expected {
             let rotten = if kept == Some(expected) { "no longer has" } else { "does not have" };
             return Err(Error::refused(format!(

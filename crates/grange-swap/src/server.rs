@@ -126,9 +126,10 @@ impl Server {
     /// Waits until the shutdown it was started with has come and everything has ended.
     pub async fn join(self) {
         let Self { node, threads, .. } = self;
-        let _ =
-            tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())))
-                .await;
+        if !threads.is_empty() {
+            let join = move || threads.into_iter().for_each(|thread| drop(thread.join()));
+            let _ = tokio::task::spawn_blocking(join).await;
+        }
         // The disks are free for another process once nobody here has anything to do with them.
         let disks: Vec<_> = node.partitions.iter().map(Arc::downgrade).collect();
         drop(node);

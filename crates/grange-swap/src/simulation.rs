@@ -6,9 +6,9 @@
 //! crashes. See [`crate::tests`].
 
 #[cfg(not(test))]
-pub(crate) use passing::{active, disk, on_line, pause, share, spawn_blocking};
+pub(crate) use passing::{active, disk, new_id, on_line, pause, share, spawn_blocking};
 #[cfg(test)]
-pub(crate) use seeded::{active, disk, on_line, pause, share, spawn_blocking};
+pub(crate) use seeded::{active, disk, new_id, on_line, pause, share, spawn_blocking};
 
 #[cfg(not(test))]
 mod passing {
@@ -23,6 +23,11 @@ mod passing {
 
     /// Between pieces of blocking work of a simulated run.
     pub(crate) async fn pause() {}
+
+    /// A random id.
+    pub(crate) fn new_id() -> Uuid {
+        Uuid::new_v4()
+    }
 
     /// A random number from 0 to 1.
     pub(crate) fn share() -> f64 {
@@ -136,6 +141,10 @@ pub(crate) mod seeded {
                 tokio::task::yield_now().await;
             }
         }
+    }
+
+    pub(crate) fn new_id() -> Uuid {
+        with(|run| Uuid::from_u64_pair(run.random.next(), run.random.next())).unwrap_or_else(Uuid::new_v4)
     }
 
     pub(crate) fn share() -> f64 {

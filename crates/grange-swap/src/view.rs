@@ -1,6 +1,6 @@
 //! What a server knows about the network at one moment: which collections there are, and who keeps each slice.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,7 @@ impl View {
     /// Puts the records of all servers together; of two the one that replaces the other holds.
     pub fn assemble(
         own: &[Collection],
-        here: &HashMap<(Uuid, Uuid), Arc<Tree>>,
+        here: &BTreeMap<(Uuid, Uuid), Arc<Tree>>,
         others: &[Other],
         mut gate: impl FnMut(&Collection) -> Arc<Gate>,
     ) -> Self {

@@ -15,6 +15,7 @@ use crate::name::Namespace;
 use crate::node::Node;
 use crate::peer::call::{Answer, Call};
 use crate::peer::serve::blocking;
+use crate::simulation;
 use crate::view::Inventory;
 
 pub(super) async fn create(
@@ -26,13 +27,13 @@ pub(super) async fn create(
 ) -> Result<Collection, Error> {
     node.all_here()?;
     let slices = count(slices)?;
-    let uuid = Uuid::new_v4();
+    let uuid = simulation::new_id();
     let servers = everybody(node);
     node.name_is_free(uuid, &namespace, &servers)?;
     let inventories = ask_everybody(node, uuid, &namespace, &servers).await?;
     let candidates = candidates(&inventories, None);
     let chosen = assign(&candidates, slices.get() as usize, mixed).map_err(Error::refused)?;
-    let slice = |partition| Slice { uuid: Uuid::new_v4(), partition };
+    let slice = |partition| Slice { uuid: simulation::new_id(), partition };
     let record = Collection {
         uuid,
         namespace,

@@ -3,14 +3,13 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 use super::placing::{assign, candidates};
 use super::{Decision, count, hosts};
 use crate::collection::{Collection, Slice};
 use crate::error::Error;
 use crate::lifecycle::Step;
 use crate::node::Node;
+use crate::simulation;
 use crate::view::Inventory;
 
 pub(super) async fn reslice(
@@ -28,7 +27,8 @@ pub(super) async fn reslice(
     if to.get() as usize > from {
         let candidates = candidates(&inventories, Some(record));
         let chosen = assign(&candidates, to.get() as usize - from, mixed).map_err(Error::refused)?;
-        next.slices.extend(chosen.into_iter().map(|partition| Slice { uuid: Uuid::new_v4(), partition }));
+        let slice = |partition| Slice { uuid: simulation::new_id(), partition };
+        next.slices.extend(chosen.into_iter().map(slice));
     } else {
         room_to_shrink(record, to, &inventories, node.settings.min_space_left.0).map_err(Error::refused)?;
     }

@@ -13,6 +13,7 @@ use crate::name::LocalPath;
 use crate::node::Node;
 use crate::peer::serve::blocking;
 use crate::route::{Route, moved_on, route, to_before};
+use crate::simulation;
 use crate::tree::{Opened, Tree};
 use crate::view::Known;
 
@@ -56,6 +57,14 @@ pub(crate) async fn get(node: &Arc<Node>, conn: &mut Conn, request: &Request) ->
 
 /// Looks where the file belongs, and while the collection moves, where it was before.
 pub(crate) async fn lookup(known: &Arc<Known>, path: &LocalPath, request: &Request) -> io::Result<Lookup> {
+    match look(known, path, request).await? {
+        // By a newer record the file may have been moved away before it was looked for.
+        Lookup::Missing if !known.is_adopted() => Ok(Lookup::Elsewhere(Route::Behind)),
+        found => Ok(found),
+    }
+}
+
+async fn look(known: &Arc<Known>, path: &LocalPath, request: &Request) -> io::Result<Lookup> {
     let hops = request.hops();
     let (slice, next) = match route(known, path.point(), hops) {
         Route::Here { slice, before } => (slice, before.map(|before| to_before(known, before, hops))),
@@ -86,7 +95,13 @@ async fn open_on(known: &Known, slice: usize, path: &LocalPath) -> io::Result<Lo
 
 /// At once when the kernel knows the name, else off the async threads.
 async fn open(tree: &Arc<Tree>, path: &LocalPath) -> io::Result<Opened> {
-    match tree.open_cached(path.as_str()) {
+    let cached = if simulation::active() {
+        // As on a busy server, whose memory does not hold every name.
+        Err(ErrorKind::WouldBlock.into())
+    } else {
+        tree.open_cached(path.as_str())
+    };
+    match cached {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
             let (tree, path) = (Arc::clone(tree), path.clone());
             match Box::pin(blocking(move || Ok(tree.open_file(path.as_str())))).await {

@@ -5,7 +5,7 @@ mod admin;
 pub(crate) mod answer;
 mod body;
 mod conn;
-mod get;
+pub(crate) mod get;
 mod page;
 mod put;
 pub(crate) mod range;

@@ -43,6 +43,7 @@ pub(crate) async fn run(node: Arc<Node>, shutdown: Shutdown) {
             }
         };
         tokio::select! {
+            biased;
             () = shutdown.wait() => return,
             () = node.move_now.notified(), if !troubled => {}
             () = pause => {}
@@ -59,7 +60,9 @@ fn pause_after(failures: u32) -> Duration {
 async fn step(node: &Arc<Node>) -> bool {
     let view = node.view();
     let mut troubled = false;
-    for known in view.collections() {
+    let mut collections: Vec<_> = view.collections().collect();
+    collections.sort_by(|one, two| one.record.namespace.cmp(&two.record.namespace));
+    for known in collections {
         let epoch = known.record.epoch;
         match known.record.layout {
             Layout::Moving { .. } => {}

@@ -191,6 +191,7 @@ async fn talk(
     let watch = watch(node, base, link);
     let lost = |source: io::Error| Error::Unreachable { place: base.to_string(), source: source.into() };
     tokio::select! {
+        biased;
         result = write => lost(result.err().unwrap_or_else(|| ErrorKind::BrokenPipe.into())),
         result = read => { let result: io::Result<()> = result; lost(result.err().unwrap_or_else(|| ErrorKind::BrokenPipe.into())) }
         error = watch => error,

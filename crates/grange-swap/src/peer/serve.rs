@@ -64,6 +64,7 @@ pub(crate) async fn serve(node: Arc<Node>, callers: Callers, stream: TcpStream, 
         }
     };
     tokio::select! {
+        biased;
         () = read => {}
         () = write => {}
     }

@@ -7,7 +7,11 @@ use proptest::prelude::*;
 
 use super::bed::Bed;
 use crate::admin::{Reslice, Slices};
+use crate::http::{get, request};
+use crate::name::LocalPath;
 use crate::place::Point;
+use crate::removal;
+use crate::route::Route;
 
 fn name(n: u32) -> String {
     match n % 3 {
@@ -127,6 +131,26 @@ async fn a_move_reads_no_faster_than_it_may() {
     }
     bed.settled("c", 2).await;
     assert_eq!(bed.copied("c").len(), 40);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn by_a_record_that_no_longer_holds_no_file_is_called_missing() {
+    let bed = Bed::new(1, 2).await;
+    bed.create("c", 1, true).await;
+    let name = (0..).map(name).find(|name| Point::of(name).slice(2.try_into().unwrap()) == 1).unwrap();
+    assert_eq!(bed.put(0, "c", &name, b"x").await, 201);
+    let node = bed.servers[0].as_ref().unwrap().node();
+    // As requests have it that began before the move.
+    let before = node.view().get("c").unwrap().clone();
+    bed.reslice("c", Slices::Double).await;
+    let path = LocalPath::new(&*name).unwrap();
+    let removed = removal::remove(node, &before, &path, None).await;
+    assert_eq!(removed.unwrap_err().status(), 503);
+    let (request, _) = request::read(b"GET /get/c/x HTTP/1.1\r\nHost: x\r\n\r\n").unwrap().unwrap();
+    let read = get::lookup(&before, &path, &request).await.unwrap();
+    assert!(matches!(read, get::Lookup::Elsewhere(Route::Behind)), "{read:?}");
+    assert_eq!(bed.get(0, "c", &name).await.unwrap(), b"x");
+    assert_eq!(bed.delete(0, "c", &name).await, 204);
 }
 
 /// What people and fate do to a collection.

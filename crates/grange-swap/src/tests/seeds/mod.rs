@@ -5,8 +5,8 @@
 //! file is read, listed and looked for on the disks. One [`oracle::Oracle`] judges every answer.
 //!
 //! Everything of a run happens on one thread, by the paused clock of its runtime. The seed decides the requests, the faults,
-//! the waits between pieces of blocking work and before peers are dialled. Not decided by the seed: the ids of collections
-//! and partitions, the iteration order of hash maps, and the order in which the kernel reports sockets as ready.
+//! all ids, the waits between pieces of blocking work and before peers are dialled. Not decided by the seed: the ports of the
+//! servers, the free space of the disk, and the order in which the kernel reports sockets as ready.
 
 mod network;
 mod oracle;
