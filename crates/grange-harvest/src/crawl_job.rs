@@ -10,6 +10,7 @@ use grange_crawl::template::{self, Template, Values};
 use grange_model::harvest::{self as model, DomainName, JobSpec, LoginForm, seeds};
 
 use crate::engine::{Login, Operator, Order};
+use crate::network::{NetworkSettings, operator_keys};
 
 /// What the harvester adds where the template is silent.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,7 @@ pub struct Defaults {
     pub chunk_age: Period,
 }
 
-/// The crawl, and seeds that were left out with the reason.
+/// The crawl, and what of its seeds and template was left out, with the reason.
 #[derive(Debug)]
 pub struct Made {
     pub job: Job,
@@ -26,10 +27,26 @@ pub struct Made {
 }
 
 /// Turns an order into a crawl, or says why that cannot be.
-pub fn crawl_job(order: &Order, defaults: Defaults) -> Result<Made, String> {
+pub fn crawl_job(order: &Order, defaults: Defaults, network: &NetworkSettings) -> Result<Made, String> {
     let spec = &order.spec;
-    let template = template(spec, &order.who, defaults)?;
+    let mut template = template(spec, &order.who, defaults)?;
     let (mut seeds, mut problems) = (Vec::new(), Vec::new());
+    let keys = operator_keys(&template);
+    if !keys.is_empty() {
+        problems.push(format!(
+            "the template {} (version {}) sets {}, which is ignored: only the operator of a harvester may set it ([harvest.network])",
+            spec.job.template,
+            spec.job.template_version,
+            keys.join(", ")
+        ));
+    }
+    network.lay_over(&mut template);
+    if *network != NetworkSettings::default() {
+        template
+            .fetch
+            .check()
+            .map_err(|bad| format!("the settings [harvest.network] cannot be used: {bad}"))?;
+    }
     for line in spec.seeds() {
         match seeds::seed(line) {
             Ok(seed) => seeds.extend(seed),
@@ -37,7 +54,7 @@ pub fn crawl_job(order: &Order, defaults: Defaults) -> Result<Made, String> {
         }
     }
     if seeds.is_empty() {
-        let why = problems.first().map(|first| format!(": {first}")).unwrap_or_default();
+        let why = problems.last().map(|first| format!(": {first}")).unwrap_or_default();
         return Err(format!("the job has no seed that can be crawled{why}"));
     }
     let job = Job {

@@ -85,7 +85,7 @@ fn order(template: &str, job_limits: ModelLimits, configurations: Vec<JobConfigu
 const DEFAULT: &str = "name = \"x\"\n";
 
 fn made(order: &Order) -> Job {
-    crawl_job(order, DEFAULTS).unwrap().job
+    crawl_job(order, DEFAULTS, &NetworkSettings::default()).unwrap().job
 }
 
 #[test]
@@ -166,7 +166,7 @@ async fn seeds_of_other_domains_keep_the_limits_of_their_configuration_and_are_c
         chunks,
         wish,
     };
-    let engine = Native { clock: Clock::system(), defaults: DEFAULTS };
+    let engine = Native { clock: Clock::system(), defaults: DEFAULTS, network: NetworkSettings::default() };
     let outcome = engine.run(run).await.unwrap();
     server.stop().await;
 
@@ -206,7 +206,7 @@ fn seeds_and_traps_of_all_configurations_reach_the_crawler_once() {
             configuration("b.dk", none, &["b.dk", "http://no such host/", "https://bücher.dk/"], &[]),
         ],
     );
-    let made = crawl_job(&order, DEFAULTS).unwrap();
+    let made = crawl_job(&order, DEFAULTS, &NetworkSettings::default()).unwrap();
     assert_eq!(made.job.seeds, ["http://a.dk/", "http://www.a.dk/", "http://b.dk", "https://bücher.dk/"]);
     assert_eq!(made.problems.len(), 1);
     assert!(made.problems[0].contains("no such host"), "{:?}", made.problems);
@@ -246,6 +246,23 @@ fn chunks_are_closed_by_the_template_or_else_by_the_settings() {
     ] {
         let write = made(&order(text, none, seeds())).template.write;
         assert_eq!((write.chunk_size.0, write.chunk_age.0.as_secs()), (size, age), "{text}");
+    }
+}
+
+#[test]
+fn a_template_cannot_say_where_a_crawl_connects_to() {
+    let none = limits(-1, -1, -1);
+    let text =
+        "name = \"x\"\n[fetch]\nall_hosts_to = \"192.0.2.9:80\"\n[virus]\nclamd = \"tcp:192.0.2.9:3310\"\n";
+    let order = order(text, none, vec![configuration("a.dk", none, &["http://a.dk/"], &[])]);
+    let network = NetworkSettings { proxy: "http://192.0.2.1:3128".to_owned(), ..NetworkSettings::default() };
+    let made = crawl_job(&order, DEFAULTS, &network).unwrap();
+    let Template { fetch, virus, .. } = made.job.template;
+    assert_eq!((fetch.all_hosts_to.as_str(), virus.clamd.as_str()), ("", ""));
+    assert_eq!(fetch.proxy, "http://192.0.2.1:3128");
+    assert_eq!(made.problems.len(), 1);
+    for word in ["default (version 4)", "fetch.all_hosts_to, virus.clamd", "ignored"] {
+        assert!(made.problems[0].contains(word), "{word} in {:?}", made.problems);
     }
 }
 
@@ -338,7 +355,7 @@ fn what_cannot_be_crawled_says_why() {
         (DEFAULT, seeds(&[]), ["no seed", "no seed"]),
         (DEFAULT, seeds(&["gopher://a.dk/"]), ["no seed", "gopher"]),
     ] {
-        let reason = crawl_job(&order(text, none, seeds), DEFAULTS).unwrap_err();
+        let reason = crawl_job(&order(text, none, seeds), DEFAULTS, &NetworkSettings::default()).unwrap_err();
         assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
     }
 }
@@ -350,6 +367,7 @@ fn every_shipped_template_makes_a_crawl() {
         let made = crawl_job(
             &order(text, none, vec![configuration("a.dk", none, &["http://a.dk/"], &[])]),
             DEFAULTS,
+            &NetworkSettings::default(),
         );
         assert!(made.is_ok(), "{name}: {made:?}");
     }

@@ -20,6 +20,7 @@ use crate::crawl_job::{Defaults, crawl_job};
 use crate::dedup::By;
 use crate::engine::{Chunk, ClosedFile, End, Engine, EngineError, Order, Outcome, Run, Sign, Wish};
 use crate::folder::JobFolder;
+use crate::network::{NetworkSettings, operator_keys};
 use crate::statistics;
 
 /// How often new chunks are looked for. A rotation takes longer than that.
@@ -30,6 +31,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub struct Native {
     pub clock: Clock,
     pub defaults: Defaults,
+    /// Where crawls connect to, whatever their templates say.
+    pub network: NetworkSettings,
 }
 
 #[async_trait]
@@ -51,7 +54,7 @@ impl Engine for Native {
     }
 
     fn prepare(&self, folder: &JobFolder, order: &Order) -> Result<(), EngineError> {
-        let made = crawl_job(order, self.defaults).map_err(EngineError::Job)?;
+        let made = crawl_job(order, self.defaults, &self.network).map_err(EngineError::Job)?;
         for problem in &made.problems {
             tracing::warn!(job = %order.spec.job.id, "{problem}");
         }
@@ -240,9 +243,18 @@ fn lines(path: &Path) -> u64 {
     fs::read(path).map_or(0, |text| text.split(|byte| *byte == b'\n').count().saturating_sub(1) as u64)
 }
 
-/// Refuses templates that the native crawler cannot read; templates of other engines are theirs to judge.
+/// Refuses templates that the native crawler cannot read, and keys that only an operator may set. Templates of other
+/// engines are theirs to judge.
 pub fn check_template(text: &str) -> Result<(), String> {
-    template::parse(text).map(drop).map_err(|error| error.to_string())
+    let template = template::parse(text).map_err(|error| error.to_string())?;
+    let keys = operator_keys(&template);
+    if keys.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "a template cannot set {}: remove it here; the operator of a harvester sets it in its settings, [harvest.network]",
+        keys.join(", ")
+    ))
 }
 
 /// The templates that come with the crawler: name and text.

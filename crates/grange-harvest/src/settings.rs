@@ -7,6 +7,8 @@ use grange_model::harvest::ChannelName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::network::NetworkSettings;
+
 /// How jobs are crawled, watched and stored on this machine, and in whose name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -76,6 +78,9 @@ pub struct Settings {
 
     /// How often folders that were left behind are looked at: jobs to be finished, files to be stored.
     pub folders_every: Period,
+
+    /// Where the crawls of this machine connect to.
+    pub network: NetworkSettings,
 }
 
 impl Default for Settings {
@@ -107,6 +112,7 @@ impl Default for Settings {
             // Some eight minutes: an archiver that is being brought up to date is no error.
             upload_attempts: 20,
             folders_every: Period::from_secs(300),
+            network: NetworkSettings::default(),
         }
     }
 }

@@ -50,7 +50,7 @@ pub async fn start(parts: &mut Parts, tools: Tools<'_>) -> Result<Vec<Waker>, gr
         tracing::warn!("harvest.contact_url is not set: web masters do not learn who crawls and why");
     }
     let defaults = Defaults { chunk_size: harvest.chunk_size, chunk_age: harvest.chunk_age };
-    let native = Native { clock: clock.clone(), defaults };
+    let native = Native { clock: clock.clone(), defaults, network: harvest.network.clone() };
     let made = grange_harvest::Parts {
         db: db.clone(),
         archive,

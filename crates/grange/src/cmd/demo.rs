@@ -12,6 +12,7 @@ use grange_base::{Clock, telemetry};
 use grange_model::account::Role;
 use grange_node::{DataFolder, Node};
 
+use super::demo_harvest::DemoWeb;
 use super::up::stop_signal;
 use crate::cli::Common;
 use crate::exit::Exit;
@@ -37,13 +38,15 @@ pub(super) async fn run(common: &Common, once: bool) -> anyhow::Result<Exit> {
         "https://grange.invalid/demo".clone_into(&mut settings.harvest.contact_url);
     }
 
+    let web = DemoWeb::serve().await?;
+    settings.harvest.network.resolve.extend(web.resolve());
     let mut story = Story::begin(common.json);
     if !common.json {
         println!("Grange {} in {}", grange_node::VERSION, folder.display());
     }
     let data = DataFolder::take(folder).await?;
     let node = Node::start(settings, data, Clock::system(), &stop.listener()).await?;
-    let told = tell(&mut story, &node, folder).await;
+    let told = tell(&mut story, &node, folder, web).await;
     let admin = node.record().addresses.get("admin").cloned().unwrap_or_default();
     let harvest = match told {
         Ok(harvest) => harvest,
@@ -73,7 +76,12 @@ pub(super) async fn run(common: &Common, once: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-async fn tell(story: &mut Story, node: &Node, folder: &Path) -> anyhow::Result<serde_json::Value> {
+async fn tell(
+    story: &mut Story,
+    node: &Node,
+    folder: &Path,
+    web: DemoWeb,
+) -> anyhow::Result<serde_json::Value> {
     let record = node.record();
     let roles: Vec<String> = record.roles.iter().map(ToString::to_string).collect();
     story.told("node started", format!("roles {}", roles.join(", ")));
@@ -101,7 +109,7 @@ async fn tell(story: &mut Story, node: &Node, folder: &Path) -> anyhow::Result<s
     let refused = refused.context("a curator must not manage users")?;
     story.told("permission kept", refused);
 
-    let harvested = super::demo_harvest::tell(story, &local, folder).await?;
+    let harvested = super::demo_harvest::tell(story, &local, folder, web).await?;
     let (work, copy) = (tempfile::tempdir_in(folder)?, super::demo_harvest::copy_of(folder, &harvested.file));
     tokio::task::block_in_place(|| super::demo_files::tell(story, work.path(), &copy, &harvested.url))?;
     super::demo_archive::tell(story, &local, folder, &harvested.file).await?;

@@ -8,7 +8,7 @@ use grange_api::Client;
 use grange_api::wire::harvests::{EventSeeds, NewHarvest, TemplateEdit};
 use grange_base::Size;
 use grange_model::harvest::{HarvestKind, Limits};
-use grange_testkit::web::{Options, Rules, Web};
+use grange_testkit::web::{Options, Rules, Web, WebServer};
 use serde_json::{Value, json};
 
 use crate::story::Story;
@@ -25,14 +25,39 @@ pub(super) struct Harvested {
     pub summary: Value,
 }
 
+/// A synthetic web that is served on this machine.
+pub(super) struct DemoWeb {
+    web: Web,
+    server: WebServer,
+}
+
+impl DemoWeb {
+    pub(super) async fn serve() -> anyhow::Result<DemoWeb> {
+        let web = Web::new(Options { hosts: 3, pages: 20, suffix: "dk".to_owned(), ..Options::default() });
+        let server = web.serve("127.0.0.1:0").await?;
+        Ok(DemoWeb { web, server })
+    }
+
+    /// What a node needs to know to find the hosts of this web, and nothing else, on this machine.
+    pub(super) fn resolve(&self) -> Vec<String> {
+        let expected = self.web.expected(&Rules::default());
+        let host = |url: &String| Some(url.split_once("://")?.1.split(['/', ':', '?']).next()?.to_owned());
+        let hosts: std::collections::BTreeSet<_> = expected.keys().filter_map(host).collect();
+        hosts.into_iter().map(|host| format!("{host}:*:{}", self.server.addr())).collect()
+    }
+}
+
 /// Harvests a synthetic web; `folder` is the data folder.
-pub(super) async fn tell(story: &mut Story, client: &Client, folder: &Path) -> anyhow::Result<Harvested> {
-    let web = Web::new(Options { hosts: 3, pages: 20, suffix: "dk".to_owned(), ..Options::default() });
-    let server = web.serve("127.0.0.1:0").await?;
+pub(super) async fn tell(
+    story: &mut Story,
+    client: &Client,
+    folder: &Path,
+    DemoWeb { web, server }: DemoWeb,
+) -> anyhow::Result<Harvested> {
     let expected = web.expected(&Rules::default());
     story.told("a web to harvest", format!("3 sites on {}, {} URLs in scope", server.addr(), expected.len()));
 
-    let edit = TemplateEdit { text: template(&server.addr().to_string()), comments: String::new() };
+    let edit = TemplateEdit { text: TEMPLATE.to_owned(), comments: String::new() };
     let _: Value = client.put("/templates/demo", &edit).await?;
     // A name of its own each time: the story can be told again on the same folder.
     let name = format!("demo {}", jiff::Timestamp::now().as_millisecond());
@@ -131,19 +156,15 @@ async fn wait_for_job(story: &mut Story, client: &Client, harvest: &str) -> anyh
 }
 
 /// A template for a web on this machine, which needs no politeness.
-fn template(address: &str) -> String {
-    format!(
-        "name = \"demo\"\n\
-         description = \"A web of our own on this machine: no waiting.\"\n\
-         [engine]\nmin_free = \"0B\"\nworkers = 20\n\
-         [robots.cache]\nretry = \"10ms\"\nretry_max = \"20ms\"\ngive_up = \"50ms\"\n\
-         [frontier]\nretry_delay = \"20ms\"\n\
-         [frontier.pace]\ndelay_factor = 0.0\nmin_delay = \"0s\"\nmax_delay = \"0s\"\n\
-         [fetch]\nall_hosts_to = \"{address}\"\naccept_encodings = []\n\
-         [scope]\nmax_hops = 1000\nmax_trans_hops = 1\nmax_speculative_hops = 1\n\
-         [extract]\nfavicon = false\n"
-    )
-}
+const TEMPLATE: &str = "name = \"demo\"\n\
+     description = \"A web of our own on this machine: no waiting.\"\n\
+     [engine]\nmin_free = \"0B\"\nworkers = 20\n\
+     [robots.cache]\nretry = \"10ms\"\nretry_max = \"20ms\"\ngive_up = \"50ms\"\n\
+     [frontier]\nretry_delay = \"20ms\"\n\
+     [frontier.pace]\ndelay_factor = 0.0\nmin_delay = \"0s\"\nmax_delay = \"0s\"\n\
+     [fetch]\naccept_encodings = []\n\
+     [scope]\nmax_hops = 1000\nmax_trans_hops = 1\nmax_speculative_hops = 1\n\
+     [extract]\nfavicon = false\n";
 
 /// Where the first replica keeps a file.
 pub(super) fn copy_of(folder: &Path, file: &str) -> PathBuf {

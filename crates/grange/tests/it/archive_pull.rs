@@ -212,6 +212,7 @@ async fn harvested(reachable: bool) -> Option<[u64; 3]> {
         format!("peer://{}/{name}", three.asking[keeper].address())
     });
     let harvester = three.machine("[\"harvester\"]", port, home.address(), &places);
+    site.leads(&harvester);
     let nodes = three.up();
     let harvest = harvester.up();
     site.harvest(&three.archiver, "news", "0s");

@@ -40,6 +40,14 @@ impl Site {
         Site { web, server, expected }
     }
 
+    /// Lets the harvester of a machine that is not up yet send every request to this web: its operator's setting.
+    pub(crate) fn leads(&self, harvester: &Grange) {
+        let path = harvester.data().join("grange.toml");
+        let before = std::fs::read_to_string(&path).unwrap();
+        let network = format!("\n[harvest.network]\nall_hosts_to = \"{}\"\n", self.server.addr());
+        std::fs::write(&path, before + &network).unwrap();
+    }
+
     /// Defines a harvest of the whole web and puts it into service: its first run is due at once.
     pub(crate) fn harvest(&self, grange: &Grange, name: &str, delay: &str) {
         self.define(grange, name, delay);
@@ -48,25 +56,11 @@ impl Site {
 
     /// Defines a harvest of the whole web.
     pub(crate) fn define(&self, grange: &Grange, name: &str, delay: &str) {
-        let template = grange.file("template.toml", &self.template(delay));
+        let template = grange.file("template.toml", &template(delay));
         grange.run(&["templates", "put", "web", template.to_str().unwrap()]).ok();
         grange.run(&["harvests", "create", "selective", name, "--schedule", "daily"]).ok();
         let seeds = grange.file("seeds.txt", &self.web.seeds().join("\n"));
         grange.run(&["harvests", "add-seeds", name, seeds.to_str().unwrap(), "--template", "web"]).ok();
-    }
-
-    fn template(&self, delay: &str) -> String {
-        format!(
-            "name = \"web\"\n\
-             [engine]\nmin_free = \"0B\"\nworkers = 20\n\
-             [robots.cache]\nretry = \"10ms\"\nretry_max = \"20ms\"\ngive_up = \"50ms\"\n\
-             [frontier]\nretry_delay = \"20ms\"\n\
-             [frontier.pace]\ndelay_factor = 0.0\nmin_delay = \"{delay}\"\nmax_delay = \"{delay}\"\n\
-             [fetch]\nall_hosts_to = \"{}\"\naccept_encodings = []\n\
-             [scope]\nmax_hops = 1000\nmax_trans_hops = 1\nmax_speculative_hops = 1\n\
-             [extract]\nfavicon = false\n",
-            self.server.addr()
-        )
     }
 
     /// Waits until the crawl has asked for so much of the web.
@@ -103,6 +97,19 @@ impl Site {
             "{rows:?}"
         );
     }
+}
+
+fn template(delay: &str) -> String {
+    format!(
+        "name = \"web\"\n\
+         [engine]\nmin_free = \"0B\"\nworkers = 20\n\
+         [robots.cache]\nretry = \"10ms\"\nretry_max = \"20ms\"\ngive_up = \"50ms\"\n\
+         [frontier]\nretry_delay = \"20ms\"\n\
+         [frontier.pace]\ndelay_factor = 0.0\nmin_delay = \"{delay}\"\nmax_delay = \"{delay}\"\n\
+         [fetch]\naccept_encodings = []\n\
+         [scope]\nmax_hops = 1000\nmax_trans_hops = 1\nmax_speculative_hops = 1\n\
+         [extract]\nfavicon = false\n"
+    )
 }
 
 /// Waits until the newest job of a harvest has this status, and gives it.

@@ -29,6 +29,7 @@ fn is_kept(site: &Site, archiver: &Grange, job: &str, papers: &[&str]) {
 async fn a_harvest_goes_all_the_way_on_one_machine() {
     let site = Site::serve(3, 12, Profile::Deterministic).await;
     let grange = single_with(&QUICK);
+    site.leads(&grange);
     let node = grange.up();
     site.harvest(&grange, "news", "0s");
     let job = job_with(&grange, "news", "done");
@@ -49,6 +50,7 @@ async fn a_harvest_goes_all_the_way_on_one_machine() {
 async fn one_machine_killed_on_the_way_loses_and_doubles_nothing() {
     let site = Site::serve(4, 60, Profile::Plain).await;
     let grange = single_with(&QUICK);
+    site.leads(&grange);
     let mut node = grange.up();
     site.harvest(&grange, "news", "15ms");
     for percent in [3, 25, 50, 75] {
@@ -70,6 +72,7 @@ async fn a_full_disk_keeps_jobs_waiting_and_a_stop_is_only_a_pause() {
     let full = QUICK
         .map(|set| if set.contains("min_space_left") { "harvest.min_space_left=999999GiB" } else { set });
     let grange = single_with(&full);
+    site.leads(&grange);
     let node = grange.up();
     site.harvest(&grange, "news", "15ms");
     let waiting = job_with(&grange, "news", "new");
@@ -97,6 +100,7 @@ async fn a_full_disk_keeps_jobs_waiting_and_a_stop_is_only_a_pause() {
 async fn a_cancelled_job_is_stored_and_reported_as_failed() {
     let site = Site::serve(2, 60, Profile::Plain).await;
     let grange = single_with(&QUICK);
+    site.leads(&grange);
     let node = grange.up();
     site.harvest(&grange, "news", "50ms");
     site.asked(20);
@@ -151,6 +155,7 @@ async fn a_cluster_with_every_role_killed_on_the_way_loses_and_doubles_nothing()
     let Some(cluster) = Cluster::new(1, &[]).await else { return };
     let Cluster { scheduler, archiver, harvesters, .. } = &cluster;
     let site = Site::serve(4, 60, Profile::Plain).await;
+    harvesters.iter().for_each(|harvester| site.leads(harvester));
     let mut archive = archiver.up();
     let mut plan = scheduler.up();
     let mut harvest = harvesters[0].up();
@@ -182,6 +187,7 @@ async fn the_job_of_a_dead_harvester_is_taken_over() {
     let Some(cluster) = Cluster::new(2, &[]).await else { return };
     let Cluster { scheduler, archiver, harvesters, .. } = &cluster;
     let site = Site::serve(2, 30, Profile::Plain).await;
+    harvesters.iter().for_each(|harvester| site.leads(harvester));
     let (_archive, _plan) = (archiver.up(), scheduler.up());
     let first = harvesters[0].up();
     site.harvest(scheduler, "news", "15ms");
@@ -209,6 +215,7 @@ async fn by_policy_the_job_of_a_dead_harvester_fails() {
     let Some(cluster) = Cluster::new(1, &["schedule.dead_harvester=fail"]).await else { return };
     let Cluster { scheduler, archiver, harvesters, .. } = &cluster;
     let site = Site::serve(2, 30, Profile::Plain).await;
+    harvesters.iter().for_each(|harvester| site.leads(harvester));
     let (_archive, _plan) = (archiver.up(), scheduler.up());
     let harvest = harvesters[0].up();
     site.harvest(scheduler, "news", "30ms");

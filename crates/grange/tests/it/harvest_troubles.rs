@@ -27,6 +27,7 @@ async fn a_replica_that_refuses_is_an_upload_error_and_what_was_kept_is_stored_l
     let site = Site::serve(2, 10, Profile::Plain).await;
     let few = ["harvest.upload_attempts=2"];
     let grange = machine(&[&QUICK[..], &few].concat(), &replicas(false));
+    site.leads(&grange);
     let [one, two] = ["one", "two"].map(|name| grange.data().join(format!("replicas/{name}/filedir")));
     let node = grange.up();
     site.harvest(&grange, "news", "0s");
@@ -90,6 +91,7 @@ async fn a_site_with_a_login_is_crawled_and_the_secret_stays_secret() {
         .collect();
     assert!(AREAS.iter().all(|area| behind.iter().any(|url| url.contains(area))), "{behind:?}");
     let grange = crate::archive_bed::single_with(&QUICK);
+    site.leads(&grange);
     let node = grange.up();
     site.define(&grange, "news", "0s");
     let members = grange.run(&["harvests", "domains", "news", "--json"]).ok().json();

@@ -35,6 +35,7 @@ async fn a_replica_that_is_away_holds_up_neither_the_next_crawl_nor_the_index() 
     // One crawl at a time, and deposits that are tried for longer than any test lasts.
     let few = ["harvest.jobs_at_once=1", "harvest.deposits_at_once=1", "harvest.upload_attempts=100000"];
     let grange = machine(&[&QUICK[..], &few, &["index.look_every=200ms"]].concat(), &replicas(false));
+    site.leads(&grange);
     let node = grange.up();
     site.harvest(&grange, "first", "0s");
     let first = waiting(&grange, "first");

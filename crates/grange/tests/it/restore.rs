@@ -138,6 +138,7 @@ fn takedowns_survive_a_rebuild_without_any_database() {
 async fn a_job_is_never_numbered_like_one_that_the_archive_knows_and_the_database_forgot() {
     let site = Site::serve(1, 3, Profile::Plain).await;
     let grange = single_with(&QUICK);
+    site.leads(&grange);
     let node = grange.up();
     site.define(&grange, "news", "0s");
     let backup = backup(&grange);
@@ -172,6 +173,7 @@ async fn a_job_that_waits_in_an_older_database_does_not_clash_with_its_own_metad
     let site = Site::serve(1, 3, Profile::Plain).await;
     // Planned, and crawled by nobody: the backup knows the job as new.
     let grange = single_with(&[&QUICK[..], &["harvest.min_space_left=999999GiB"]].concat());
+    site.leads(&grange);
     let node = grange.up();
     site.harvest(&grange, "news", "0s");
     let first = job_with(&grange, "news", "new")["id"].clone();
@@ -198,6 +200,7 @@ async fn a_job_that_waits_in_an_older_database_does_not_clash_with_its_own_metad
 async fn an_archive_that_is_taken_over_keeps_its_numbers() {
     let site = Site::serve(1, 3, Profile::Plain).await;
     let grange = single_with(&[&QUICK[..], &["schedule.first_job_number=7"]].concat());
+    site.leads(&grange);
     for replica in ["one", "two"] {
         let filedir = grange.data().join(format!("replicas/{replica}/filedir"));
         std::fs::create_dir_all(&filedir).unwrap();
