@@ -166,7 +166,7 @@ async fn seeds_of_other_domains_keep_the_limits_of_their_configuration_and_are_c
         chunks,
         wish,
     };
-    let engine = Native { clock: Clock::system(), defaults: DEFAULTS };
+    let engine = Native { clock: Clock::system(), defaults: DEFAULTS, network: NetworkSettings::default() };
     let outcome = engine.run(run).await.unwrap();
     server.stop().await;
 

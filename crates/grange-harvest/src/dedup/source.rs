@@ -135,7 +135,7 @@ impl Feeder<'_> {
 
     /// The number of a file's name. The capture is one that the file should hold.
     fn file(&mut self, name: &str, capture: impl FnOnce() -> SampleCapture) -> Option<u32> {
-        if !self.last.as_ref().is_some_and(|last| last.name == name) {
+        if self.last.as_ref().is_none_or(|last| last.name != name) {
             let number = self.builder.file(name)?;
             self.last = Some(LastFile { name: name.to_owned(), number, samples: 0 });
         }

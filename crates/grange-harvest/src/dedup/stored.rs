@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::io::Cursor;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -167,7 +168,8 @@ where
 /// Whether the file holds one of the captures it should hold; none if it cannot be read.
 async fn holds_records(archive: &dyn ArchiveClient, name: &str, samples: &[SampleCapture]) -> Option<bool> {
     // Records of ARC files carry no digest; only NetarchiveSuite wrote such files, and their names are its own.
-    if samples.is_empty() || name.ends_with(".arc") || name.ends_with(".arc.gz") {
+    let arc = Path::new(name.strip_suffix(".gz").unwrap_or(name)).extension();
+    if samples.is_empty() || arc.is_some_and(|extension| extension.eq_ignore_ascii_case("arc")) {
         return Some(true);
     }
     let name: FileName = name.parse().ok()?;
