@@ -12,6 +12,8 @@ mod presence;
 mod rebuild;
 mod record;
 mod recovery;
+mod removal;
+mod sources;
 mod store;
 mod throttle;
 mod watch;

@@ -236,7 +236,7 @@ async fn the_overview_counts_what_the_rows_say(bed: &Bed) {
     );
 }
 
-async fn start(bed: &Bed, replica: &ReplicaRow, kind: AuditKind) -> (Page, Claim) {
+pub(crate) async fn start(bed: &Bed, replica: &ReplicaRow, kind: AuditKind) -> (Page, Claim) {
     let audit = bed.db.audits().start(replica.id, kind, &anna()).await.unwrap();
     let claim = bed.db.work().claim(AUDIT_WORK, "me", LONG).await.unwrap().unwrap();
     assert_eq!(claim.key, audit.id.to_string());
@@ -254,7 +254,7 @@ async fn start(bed: &Bed, replica: &ReplicaRow, kind: AuditKind) -> (Page, Claim
     (page, claim)
 }
 
-fn seen(text: &str, checksum: Option<u8>) -> Seen {
+pub(crate) fn seen(text: &str, checksum: Option<u8>) -> Seen {
     Seen { name: name(text), size: 10, checksum: checksum.map(|byte| deciding(&sums(byte))) }
 }
 

@@ -2,15 +2,15 @@
 //! vote, and no confirmation counts for anything but what was asked.
 
 use grange_model::{
-    Actor, Ballot, Checksums, LogEvent, LogRecord, Presence, RepairKind, RepairState, Sha512, UNREADABLE,
-    UploadState, Verdict, vote,
+    Actor, AuditKind, Ballot, Checksums, LogEvent, LogRecord, Presence, RepairKind, RepairState, Sha512,
+    UNREADABLE, UploadState, Verdict, vote,
 };
 use serde_json::json;
 
-use super::archive::{adopted, change, claimed, name, new, record, sums, three};
+use super::archive::{adopted, change, claimed, name, new, record, seen, start, sums, three};
 use super::{Bed, LONG, anna, on_both_engines};
 use crate::{
-    Adopted, Amendment, AuditFilter, Begun, Confirmed, IfStored, NewFile, NewRepair, Votes, deciding,
+    Adopted, Amendment, AuditFilter, Begun, Confirmed, IfStored, NewFile, NewRepair, Page, Votes, deciding,
 };
 
 on_both_engines! {
@@ -22,6 +22,7 @@ on_both_engines! {
     a_confirmation_never_crosses_checksums,
     a_file_without_a_row_for_a_replica_gets_one,
     a_vote_logs_each_corrupt_copy_and_each_doubt_once,
+    a_check_of_one_replica_decides_about_the_copies_of_the_others,
     the_bytes_of_a_file_come_from_its_last_depositor_until_a_replica_has_them,
     a_repair_is_in_the_change_log_when_it_is_asked_for_and_when_it_is_confirmed,
 }
@@ -251,6 +252,25 @@ async fn a_vote_logs_each_corrupt_copy_and_each_doubt_once(bed: &Bed) {
         let [_, doubt] = &told[..] else { panic!("{told:?}") };
         assert_eq!((doubt.event, doubt.by.as_str()), (LogEvent::Undecided, "berta"));
     }
+}
+
+async fn a_check_of_one_replica_decides_about_the_copies_of_the_others(bed: &Bed) {
+    let rows = three(bed).await;
+    // Two copies against the third replica and the record.
+    adopted(bed, &rows, 1, &[(0, 0, Some(90)), (0, 1, Some(90))]).await;
+    bed.db.audits().vote_all().await.unwrap();
+    let verdict = async || bed.db.files().get(&name("f0")).await.unwrap().unwrap().holdings[0].verdict;
+    assert_eq!(verdict().await, Verdict::Unknown);
+    let check = async |replica: usize, kind, seen| {
+        let (page, claim) = start(bed, &rows[replica], kind).await;
+        bed.db.audits().turn_page(&claim, Page { seen, ..page }).await.unwrap();
+    };
+    check(1, AuditKind::Checksum, vec![seen("f0", Some(0))]).await;
+    assert_eq!(verdict().await, Verdict::Corrupt, "the record has one voice more");
+    check(1, AuditKind::List, vec![]).await;
+    assert_eq!(verdict().await, Verdict::Corrupt, "the record still has two voices against one");
+    check(2, AuditKind::List, vec![]).await;
+    assert_eq!(verdict().await, Verdict::Unknown, "the record has lost every voice but its own");
 }
 
 async fn the_bytes_of_a_file_come_from_its_last_depositor_until_a_replica_has_them(bed: &Bed) {

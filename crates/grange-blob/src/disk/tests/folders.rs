@@ -174,3 +174,31 @@ async fn a_base_is_empty_only_without_a_marker_and_without_files() {
     std::fs::create_dir(folder.path().join("one/grange-replica.json")).unwrap();
     assert_eq!(disk.markers().await.unwrap_err().code(), "blob-io");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_time_of_a_file_is_that_of_its_last_change_on_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one"]);
+    let path = folder.path().join("one/filedir/a");
+    std::fs::write(&path, b"x").unwrap();
+    let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    std::fs::File::open(&path).unwrap().set_modified(changed).unwrap();
+    let expected = "2001-09-09T01:46:40Z".parse().unwrap();
+    assert_eq!(disk.stat(&file("a")).await.unwrap().unwrap().modified, expected);
+    assert_eq!(disk.list(None, 9).await.unwrap()[0].modified, expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_local_path_of_a_file_is_where_its_bytes_lie() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one", "two"]);
+    for (base, name) in [("one", "a"), ("two", "b")] {
+        let path = folder.path().join(base).join("filedir").join(name);
+        std::fs::write(&path, b"x").unwrap();
+        assert_eq!(disk.local_path(&file(name)).await.unwrap(), Some(path));
+    }
+    assert_eq!(disk.local_path(&file("c")).await.unwrap(), None);
+    // Errors name the store by its folders.
+    let [one, two] = ["one", "two"].map(|base| folder.path().join(base).display().to_string());
+    assert_eq!(disk.place(), format!("{one},{two}"));
+}

@@ -12,7 +12,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
 use crate::blob::{Blob, Source};
 use crate::buffers::BUFFER_BYTES;
-use crate::conformance::{disk, file};
+use crate::conformance::{disk, file, noise, sums};
+use crate::disk::lanes::LANE_BYTES_MIN;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sender_of_more_than_it_announced_is_stopped_and_leaves_nothing() {
@@ -72,4 +73,19 @@ async fn a_file_is_not_read_to_its_end_when_nobody_waits_for_its_checksum_any_mo
         () = until("somebody reads the file", async || read_by() > 0) => {}
     }
     until("nobody reads the file", async || read_by() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_a_large_file_is_summed_up_in_a_lane_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one"]);
+    for (name, size, expected) in
+        [("a", LANE_BYTES_MIN - 1, false), ("b", LANE_BYTES_MIN, true), ("c", LANE_BYTES_MIN + 1, true)]
+    {
+        let bytes = noise(size as usize, size);
+        disk.put(&file(name), bytes[..].into(), None).await.unwrap();
+        assert_eq!(disk.large(&file(name)).await.unwrap().is_some(), expected, "{size} bytes");
+        let sum = disk.checksum(&file(name), &[Algorithm::Sha512]).await.unwrap().unwrap();
+        assert_eq!(sum.sha512, sums(&bytes).sha512, "{size} bytes");
+    }
 }
