@@ -121,23 +121,6 @@ impl Archive {
         }
     }
 
-    /// Repairs one copy, if it needs to be.
-    pub async fn repair_one(
-        &self,
-        name: &FileName,
-        replica: &str,
-        actor: &Actor,
-        second: &Second,
-    ) -> Result<Option<RepairRow>, Error> {
-        let replica = self.replica(replica)?;
-        let status = self.recheck(name, &actor.who).await?;
-        let mut troubles = TROUBLES.into_iter().flat_map(|one| self.troubled(&status, one));
-        let Some((replica, kind)) = troubles.find(|(one, _)| one.row.id == replica.row.id) else {
-            return Ok(None);
-        };
-        self.repair(&status, replica, kind, actor, second).await.map(Some)
-    }
-
     /// The repairs that wait for a second person, or all.
     pub async fn repairs(&self, state: Option<RepairState>, limit: u32) -> Result<Vec<RepairRow>, Error> {
         Ok(self.0.db.repairs().list(state, limit).await?)

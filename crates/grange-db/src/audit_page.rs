@@ -378,3 +378,6 @@ fn read(row: &AnyRow) -> Result<Known, Fail> {
         changed_at: row.time("changed_at")?,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 use grange_base::Clock;
 use grange_crawl::log::CrawlLine;
 use grange_crawl::record::NoOracle;
-use grange_crawl::template::shipped;
+use grange_crawl::template::{NetworkSettings, shipped};
 use grange_model::harvest::{
     HarvestId, Job as ModelJob, JobConfiguration, JobId, JobStatus, Limit, Limits as ModelLimits,
 };
@@ -166,7 +166,8 @@ async fn seeds_of_other_domains_keep_the_limits_of_their_configuration_and_are_c
         chunks,
         wish,
     };
-    let engine = Native { clock: Clock::system(), defaults: DEFAULTS, network: NetworkSettings::default() };
+    let network = NetworkSettings { all_hosts_to: server.addr().to_string(), ..NetworkSettings::default() };
+    let engine = Native { clock: Clock::system(), defaults: DEFAULTS, network };
     let outcome = engine.run(run).await.unwrap();
     server.stop().await;
 

@@ -166,6 +166,24 @@ mod tests {
     }
 
     #[test]
+    fn a_complete_copy_that_is_missing_is_sent_again_as_often_as_allowed_and_then_failed() {
+        let complete = |attempts| CopyState { state: UploadCompleted, attempts };
+        for (attempts, retries, expected) in [
+            (0, 0, (CopyState { state: UploadFailed, attempts: 0 }, None)),
+            (0, 2, (CopyState { state: UploadStarted, attempts: 1 }, Some(StoreAction::Upload))),
+            (1, 2, (CopyState { state: UploadStarted, attempts: 2 }, Some(StoreAction::Upload))),
+            (2, 2, (CopyState { state: UploadFailed, attempts: 2 }, None)),
+            (3, 2, (CopyState { state: UploadFailed, attempts: 3 }, None)),
+        ] {
+            assert_eq!(
+                step(complete(attempts), StoreEvent::Missing, retries),
+                expected,
+                "{attempts} of {retries}"
+            );
+        }
+    }
+
+    #[test]
     fn a_deposit_is_acknowledged_only_if_every_replica_answered_equal_now() {
         for (answers, expected) in
             [(vec![], false), (vec![true; 3], true), (vec![true, false], false), (vec![false], false)]

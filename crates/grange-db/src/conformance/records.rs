@@ -2,13 +2,17 @@
 //! vote, and no confirmation counts for anything but what was asked.
 
 use grange_model::{
-    Actor, Ballot, Checksums, LogEvent, Presence, RepairKind, RepairState, Sha512, UNREADABLE, UploadState,
-    Verdict, vote,
+    Actor, AuditKind, Ballot, Checksums, LogEvent, LogRecord, Presence, RepairKind, RepairState, Sha512,
+    UNREADABLE, UploadState, Verdict, vote,
 };
+use serde_json::json;
 
-use super::archive::{adopted, change, claimed, name, new, record, sums, three};
+use super::archive::{adopted, change, claimed, name, new, record, seen, start, sums, three};
 use super::{Bed, LONG, anna, on_both_engines};
-use crate::{Adopted, Amendment, Begun, Confirmed, IfStored, NewRepair, RepairTurn, deciding};
+use crate::{
+    Adopted, Amendment, AuditFilter, Begun, Confirmed, IfStored, NewFile, NewRepair, Page, RepairTurn, Votes,
+    deciding,
+};
 
 on_both_engines! {
     every_combination_of_answers_leaves_the_rows_of_the_pure_vote,
@@ -18,6 +22,10 @@ on_both_engines! {
     a_confirmation_never_crosses_kinds,
     a_confirmation_never_crosses_checksums,
     a_file_without_a_row_for_a_replica_gets_one,
+    a_vote_logs_each_corrupt_copy_and_each_doubt_once,
+    a_check_of_one_replica_decides_about_the_copies_of_the_others,
+    the_bytes_of_a_file_come_from_its_last_depositor_until_a_replica_has_them,
+    a_repair_is_in_the_change_log_when_it_is_asked_for_and_when_it_is_confirmed,
 }
 
 /// What a replica can answer: the recorded checksum, two others, nothing readable, nothing at all.
@@ -213,4 +221,106 @@ async fn a_file_without_a_row_for_a_replica_gets_one(bed: &Bed) {
     assert_eq!(status.holdings.len(), 3);
     assert!(status.holdings.iter().all(|one| one.state == UploadState::Unknown));
     assert_eq!(bed.db.replicas().fill_gaps().await.unwrap(), 0);
+}
+
+async fn logged(bed: &Bed, file: &str) -> Vec<LogRecord> {
+    let leaves = bed.db.logbook().of_file(file).await.unwrap();
+    leaves.iter().map(|leaf| serde_json::from_str(&leaf.body).unwrap()).collect()
+}
+
+async fn a_vote_logs_each_corrupt_copy_and_each_doubt_once(bed: &Bed) {
+    let rows = three(bed).await;
+    let answers = |byte: u8| deciding(&sums(byte));
+    // f1 has one wrong copy; f2 has two, against one copy and the record.
+    adopted(bed, &rows, 3, &[(1, 0, Some(90)), (2, 0, Some(90)), (2, 1, Some(90))]).await;
+    for _ in 0..2 {
+        bed.db.audits().vote_all().await.unwrap();
+        assert_eq!(logged(bed, "f0").await, []);
+        let told = logged(bed, "f1").await;
+        let [corrupt] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((corrupt.event, corrupt.replica.as_deref()), (LogEvent::Corrupt, Some("one")));
+        assert_eq!(corrupt.detail, json!({ "found": answers(90), "recorded": answers(1) }));
+        let told = logged(bed, "f2").await;
+        let [doubt] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((doubt.event, doubt.replica.as_deref()), (LogEvent::Undecided, None));
+        let ballots = json!({ "one": answers(90), "two": answers(90), "three": answers(2) });
+        assert_eq!(doubt.detail, json!({ "ballots": ballots }));
+    }
+    // The second copy of f1 answers the same as the corrupt one: nobody knows any more which is right.
+    let file = bed.db.files().get(&name("f1")).await.unwrap().unwrap().file.id;
+    for _ in 0..2 {
+        let answer = vec![(rows[1].id, Some(answers(90)))];
+        let votes = bed.db.audits().observe(file, answer, "berta").await.unwrap();
+        assert_eq!(votes, Votes { files: 1, undecided: 1, ..Votes::default() });
+        let told = logged(bed, "f1").await;
+        let [_, doubt] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((doubt.event, doubt.by.as_str()), (LogEvent::Undecided, "berta"));
+    }
+}
+
+async fn a_check_of_one_replica_decides_about_the_copies_of_the_others(bed: &Bed) {
+    let rows = three(bed).await;
+    // Two copies against the third replica and the record.
+    adopted(bed, &rows, 1, &[(0, 0, Some(90)), (0, 1, Some(90))]).await;
+    bed.db.audits().vote_all().await.unwrap();
+    let verdict = async || bed.db.files().get(&name("f0")).await.unwrap().unwrap().holdings[0].verdict;
+    assert_eq!(verdict().await, Verdict::Unknown);
+    let check = async |replica: usize, kind, seen| {
+        let (page, claim) = start(bed, &rows[replica], kind).await;
+        bed.db.audits().turn_page(&claim, Page { seen, ..page }).await.unwrap();
+    };
+    check(1, AuditKind::Checksum, vec![seen("f0", Some(0))]).await;
+    assert_eq!(verdict().await, Verdict::Corrupt, "the record has one voice more");
+    check(1, AuditKind::List, vec![]).await;
+    assert_eq!(verdict().await, Verdict::Corrupt, "the record still has two voices against one");
+    check(2, AuditKind::List, vec![]).await;
+    assert_eq!(verdict().await, Verdict::Unknown, "the record has lost every voice but its own");
+}
+
+async fn the_bytes_of_a_file_come_from_its_last_depositor_until_a_replica_has_them(bed: &Bed) {
+    let rows = three(bed).await;
+    let files = bed.db.files();
+    let (mut claim, mut file) = (None, 0);
+    for (given, kept) in [(Some("here"), "here"), (None, "here"), (Some("there"), "there")] {
+        if let Some(claim) = claim.take() {
+            bed.db.work().release(&claim).await.unwrap();
+        }
+        let deposit = NewFile { source: given.map(ToOwned::to_owned), ..new("a", 1) };
+        let begun = files.begin(deposit, "me", LONG, IfStored::Skip).await.unwrap();
+        let Begun::Claimed(status, held) = begun else { panic!("{begun:?}") };
+        (claim, file) = (Some(held), status.file.id);
+        let status = files.get(&name("a")).await.unwrap().unwrap();
+        assert_eq!(status.file.source.as_deref(), Some(kept), "a deposit from {given:?}");
+    }
+    let claim = claim.unwrap();
+    assert_eq!(files.needed_sources().await.unwrap(), ["there"]);
+    // A checksum replica has no bytes.
+    let done = |replica| vec![change(replica, UploadState::UploadCompleted, 1)];
+    files.advance(&claim, file, done(rows[2].id)).await.unwrap();
+    assert_eq!(files.needed_sources().await.unwrap(), ["there"]);
+    files.advance(&claim, file, done(rows[0].id)).await.unwrap();
+    assert!(files.needed_sources().await.unwrap().is_empty());
+}
+
+async fn a_repair_is_in_the_change_log_when_it_is_asked_for_and_when_it_is_confirmed(bed: &Bed) {
+    let rows = three(bed).await;
+    adopted(bed, &rows, 1, &[]).await;
+    let file = bed.db.files().get(&name("f0")).await.unwrap().unwrap().file.id;
+    let repairs = bed.db.repairs();
+    let ask = repair(file, rows[0].id, RepairKind::Corrupt, None);
+    let row = repairs.ask(ask.clone(), &anna()).await.unwrap();
+    repairs.ask(ask, &Actor::new("carl", "web")).await.unwrap();
+    for who in ["bert", "dora"] {
+        let Confirmed::Yes(row) = repairs.confirm(row.id, &Actor::new(who, "web")).await.unwrap() else {
+            panic!()
+        };
+        assert_eq!(row.confirmed_by.as_deref(), Some("bert"), "one second person is enough");
+    }
+    let entries = bed.db.audit().list(&AuditFilter::default()).await.unwrap();
+    let told: Vec<_> = entries
+        .iter()
+        .filter(|entry| entry.subject == "file:f0")
+        .map(|entry| (entry.act.as_str(), entry.who.as_str()))
+        .collect();
+    assert_eq!(told, [("repair.confirm", "bert"), ("repair.ask", "anna")]);
 }

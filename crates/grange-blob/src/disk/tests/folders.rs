@@ -1,12 +1,15 @@
 //! Folders and what people do to them.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use grange_base::{Clock, Size};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::blob::{Blob, Taking, UnlistedFiles};
 use crate::conformance::{disk, file, noise, sums};
+use crate::disk::base::sync_folder;
 use crate::disk::{Disk, DiskSettings};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -164,4 +167,88 @@ async fn files_that_come_and_go_by_hand_show_in_the_next_listing() {
     assert_eq!(names().await, "a c");
     std::fs::write(folder.path().join("two/filedir/d"), b"x").unwrap();
     assert_eq!(names().await, "a c d");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_are_kept_only_of_a_folder_that_has_not_changed_for_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one"]);
+    let base = &disk.0.bases[0];
+    // As on a file system whose clock ticks slowly: the folder changes, and its time does not.
+    let add = |name: &str, changed: SystemTime| {
+        std::fs::write(base.files.join(name), b"x").unwrap();
+        std::fs::File::open(&base.files).unwrap().set_modified(changed).unwrap();
+    };
+    let now = SystemTime::now();
+    add("a", now);
+    assert_eq!(disk.list(None, 10).await.unwrap().len(), 1);
+    add("b", now);
+    assert_eq!(disk.list(None, 10).await.unwrap().len(), 2, "names read so soon are not kept");
+    add("c", now - Duration::from_secs(100));
+    let first = base.listing.names(&base.files).unwrap();
+    assert!(Arc::ptr_eq(&first, &base.listing.names(&base.files).unwrap()), "the folder is read once");
+    assert_eq!(first.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_that_cannot_be_read_is_an_error_and_not_an_empty_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one"]);
+    let files = folder.path().join("one/filedir");
+    std::fs::remove_dir(&files).unwrap();
+    std::fs::write(&files, b"not a folder").unwrap();
+    assert_eq!(disk.get(&file("a")).await.unwrap_err().code(), "blob-io");
+    assert_eq!(disk.stat(&file("a")).await.unwrap_err().code(), "blob-io");
+    assert_eq!(disk.list(None, 10).await.unwrap_err().code(), "blob-io");
+    assert_eq!(disk.markers().await.unwrap_err().code(), "blob-io");
+    assert!(sync_folder(&folder.path().join("gone")).is_err(), "names that were not synced are not durable");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_base_is_empty_only_without_a_marker_and_without_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one", "two"]);
+    let empty = async || disk.markers().await.unwrap().iter().map(|part| part.empty).collect::<Vec<_>>();
+    assert_eq!(empty().await, [true, true]);
+    std::fs::write(folder.path().join("one/filedir/a"), b"x").unwrap();
+    // A disk that is not mounted has not even the folder.
+    std::fs::remove_dir(folder.path().join("two/filedir")).unwrap();
+    assert_eq!(empty().await, [false, true]);
+    let two = folder.path().join("two").display().to_string();
+    disk.mark(&two, "mine").await.unwrap();
+    assert_eq!(empty().await, [false, false]);
+    let markers = disk.markers().await.unwrap();
+    assert_eq!((markers[0].marker.as_deref(), markers[1].marker.as_deref()), (None, Some("mine")));
+    assert_eq!(disk.mark("elsewhere", "mine").await.unwrap_err().code(), "blob-io");
+    // A marker that is there and cannot be read is not a missing one.
+    std::fs::create_dir(folder.path().join("one/grange-replica.json")).unwrap();
+    assert_eq!(disk.markers().await.unwrap_err().code(), "blob-io");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_time_of_a_file_is_that_of_its_last_change_on_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one"]);
+    let path = folder.path().join("one/filedir/a");
+    std::fs::write(&path, b"x").unwrap();
+    let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    std::fs::File::open(&path).unwrap().set_modified(changed).unwrap();
+    let expected = "2001-09-09T01:46:40Z".parse().unwrap();
+    assert_eq!(disk.stat(&file("a")).await.unwrap().unwrap().modified, expected);
+    assert_eq!(disk.list(None, 9).await.unwrap()[0].modified, expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_local_path_of_a_file_is_where_its_bytes_lie() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one", "two"]);
+    for (base, name) in [("one", "a"), ("two", "b")] {
+        let path = folder.path().join(base).join("filedir").join(name);
+        std::fs::write(&path, b"x").unwrap();
+        assert_eq!(disk.local_path(&file(name)).await.unwrap(), Some(path));
+    }
+    assert_eq!(disk.local_path(&file("c")).await.unwrap(), None);
+    // Errors name the store by its folders.
+    let [one, two] = ["one", "two"].map(|base| folder.path().join(base).display().to_string());
+    assert_eq!(disk.place(), format!("{one},{two}"));
 }

@@ -4,6 +4,7 @@ mod crash;
 mod damage;
 mod folders;
 mod full;
+mod streams;
 mod unreadable;
 
 /// Changes a byte of a file where it lies.

@@ -46,3 +46,20 @@ async fn a_file_whose_name_was_not_synced_is_not_kept() {
     let again = disk.put(&file("a"), b"bytes"[..].into(), None).await.unwrap();
     assert!(!again.already, "it is written again, not believed");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_cannot_be_read_is_removed_from_the_disk_that_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one", "two"]);
+    let none = Checksums::default();
+    for (base, name) in [("two", "a"), ("one", "b")] {
+        let path = folder.path().join(base).join("filedir").join(name);
+        std::fs::write(&path, b"bytes").unwrap();
+        assert_eq!(disk.remove_to_attic(&file(name), &none).await.unwrap_err().code(), "blob-no-checksum");
+        disk.faults().add(Fault::Unreadable(file(name)));
+        disk.remove_to_attic(&file(name), &none).await.unwrap();
+        assert!(!path.exists());
+        assert_eq!(std::fs::read_dir(folder.path().join(base).join("atticdir")).unwrap().count(), 1);
+    }
+    assert_eq!(disk.remove_to_attic(&file("c"), &none).await.unwrap_err().code(), "blob-not-found");
+}
