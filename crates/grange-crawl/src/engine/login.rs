@@ -53,7 +53,7 @@ impl Logins {
         }
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions
-            .get_mut(super::hosts::authority(url))
+            .get_mut(&*super::hosts::authority(url))
             .map(|session| session.authorization("GET", target(url)))
     }
 
@@ -71,7 +71,7 @@ impl Logins {
         let mut session = Session::new(challenge, credentials.clone());
         let value = session.authorization("GET", target(url));
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.insert(super::hosts::authority(url).to_owned(), session);
+        sessions.insert(super::hosts::authority(url).into_owned(), session);
         Some(value)
     }
 }
@@ -126,7 +126,7 @@ impl Way<'_> {
         }
         let candidate = Candidate {
             url,
-            via: Some(Arc::from(claim.candidate.url.as_str())),
+            via: Some(Arc::from(&*claim.candidate.target_uri())),
             hops: claim.candidate.hops.and(Hop::Submit),
             source: claim.candidate.source.clone(),
             force: true,
