@@ -66,18 +66,17 @@ pub(super) fn find(
             extraction = Some(extract::extract(document, settings));
         }
     }
-    let extraction = match extraction {
-        Some(extraction) => extraction,
+    let extraction = if let Some(extraction) = extraction {
+        extraction
+    } else {
         // Piece by piece: compressed, a few kilobytes may be gigabytes.
-        None => {
-            let mut content = fetched.content(MAX_DOCUMENT_BYTES)?;
-            let body = Body::Read(&mut content);
-            let document = Document { url, content_type, headers, role, body };
-            tokio::task::block_in_place(|| {
-                let _turn = Handle::current().block_on(LONG_DOCUMENTS.acquire());
-                extract::extract(document, settings)
-            })
-        }
+        let mut content = fetched.content(MAX_DOCUMENT_BYTES)?;
+        let body = Body::Read(&mut content);
+        let document = Document { url, content_type, headers, role, body };
+        tokio::task::block_in_place(|| {
+            let _turn = Handle::current().block_on(LONG_DOCUMENTS.acquire());
+            extract::extract(document, settings)
+        })
     };
     let sets_cookie = http.get("Set-Cookie").is_some();
     let mut found = Found {

@@ -285,16 +285,11 @@ impl Fetch<'_> {
     async fn spill(&self, reply: &mut Reply, spilled: &mut Option<ScratchFile>) -> Result<bool, FetchError> {
         // A buffer may grow by one read beyond the bound.
         let next = 2 * self.shared.settings.memory_bytes.0;
-        let mut file = match spilled.take() {
-            Some(file) => file,
-            None => {
-                let bytes = reply.buffer().len() as u64 + next;
-                match self.on_disk(move |folder| folder.create(bytes)).await? {
-                    Some(file) => file,
-                    None => return Ok(false),
-                }
-            }
-        };
+        if spilled.is_none() {
+            let bytes = reply.buffer().len() as u64 + next;
+            *spilled = self.on_disk(move |folder| folder.create(bytes)).await?;
+        }
+        let Some(mut file) = spilled.take() else { return Ok(false) };
         let bytes = reply.take_bytes();
         let (file, bytes, more) = self
             .on_disk(move |folder| {
