@@ -1,8 +1,9 @@
 //! A URL that may be fetched, and how we came to it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use url::Url;
+use url::{Position, Url};
 
 use crate::hops::Hops;
 use crate::link::Link;
@@ -22,12 +23,18 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    pub fn seed(url: Url) -> Candidate {
-        let source = Arc::from(url.as_str());
+    pub fn seed(mut url: Url) -> Candidate {
+        url.set_fragment(None);
+        let source = Arc::from(&*target_uri(&url));
         Candidate { url, via: None, hops: Hops::seed(), source: Some(source), force: false }
     }
 
-    /// What `link`, found in this candidate's document, leads to. `via` is this candidate's URL, given so that
+    /// How records, logs and `Referer` name it.
+    pub fn target_uri(&self) -> Cow<'_, str> {
+        target_uri(&self.url)
+    }
+
+    /// What `link`, found in this candidate's document, leads to. `via` is this candidate's target URI, given so that
     /// all links of a page share one text.
     #[must_use]
     pub fn next(&self, link: Link, via: &Arc<str>) -> Candidate {
@@ -37,6 +44,38 @@ impl Candidate {
             hops: self.hops.and(link.hop),
             source: self.source.clone(),
             force: false,
+        }
+    }
+}
+
+/// `url` as records, logs and `Referer` name it: without fragment, and without user name and password, which are for
+/// the server alone (RFC 9110 10.1.3).
+pub fn target_uri(url: &Url) -> Cow<'_, str> {
+    let rest = &url[Position::BeforeHost..Position::AfterQuery];
+    if url.username().is_empty() && url.password().is_none() {
+        Cow::Borrowed(&url[..Position::AfterQuery])
+    } else {
+        Cow::Owned(format!("{}{rest}", &url[..Position::BeforeUsername]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_uri_has_neither_credentials_nor_a_fragment() {
+        for (url, expected) in [
+            ("http://Example.org/a?b", "http://example.org/a?b"),
+            ("http://example.org/a?b#c", "http://example.org/a?b"),
+            ("http://user@example.org:8080/?@#c", "http://example.org:8080/?@"),
+            ("https://user:pass@[::1]/", "https://[::1]/"),
+            ("https://:pass@example.org", "https://example.org/"),
+            ("dns:example.org", "dns:example.org"),
+        ] {
+            let url = Url::parse(url).unwrap();
+            assert_eq!(target_uri(&url), expected);
+            assert_eq!(Candidate::seed(url).source.as_deref(), Some(expected));
         }
     }
 }

@@ -81,6 +81,7 @@ fn answer(packet: &[u8]) -> Option<Vec<u8>> {
         ("both.example", A) => (0, vec![record("both.example", A, 60, &[192, 0, 2, 4])]),
         ("both.example" | "six.example", AAAA) => (0, vec![record(&name, AAAA, 60, &six)]),
         ("both.example" | "six.example", _) => (0, vec![]),
+        (_, A) if name.ends_with(".hyphens.example") => (0, vec![record(&name, A, 60, &[192, 0, 2, 9])]),
         ("silent.example", _) => return None,
         ("broken.example", _) => (2, vec![]),
         _ => (3, vec![]),
@@ -155,9 +156,58 @@ async fn failures_are_told_apart_and_soon_forgotten() {
     let before = asked.load(Ordering::SeqCst);
     fetcher.resolve("none.example").await;
     assert_eq!(asked.load(Ordering::SeqCst), before);
-    hand.advance(Duration::from_secs(601));
+    hand.advance(Duration::from_secs(31));
     fetcher.resolve("none.example").await;
     assert!(asked.load(Ordering::SeqCst) > before);
+}
+
+#[tokio::test]
+async fn a_retry_asks_the_name_servers_whatever_is_remembered() {
+    let (server, asked) = name_server().await;
+    let scratch = TempDir::new().unwrap();
+    let (clock, hand) = Clock::test("2026-11-16T01:02:03Z".parse().unwrap());
+    let mut settings = with(server);
+    settings.dns.failure_ttl = Period::from_secs(24 * 3600);
+    let fetcher = Fetcher::new(&settings, scratch.path(), clock).unwrap();
+    let questions = |before: usize| asked.load(Ordering::SeqCst) - before;
+    for name in ["none.example", "broken.example"] {
+        let before = questions(0);
+        fetcher.resolve(name).await;
+        let each = questions(before);
+        for retry in 1..=3 {
+            hand.advance(Duration::from_secs(60));
+            fetcher.forget_failure(name);
+            // Ten URLs of the host are tried again together.
+            for _ in 0..10 {
+                fetcher.resolve(name).await;
+                fetcher.forget_failure(name);
+            }
+            assert_eq!(questions(before), each * (retry + 1), "{name}");
+        }
+    }
+    // What was found stays.
+    let before = questions(0);
+    fetcher.resolve("long.example").await;
+    hand.advance(Duration::from_secs(60));
+    fetcher.forget_failure("long.example");
+    fetcher.resolve("long.example").await;
+    assert_eq!(questions(before), 1);
+}
+
+#[tokio::test]
+async fn labels_may_begin_and_end_with_a_hyphen() {
+    let (server, _) = name_server().await;
+    let scratch = TempDir::new().unwrap();
+    let fetcher = Fetcher::new(&with(server), scratch.path(), Clock::system()).unwrap();
+    for name in ["-a.hyphens.example", "a-.hyphens.example", "-.hyphens.example", "a_b.hyphens.example"] {
+        let answer = fetcher.resolve(name).await;
+        assert_eq!(answer.addresses, Ok(vec![Ipv4Addr::new(192, 0, 2, 9).into()]), "{name}: {answer:?}");
+    }
+    // What cannot be a name is not asked for.
+    let long = format!("{}.example", "a".repeat(64));
+    assert!(
+        matches!(&fetcher.resolve(&long).await.addresses, Err(DnsFailure::NoAnswer(why)) if why.contains("not a name"))
+    );
 }
 
 #[tokio::test]

@@ -80,6 +80,9 @@ async fn certificates_are_verified_recorded_or_left_alone() {
         ("site.example", server.settings(Trust::Verify), -2, None),
         ("site.example", server.settings(Trust::Record), 200, Some("certificate not verified: ")),
         ("site.example", server.settings(Trust::TrustAll), 200, Some("certificate not checked")),
+        // TLS cannot carry such names, but servers have them.
+        ("-a.site.example", known(Trust::Record), 200, Some("certificate not verified: ")),
+        ("a-.site.example", known(Trust::TrustAll), 200, Some("certificate not checked")),
     ] {
         let client = Client::new(&settings);
         let mut fetched = client.get(Url::parse(&format!("https://{host}/")).unwrap()).await;
@@ -97,6 +100,15 @@ async fn certificates_are_verified_recorded_or_left_alone() {
         let again = client.get(Url::parse(&format!("https://{host}/2")).unwrap()).await;
         assert!(again.reused && again.tls.unwrap() == tls);
     }
+}
+
+#[tokio::test]
+async fn a_name_that_tls_cannot_carry_is_not_verified() {
+    let server = tls_server(REPLY, false).await;
+    let settings = Settings { extra_roots: server.roots.clone(), ..server.settings(Trust::Verify) };
+    let fetched = Client::new(&settings).get(Url::parse("https://-a.site.example/").unwrap()).await;
+    assert_eq!(fetched.status, FetchStatus::CONNECT_FAILED);
+    assert_eq!(fetched.annotations().collect::<Vec<_>>(), ["tlsFailed"]);
 }
 
 #[tokio::test]

@@ -3,21 +3,26 @@
 //! A small part is held in memory; robots.txt is also kept by the frontier, so that a resumed crawl need not ask
 //! every host again.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use url::{Position, Url};
 
 use crate::frontier::{Frontier, FrontierError};
-use crate::robots::{HostRobots, Settings, Standing};
+use crate::robots::{HostRobots, Settings};
 
 /// Hosts held in memory; more are read again from the frontier. Mostly below a kilobyte each.
 const HELD: usize = 20_000;
 
 /// A name is looked up again, and kept in the archive again, after this long; it is how long the fetcher keeps it.
 const NAME_COUNTS: Duration = Duration::from_secs(6 * 3600);
+
+/// The robots.txt of one host is asked for this often in an hour, or as often as `retry_max` says if that is more. The
+/// usual settings need 7; whatever goes wrong in a crawl, a server is not asked a hundred times a second.
+const ROBOTS_ASKS_PER_HOUR: u128 = 12;
 
 /// The key of robots.txt among the facts of a host.
 const ROBOTS: &str = "robots";
@@ -28,11 +33,37 @@ pub(super) struct Hosts {
     robots: Mutex<HashMap<String, Arc<HostRobots>>>,
     /// Hosts whose names were found in this run, and when.
     found: Mutex<HashMap<String, Instant>>,
+    /// How often robots.txt was asked for, by scheme, host and port.
+    asked: Mutex<HashMap<String, RecentAsks>>,
 }
 
-/// The scheme, host and port that share one robots.txt.
-pub(super) fn authority(url: &Url) -> &str {
-    &url[..Position::AfterPort]
+/// How often robots.txt was asked for in the hour that began at `since`.
+#[derive(Clone, Copy, Debug)]
+struct RecentAsks {
+    since: Timestamp,
+    count: u128,
+}
+
+impl RecentAsks {
+    /// The counts of the hour that `now` is in.
+    fn at(self, now: Timestamp) -> RecentAsks {
+        let age = now.duration_since(self.since);
+        if (SignedDuration::ZERO..SignedDuration::from_hours(1)).contains(&age) {
+            self
+        } else {
+            RecentAsks { since: now, count: 0 }
+        }
+    }
+}
+
+/// The scheme, host and port that share one robots.txt, whatever user a URL names.
+pub(super) fn authority(url: &Url) -> Cow<'_, str> {
+    if url.username().is_empty() && url.password().is_none() {
+        Cow::Borrowed(&url[..Position::AfterPort])
+    } else {
+        let host = &url[Position::BeforeHost..Position::AfterPort];
+        Cow::Owned(format!("{}{host}", &url[..Position::BeforeUsername]))
+    }
 }
 
 impl Hosts {
@@ -66,6 +97,21 @@ impl Hosts {
         Ok(())
     }
 
+    /// Whether the robots.txt at `authority` was not yet asked for too often within the hour.
+    pub(super) fn may_ask_robots(&self, authority: &str, now: Timestamp, settings: &Settings) -> bool {
+        let by_settings = Duration::from_secs(3600).as_nanos() / settings.retry_max.0.as_nanos().max(1);
+        let asks = lock(&self.asked).get(authority).map_or(0, |asks| asks.at(now).count);
+        asks < by_settings.max(ROBOTS_ASKS_PER_HOUR)
+    }
+
+    /// Notes that the robots.txt at `authority` is asked for.
+    pub(super) fn note_robots_asked(&self, authority: &str, now: Timestamp) {
+        let mut asked = lock(&self.asked);
+        let mut asks = asked.get(authority).copied().unwrap_or(RecentAsks { since: now, count: 0 }).at(now);
+        asks.count += 1;
+        hold(&mut asked, authority, asks);
+    }
+
     pub(super) fn is_found(&self, host: &str) -> bool {
         lock(&self.found).get(host).is_some_and(|at| at.elapsed() < NAME_COUNTS)
     }
@@ -73,11 +119,6 @@ impl Hosts {
     pub(super) fn set_found(&self, host: &str) {
         hold(&mut lock(&self.found), host, Instant::now());
     }
-}
-
-/// Whether robots.txt must be asked for before anything else.
-pub(super) fn must_ask(copy: &HostRobots, now: Timestamp, settings: &Settings) -> bool {
-    copy.standing(now, settings) == Standing::Unknown
 }
 
 fn hold<T>(map: &mut HashMap<String, T>, key: &str, value: T) {
@@ -105,10 +146,33 @@ mod tests {
         for (url, expected) in [
             ("http://Example.org/a?b", "http://example.org"),
             ("https://example.org:8443/", "https://example.org:8443"),
-            ("http://user@example.org:80/", "http://user@example.org"),
+            ("http://user@example.org:80/", "http://example.org"),
+            ("https://user:pass@example.org:8443/a@b", "https://example.org:8443"),
+            ("http://:pass@[::1]:8080/", "http://[::1]:8080"),
         ] {
             assert_eq!(authority(&Url::parse(url).unwrap()), expected);
         }
+    }
+
+    #[test]
+    fn a_robots_txt_is_asked_for_a_few_times_in_an_hour_whatever_the_reason() {
+        let hosts = Hosts::default();
+        let start = Timestamp::from_second(1_700_000_000).unwrap();
+        let settings = Settings::default();
+        let mut asked = Vec::new();
+        for second in 0..2 * 3600 {
+            let now = start + SignedDuration::from_secs(second);
+            if hosts.may_ask_robots("http://a.example", now, &settings) {
+                hosts.note_robots_asked("http://a.example", now);
+                asked.push(second);
+            }
+        }
+        assert_eq!(asked, (0..12).chain(3600..3612).collect::<Vec<_>>());
+        assert!(hosts.may_ask_robots("http://b.example", start, &settings), "others are not concerned");
+        // A clock that is set back does not lock a host.
+        assert!(hosts.may_ask_robots("http://a.example", start - SignedDuration::from_secs(1), &settings));
+        let quick = Settings { retry_max: grange_base::Period::from_secs(60), ..settings };
+        assert!(hosts.may_ask_robots("http://a.example", start + SignedDuration::from_secs(3700), &quick));
     }
 
     #[test]

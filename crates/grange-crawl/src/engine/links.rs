@@ -1,6 +1,10 @@
 //! From an answer to the URLs that come next.
 
-use std::sync::Arc;
+use std::num::NonZero;
+use std::sync::{Arc, LazyLock};
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 
 use super::shared::{Shared, VisitError};
 use crate::candidate::Candidate;
@@ -13,6 +17,10 @@ use crate::scope::{RepeatedContent, Scratch};
 
 /// How much of an answer extractors are given; each format has a smaller limit of its own.
 const MAX_DOCUMENT_BYTES: u64 = 256 << 20;
+
+/// Documents up to this length are decompressed and looked into at once, in some milliseconds; longer ones are streamed,
+/// beside the threads that serve connections.
+const SMALL_DOCUMENT_BYTES: u64 = 1 << 20;
 
 /// What was found in an answer.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +35,11 @@ pub(super) struct Found {
     /// Who looked into it.
     pub(super) extractor: Option<&'static str>,
 }
+
+/// Long documents are looked into by this many workers at a time: it is work for the processor, and small pages must
+/// have their turn.
+static LONG_DOCUMENTS: LazyLock<Semaphore> =
+    LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)));
 
 /// Looks for links. An answer that says nothing new (304), or none, has no links.
 pub(super) fn find(
@@ -43,24 +56,28 @@ pub(super) fn find(
     let settings = &crawl.template.extract;
     let content_type = http.get("Content-Type").map(|value| String::from_utf8_lossy(value).into_owned());
     let headers: Vec<(&[u8], &[u8])> = http.iter().collect();
-    let in_memory = fetched.response.bytes().is_some();
-    let extraction = {
-        let document = |body| Document {
-            url: &candidate.url,
-            content_type: content_type.as_deref(),
-            headers: &headers,
-            role,
-            body,
-        };
-        if in_memory {
-            let bytes = fetched.content_bytes(MAX_DOCUMENT_BYTES)?;
-            extract::extract(document(Body::Bytes(&bytes)), settings)
-        } else {
-            let mut content = fetched.content(MAX_DOCUMENT_BYTES)?;
-            tokio::task::block_in_place(|| extract::extract(document(Body::Read(&mut content)), settings))
+    let (url, content_type, headers) = (&candidate.url, content_type.as_deref(), &headers[..]);
+    let mut extraction = None;
+    if fetched.response.bytes().is_some() {
+        let bytes = fetched.content_bytes(SMALL_DOCUMENT_BYTES + 1)?;
+        if bytes.len() as u64 <= SMALL_DOCUMENT_BYTES {
+            let body = Body::Bytes(&bytes);
+            let document = Document { url, content_type, headers, role, body };
+            extraction = Some(extract::extract(document, settings));
         }
+    }
+    let extraction = if let Some(extraction) = extraction {
+        extraction
+    } else {
+        // Piece by piece: compressed, a few kilobytes may be gigabytes.
+        let mut content = fetched.content(MAX_DOCUMENT_BYTES)?;
+        let body = Body::Read(&mut content);
+        let document = Document { url, content_type, headers, role, body };
+        tokio::task::block_in_place(|| {
+            let _turn = Handle::current().block_on(LONG_DOCUMENTS.acquire());
+            extract::extract(document, settings)
+        })
     };
-    drop(headers);
     let sets_cookie = http.get("Set-Cookie").is_some();
     let mut found = Found {
         links: extraction.links,
@@ -89,14 +106,14 @@ pub(super) fn choose(
     found: Found,
     lines: &mut Vec<(&'static str, Vec<u8>)>,
 ) -> Result<Vec<Candidate>, VisitError> {
+    let via: Arc<str> = Arc::from(&*from.target_uri());
     if !found.bad.is_empty() {
-        let (now, page, mut errors) = (crawl.clock.now(), Some(from.url.as_str()), Vec::new());
+        let (now, page, mut errors) = (crawl.clock.now(), Some(&*via), Vec::new());
         for bad in &found.bad {
             uri_error(now, page, &bad.reason.to_string(), &bad.text, &mut errors);
         }
         lines.push(("uri-errors.log", errors));
     }
-    let via: Arc<str> = Arc::from(from.url.as_str());
     let mut chosen = Vec::with_capacity(found.links.len().min(64));
     let mut rejected = Vec::new();
     let mut scratch = Scratch::default();

@@ -63,7 +63,7 @@ impl Logins {
         }
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions
-            .get_mut(super::hosts::authority(url))
+            .get_mut(&*super::hosts::authority(url))
             .map(|session| session.authorization("GET", target(url)))
     }
 
@@ -86,7 +86,7 @@ impl Logins {
         let (_, _, credentials) = self.http.iter().find(fits)?;
         let session = Session::new(challenge, credentials.clone());
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.insert(super::hosts::authority(url).to_owned(), session);
+        sessions.insert(super::hosts::authority(url).into_owned(), session);
         Some(())
     }
 }
@@ -116,7 +116,7 @@ impl Way<'_> {
         }
         let asks = fetched.http.as_ref().into_iter().flat_map(|head| head.all("WWW-Authenticate"));
         let asks: Vec<_> = asks.map(|value| String::from_utf8_lossy(value).into_owned()).collect();
-        self.marks.push(changes::challenge(super::hosts::authority(&request.url), &asks));
+        self.marks.push(changes::challenge(&super::hosts::authority(&request.url), &asks));
         // The refusal is a capture too: it is what everybody else sees.
         let mut refused = fetched;
         let found = links::find(crawl, &claim.candidate, &mut refused, Role::Any)?;
@@ -144,7 +144,7 @@ impl Way<'_> {
         }
         let candidate = Candidate {
             url,
-            via: Some(Arc::from(claim.candidate.url.as_str())),
+            via: Some(Arc::from(&*claim.candidate.target_uri())),
             hops: claim.candidate.hops.and(Hop::Submit),
             source: claim.candidate.source.clone(),
             force: true,

@@ -90,7 +90,7 @@ pub(super) fn pack(
     found: &Found,
     before: &[Ready],
 ) -> Result<Ready, VisitError> {
-    let url = candidate.url.as_str();
+    let url = &*candidate.target_uri();
     for word in fetched.annotations() {
         annotations.add(word);
     }
@@ -175,7 +175,7 @@ pub(super) fn name(
         size: Some(text.len() as u64),
         url: Cow::Owned(url),
         hops: Cow::Owned(candidate.hops.and(Hop::Prerequisite)),
-        via: Some(Cow::Owned(candidate.url.to_string())),
+        via: Some(Cow::Owned(candidate.target_uri().into_owned())),
         mime: Cow::Borrowed("text/dns"),
         worker,
         fetched: Some(FetchTime { began: answer.asked, millis: answer.duration.as_millis() as u64 }),

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 use url::{Position, Url};
+use warc::write::Truncated;
 
 use super::changes::Mark;
 use super::commit::Delivery;
 use super::cut_responses::{CutResponse, is_cut};
-use super::hosts::{authority, must_ask};
+use super::hosts::authority;
 use super::shared::{Shared, VisitError};
 use super::{gate, links, pack};
 use crate::candidate::Candidate;
@@ -23,7 +24,7 @@ use crate::politeness::{Visit, retry_after};
 use crate::record::capture::Form;
 use crate::record::oracle::History;
 use crate::record::recorder::Ready;
-use crate::robots::{Answer, Policy, Standing};
+use crate::robots::{self, Answer, Extent, Policy, Standing};
 use crate::status::FetchStatus;
 
 /// A robots.txt may lead elsewhere this often (RFC 9309 §2.3.1.2).
@@ -131,11 +132,16 @@ impl Way<'_> {
         let now = crawl.clock.now();
         let authority = authority(&candidate.url);
         let settings = &crawl.template.robots;
-        let copy = crawl.hosts.robots(&crawl.frontier, authority)?;
-        if must_ask(&copy, now, &settings.cache) {
-            let due = settings.policy != Policy::Ignore || copy.ask_at(&settings.cache) <= now;
-            if due && let Some(robots) = robots_of(candidate) {
+        let copy = crawl.hosts.robots(&crawl.frontier, &authority)?;
+        if copy.must_ask(now, &settings.cache, settings.policy) {
+            let may_ask = crawl.hosts.may_ask_robots(&authority, now, &settings.cache);
+            if may_ask && let Some(robots) = robots_of(candidate) {
                 return Ok((Outcome::Defer { prerequisites: vec![robots] }, Vec::new()));
+            }
+            let unknown = copy.standing(now, &settings.cache) == Standing::Unknown;
+            if unknown && settings.policy != Policy::Ignore {
+                let why = "robotsAskedTooOften";
+                return Ok((self.left_alone(claim, FetchStatus::ROBOTS_PREREQUISITE, why), Vec::new()));
             }
         }
         let path = &candidate.url[Position::BeforePath..Position::AfterQuery];
@@ -160,8 +166,8 @@ impl Way<'_> {
         if settings.policy == Policy::Ignore {
             crawl_delay = None;
         }
-        self.look_up(candidate).await?;
-        let history = self.history(candidate.url.as_str());
+        self.look_up(claim).await?;
+        let history = self.history(&candidate.target_uri());
         let mut request = Request::get(candidate.url.clone());
         request.referer = candidate.via.as_deref().map(str::to_owned);
         request.conditional = history.as_ref().map(validators);
@@ -214,7 +220,7 @@ impl Way<'_> {
         let candidate = &claim.candidate;
         let form = match infected {
             Some(found) => Form::Viral(found),
-            None => pack::form(crawl, candidate.url.as_str(), &fetched, history, &mut annotations),
+            None => pack::form(crawl, &candidate.target_uri(), &fetched, history, &mut annotations),
         };
         let found = links::find(crawl, candidate, &mut fetched, role(candidate))?;
         for word in &found.annotations {
@@ -234,10 +240,18 @@ impl Way<'_> {
     async fn robots(&mut self, claim: &Claim) -> Result<Went, VisitError> {
         let crawl = self.crawl;
         let asked = &claim.candidate;
-        self.look_up(asked).await?;
+        let settings = &crawl.template.robots;
+        let authority = authority(&asked.url);
+        let now = crawl.clock.now();
+        if !crawl.hosts.may_ask_robots(&authority, now, &settings.cache) {
+            let why = "robotsAskedTooOften";
+            return Ok((self.left_alone(claim, FetchStatus::ROBOTS_PREREQUISITE, why), Vec::new()));
+        }
+        crawl.hosts.note_robots_asked(&authority, now);
+        self.look_up(claim).await?;
         let mut at = asked.clone();
         let mut discovered = Vec::new();
-        let mut copy = (*crawl.hosts.robots(&crawl.frontier, authority(&asked.url))?).clone();
+        let mut copy = (*crawl.hosts.robots(&crawl.frontier, &authority)?).clone();
         let mut visit = None;
         for step in 0..=ROBOTS_REDIRECTS_MAX {
             let mut fetched = crawl.fetch(&Request::get(at.url.clone())).await?;
@@ -249,23 +263,23 @@ impl Way<'_> {
             let elsewhere = redirect(&fetched, &at);
             let found = links::find(crawl, &at, &mut fetched, Role::Robots)?;
             let now = crawl.clock.now();
-            let body = fetched.content_bytes(crate::robots::READ_BYTES_MAX as u64 + 1)?;
+            let extent = extent(&fetched);
+            let body = fetched.content_bytes(robots::READ_BYTES_MAX as u64 + 1)?;
             let answer = match (status.http(), &elsewhere) {
                 (Some(_), Some(_)) if step == ROBOTS_REDIRECTS_MAX => Some(Answer::LostInRedirects),
                 (Some(_), Some(_)) => None,
-                (Some(status), None) => Some(Answer::Http { status, body: &body }),
-                (None, _) => Some(Answer::Unreachable),
+                (status, _) => Some(robots::answer(status, extent, &body)),
             };
             if let Some(answer) = answer {
-                copy.learn(answer, &crawl.product_token, now);
+                copy.learn(answer, &crawl.product_token, now, &settings.cache);
             }
             drop(body);
             let settled = elsewhere.is_none() || step == ROBOTS_REDIRECTS_MAX;
-            let failed = settled && must_ask(&copy, now, &crawl.template.robots.cache);
-            if !failed || crawl.template.robots.policy == Policy::Ignore {
+            let failed = settled && copy.standing(now, &settings.cache) == Standing::Unknown;
+            if !failed || settings.policy == Policy::Ignore {
                 let mut annotations = Annotations::new();
                 annotations.tries(claim.tries + 1);
-                let form = pack::form(crawl, at.url.as_str(), &fetched, None, &mut annotations);
+                let form = pack::form(crawl, &at.target_uri(), &fetched, None, &mut annotations);
                 self.take_in(&at, fetched, form, annotations, &found);
             }
             if settled {
@@ -276,10 +290,9 @@ impl Way<'_> {
             at = Candidate { url: next, hops: at.hops.and(Hop::Redirect), ..at };
         }
         let now = crawl.clock.now();
-        let settings = &crawl.template.robots;
         let ask_at = copy.ask_at(&settings.cache);
-        let unknown = must_ask(&copy, now, &settings.cache);
-        crawl.hosts.set_robots(&crawl.frontier, authority(&asked.url), copy)?;
+        let unknown = copy.standing(now, &settings.cache) == Standing::Unknown;
+        crawl.hosts.set_robots(&crawl.frontier, &authority, copy)?;
         let visit = visit.unwrap_or(Visit::new(FetchStatus::NEVER_TRIED, 0, Duration::ZERO));
         if unknown && settings.policy != Policy::Ignore {
             let after = Duration::try_from(ask_at.duration_since(now)).unwrap_or_default();
@@ -317,11 +330,15 @@ impl Way<'_> {
     }
 
     /// Looks the name of a host up, once, and keeps what the name servers said.
-    async fn look_up(&mut self, candidate: &Candidate) -> Result<(), VisitError> {
+    async fn look_up(&mut self, claim: &Claim) -> Result<(), VisitError> {
         let crawl = self.crawl;
+        let candidate = &claim.candidate;
         let Some(host) = candidate.url.host_str() else { return Ok(()) };
         if crawl.hosts.is_found(host) || !crawl.template.fetch.proxy.is_empty() {
             return Ok(());
+        }
+        if claim.tries > 0 {
+            crawl.fetcher.forget_failure(host);
         }
         let answer = crawl.fetcher.resolve(host).await;
         if answer.addresses.is_ok() {
@@ -361,7 +378,7 @@ impl Way<'_> {
             logged: self.crawl.clock.now(),
             status,
             size: None,
-            url: Cow::Owned(candidate.url.to_string()),
+            url: Cow::Owned(candidate.target_uri().into_owned()),
             hops: Cow::Owned(candidate.hops.clone()),
             via: candidate.via.as_deref().map(|via| Cow::Owned(via.to_owned())),
             mime: Cow::Borrowed("unknown"),
@@ -394,11 +411,20 @@ fn robots_of(candidate: &Candidate) -> Option<Candidate> {
     url.set_query(None);
     Some(Candidate {
         url,
-        via: Some(Arc::from(candidate.url.as_str())),
+        via: Some(Arc::from(&*candidate.target_uri())),
         hops: candidate.hops.and(Hop::Prerequisite),
         source: candidate.source.clone(),
         force: true,
     })
+}
+
+/// How much of a robots.txt has come.
+fn extent(fetched: &Fetched) -> Extent {
+    match fetched.truncated {
+        None => Extent::Whole,
+        Some(Truncated::Length) if !fetched.has_problem(ProblemKind::HeadTruncated) => Extent::CutByOurLimit,
+        Some(_) => Extent::CutOff,
+    }
 }
 
 /// Where an answer sends us.
@@ -421,5 +447,45 @@ fn role(candidate: &Candidate) -> Role {
         Role::Sitemap
     } else {
         Role::Any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// What is learned from the robots.txt of a URL is found again for the URL, so that it is asked for once.
+        #[test]
+        fn the_precondition_of_a_precondition_is_satisfied(
+            scheme in "https?",
+            user in "([a-z%@:]{0,5}@)?",
+            host in "([a-zA-Z0-9.-]{1,12}|[0-9]{1,10}|\\[::[0-9a-f]{1,4}\\]|[äöü東]{1,3}\\.example)",
+            port in "(:[0-9]{0,5})?",
+            rest in "[/?#\\\\][ -~]{0,20}|",
+        ) {
+            let text = format!("{scheme}://{user}{host}{port}{rest}");
+            let Ok(url) = Url::parse(&text) else { return Ok(()) };
+            let candidate = Candidate::seed(url);
+            let robots = robots_of(&candidate).expect("a web address has a robots.txt");
+            prop_assert_eq!(authority(&robots.url), authority(&candidate.url), "{}", text);
+            let own = robots_of(&robots).expect("it has itself");
+            prop_assert_eq!(&own.url, &robots.url, "{}", text);
+            let target = own.target_uri();
+            prop_assert_eq!(own.url.as_str(), &*target);
+        }
+
+        #[test]
+        fn any_url_has_the_authority_of_its_robots_txt(text in "\\PC{0,40}") {
+            for text in [text.clone(), format!("http://{text}"), format!("https://{text}/")] {
+                let Ok(url) = Url::parse(&text) else { continue };
+                if !matches!(url.scheme(), "http" | "https") { continue }
+                let candidate = Candidate::seed(url);
+                let robots = robots_of(&candidate).expect("a web address has a robots.txt");
+                prop_assert_eq!(authority(&robots.url), authority(&candidate.url), "{}", text);
+            }
+        }
     }
 }

@@ -12,6 +12,11 @@ pub(super) enum Framing {
     Nothing,
     Chunked,
     Length(u64),
+    /// After one of several announced lengths, between these two; nobody knows which.
+    Disputed {
+        least: u64,
+        most: u64,
+    },
     /// When the connection is closed.
     Close,
 }
@@ -35,11 +40,40 @@ pub(super) fn framing(head: &HttpHead, no_body: bool) -> (Framing, Vec<Problem>)
         problems.push(ProblemKind::UnknownTransferCoding.into());
         return (Framing::Close, problems);
     }
-    (length.map_or(Framing::Close, Framing::Length), problems)
+    let framing = match length {
+        None => Framing::Close,
+        Some((least, most)) if least == most => Framing::Length(most),
+        Some((least, most)) => Framing::Disputed { least, most },
+    };
+    (framing, problems)
 }
 
-fn length(head: &HttpHead, problems: &mut Vec<Problem>) -> Option<u64> {
-    let mut first = None;
+/// Whether another reader of the same headers, such as the server's own proxy, could see the end of the body
+/// elsewhere. Such a connection is not used again: its next bytes may belong to this response.
+pub(super) fn is_doubtful(head: &HttpHead, no_body: bool) -> bool {
+    let coded = head.get("Transfer-Encoding").is_some();
+    let mut lengths = head.all("Content-Length");
+    if no_body {
+        return false;
+    }
+    match head.status() {
+        // Proxies differ on whether these have a body when the headers announce one (RFC 9112 6.3).
+        Some(100..=199 | 204) => coded || lengths.any(|value| value != b"0"),
+        // A 304 repeats the length of the document (RFC 9110 8.6) and has no coding.
+        Some(304) => coded,
+        _ if coded => {
+            let codings: Vec<&[u8]> = head.all("Transfer-Encoding").collect();
+            let plain = matches!(codings[..], [coding] if coding.eq_ignore_ascii_case(b"chunked"));
+            // HTTP/1.0 has no transfer codings; who sends one does not frame as it says (RFC 9112 6.1).
+            !plain || lengths.next().is_some() || !head.start_line().starts_with(b"HTTP/1.1")
+        }
+        _ => lengths.any(|value| !value.iter().all(u8::is_ascii_digit)),
+    }
+}
+
+/// The least and the greatest length that is announced.
+fn length(head: &HttpHead, problems: &mut Vec<Problem>) -> Option<(u64, u64)> {
+    let mut range: Option<(u64, u64)> = None;
     let values = head.all("Content-Length").flat_map(|value| value.split(|&b| b == b','));
     for value in values.map(<[u8]>::trim_ascii) {
         let digits = value.strip_prefix(b"+").unwrap_or(value);
@@ -47,18 +81,17 @@ fn length(head: &HttpHead, problems: &mut Vec<Problem>) -> Option<u64> {
             .ok()
             .filter(|text| text.bytes().all(|b| b.is_ascii_digit()))
             .and_then(|text| text.parse::<u64>().ok());
-        match (number, first) {
+        match (number, range) {
             (None, _) if problems.is_empty() => problems.push(ProblemKind::BadLength.into()),
             (None, _) => {}
-            (Some(number), None) => first = Some(number),
-            (Some(number), Some(other)) if number != other => {
-                problems.push(ProblemKind::ConflictingLength.into());
-                return first;
-            }
-            _ => {}
+            (Some(number), None) => range = Some((number, number)),
+            (Some(number), Some((least, most))) => range = Some((least.min(number), most.max(number))),
         }
     }
-    first
+    if range.is_some_and(|(least, most)| least != most) {
+        problems.push(ProblemKind::ConflictingLength.into());
+    }
+    range
 }
 
 /// A body on its way in: finds its end and digests its payload.
@@ -85,7 +118,10 @@ impl Body {
     pub(super) fn new(framing: Framing, algorithm: Algorithm) -> Body {
         Body {
             framing,
-            left: if let Framing::Length(length) = framing { length } else { 0 },
+            left: match framing {
+                Framing::Length(length) | Framing::Disputed { most: length, .. } => length,
+                Framing::Nothing | Framing::Chunked | Framing::Close => 0,
+            },
             chunks: (framing == Framing::Chunked).then(Box::default),
             payload: Hasher::new(algorithm),
             payload_len: 0,
@@ -101,7 +137,7 @@ impl Body {
                 self.add(bytes);
                 Took { used: bytes.len(), done: false }
             }
-            Framing::Length(_) => {
+            Framing::Length(_) | Framing::Disputed { .. } => {
                 let used = self.left.min(bytes.len() as u64) as usize;
                 self.add(&bytes[..used]);
                 self.left -= used as u64;
@@ -142,6 +178,11 @@ impl Body {
         matches!(self.framing, Framing::Length(_)).then_some(self.left)
     }
 
+    /// Whether the body is whole by one of the lengths that are announced.
+    pub(super) fn may_end_here(&self) -> bool {
+        matches!(self.framing, Framing::Disputed { least, most } if [least, most].contains(&self.payload_len))
+    }
+
     /// No more bytes come. Gives the digest and length of the payload; if the connection was closed, and not by us,
     /// also what was missing.
     pub(super) fn finish(
@@ -169,7 +210,7 @@ impl Body {
                 }
                 _ => {}
             }
-        } else if closed && self.left > 0 {
+        } else if closed && self.left > 0 && !self.may_end_here() {
             truncated = Some(Truncated::Disconnect);
         }
         (self.payload.finish(), self.payload_len, truncated)
@@ -189,7 +230,11 @@ mod tests {
             ("200\r\nContent-Length: +5", Framing::Length(5), &[]),
             ("200\r\nContent-Length: 5, 5", Framing::Length(5), &[]),
             ("200\r\nContent-Length: 5\r\nContent-Length: 5", Framing::Length(5), &[]),
-            ("200\r\nContent-Length: 5\r\nContent-Length: 7", Framing::Length(5), &[P::ConflictingLength]),
+            (
+                "200\r\nContent-Length: 7\r\nContent-Length: 5, 6",
+                Framing::Disputed { least: 5, most: 7 },
+                &[P::ConflictingLength],
+            ),
             ("200\r\nContent-Length: -1", Framing::Close, &[P::BadLength]),
             ("200\r\nContent-Length: five", Framing::Close, &[P::BadLength]),
             ("200\r\nContent-Length: 99999999999999999999999", Framing::Close, &[P::BadLength]),
@@ -218,6 +263,33 @@ mod tests {
     }
 
     #[test]
+    fn a_response_that_can_be_read_in_two_ways_is_doubtful() {
+        for (head, expected) in [
+            ("HTTP/1.1 200\r\nContent-Length: 5", false),
+            ("HTTP/1.1 200\r\nContent-Length: 5\r\nContent-Length: 5", false),
+            ("HTTP/1.1 200\r\nContent-Length: 5, 5", true),
+            ("HTTP/1.1 200\r\nContent-Length: +5", true),
+            ("HTTP/1.1 200\r\nTransfer-Encoding: Chunked", false),
+            ("HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\nContent-Length: 5", true),
+            ("HTTP/1.1 200\r\nTransfer-Encoding: gzip, chunked", true),
+            ("HTTP/1.1 200\r\nTransfer-Encoding: identity\r\nContent-Length: 5", true),
+            ("HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked", true),
+            ("HTTP/1.0 200\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked", true),
+            ("HTTP/1.0 200\r\nConnection: keep-alive\r\nContent-Length: 5", false),
+            ("HTTP/1.1 204", false),
+            ("HTTP/1.1 204\r\nContent-Length: 0", false),
+            ("HTTP/1.1 204\r\nContent-Length: 5", true),
+            ("HTTP/1.1 304\r\nContent-Length: 5", false),
+            ("HTTP/1.1 304\r\nTransfer-Encoding: chunked", true),
+        ] {
+            let text = format!("{head}\r\n\r\n");
+            let (head, _) = HttpHead::from_bytes(text.as_bytes()).unwrap();
+            assert_eq!(is_doubtful(&head, false), expected, "{text:?}");
+            assert!(!is_doubtful(&head, true), "nobody expects a body after HEAD: {text:?}");
+        }
+    }
+
+    #[test]
     fn the_payload_is_the_body_without_its_transfer_coding() {
         // Framing, bytes, closed; payload, bytes used, done, cut.
         type Case = (Framing, &'static str, bool, &'static str, usize, bool, bool);
@@ -227,6 +299,9 @@ mod tests {
             (Framing::Length(0), "", false, "", 0, true, false),
             (Framing::Close, "abc", true, "abc", 3, false, false),
             (Framing::Nothing, "abc", false, "", 0, true, false),
+            (Framing::Disputed { least: 3, most: 5 }, "abcdef", false, "abcde", 5, true, false),
+            (Framing::Disputed { least: 3, most: 5 }, "abc", true, "abc", 3, false, false),
+            (Framing::Disputed { least: 3, most: 5 }, "abcd", true, "abcd", 4, false, true),
             (Framing::Chunked, "3\r\nabc\r\n0\r\n\r\nnext", false, "abc", 13, true, false),
             (Framing::Chunked, "3\r\nabc\r\n0\r\nA: b\r\n\r\n", false, "abc", 19, true, false),
             (Framing::Chunked, "3\r\nabc\r\n", true, "abc", 8, false, true),

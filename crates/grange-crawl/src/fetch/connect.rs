@@ -2,9 +2,10 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd as _;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use grange_base::{AddressPolicy, AddressRefused};
 use rustls::pki_types::ServerName;
@@ -18,8 +19,8 @@ use url::{Host, Url};
 use super::dns::{Dns, DnsFailure, is_localhost};
 use super::problem::{Problem, ProblemKind};
 use super::proxy::{Proxy, ProxyKind};
-use super::settings::Settings;
-use super::tls::{Tls, TlsSetup};
+use super::settings::{Settings, Trust};
+use super::tls::{Tls, TlsSetup, Verdict};
 use crate::FetchStatus;
 
 /// How many addresses of a host are tried. A host with more of them is large enough to have working ones in front.
@@ -150,14 +151,23 @@ impl Connector {
     ) -> Result<Connection, Failed> {
         let failed = |kind, why: String| Failed::connect(Problem::with(kind, why), ip);
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let name = ServerName::try_from(bare.to_owned())
-            .map_err(|error| failed(ProblemKind::TlsFailed, error.to_string()))?;
+        // TLS cannot name a host with a hyphen at the edge of a label. It is asked without a name, if nobody minds that
+        // its certificate cannot be verified.
+        let named = ServerName::try_from(bare.to_owned());
+        let name = match (&named, ip) {
+            (Ok(name), _) => name.clone(),
+            (Err(_), Some(ip)) if self.settings.trust != Trust::Verify => ServerName::IpAddress(ip.into()),
+            (Err(error), _) => return Err(failed(ProblemKind::TlsFailed, error.to_string())),
+        };
         let until = deadline.min(Instant::now() + self.settings.tls_timeout.0);
         let connector = TlsConnector::from(Arc::clone(&self.tls.config));
         match timeout_at(until, connector.connect(name.clone(), tcp)).await {
             Ok(Ok(stream)) => {
-                let tls = Arc::new(self.tls.describe(stream.get_ref().1, &name));
-                Ok(Connection { stream: Stream::Tls(Box::new(stream)), ip, tls: Some(tls) })
+                let mut tls = self.tls.describe(stream.get_ref().1, &name);
+                if named.is_err() && tls.certificate == Verdict::Verified {
+                    tls.certificate = Verdict::Failed("it is for the address, not for the name".to_owned());
+                }
+                Ok(Connection { stream: Stream::Tls(Box::new(stream)), ip, tls: Some(Arc::new(tls)) })
             }
             Ok(Err(error)) => {
                 let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
@@ -265,16 +275,29 @@ impl Connector {
 }
 
 impl Stream {
-    /// Whether the server seems to be there still: it has neither closed nor said anything unasked. Of TLS this
-    /// cannot be told, for tickets may come at any time.
-    pub(super) fn is_quiet(&self) -> bool {
+    /// Whether an idle connection is still open and holds nothing to read. Bytes that nobody asked for would become
+    /// the response of the next URL, so a connection that has any is dead.
+    pub(super) fn is_quiet(&mut self) -> bool {
         match self {
-            Stream::Plain(tcp) => {
-                matches!(tcp.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+            Stream::Plain(tcp) => has_nothing_unread(tcp),
+            // Session tickets come before the first response and were read with it. A server that sends one later
+            // costs a handshake.
+            Stream::Tls(tls) => {
+                has_nothing_unread(tls.get_ref().0) && {
+                    // Decrypted bytes that the last response did not take are in the TLS session, not in the socket.
+                    let mut context = Context::from_waker(Waker::noop());
+                    Pin::new(tls).poll_read(&mut context, &mut ReadBuf::new(&mut [0])).is_pending()
+                }
             }
-            Stream::Tls(_) => true,
         }
     }
+}
+
+/// Asks the kernel itself: the runtime's own notion of readiness may be older than the bytes.
+fn has_nothing_unread(tcp: &TcpStream) -> bool {
+    let Ok(socket) = tcp.as_fd().try_clone_to_owned() else { return false };
+    let peeked = std::net::TcpStream::from(socket).peek(&mut [0]);
+    matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
 impl AsyncRead for Stream {

@@ -12,13 +12,17 @@ use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolveHosts,
 use hickory_resolver::lookup::Lookup;
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use hickory_resolver::proto::rr::RecordType;
-use jiff::Timestamp;
+use hickory_resolver::proto::ProtoError;
+use hickory_resolver::proto::rr::{Name, RecordType};
+use jiff::{SignedDuration, Timestamp};
 
 use super::error::FetchError;
 use super::overrides::{Overrides, parse_place};
 use super::settings::{AddressChoice, DnsSettings, Settings};
 use crate::FetchStatus;
+
+/// A failure younger than this is not asked about again, by nobody.
+const FAILURE_SHARED_FOR: SignedDuration = SignedDuration::from_secs(5);
 
 /// What is known about a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,6 +147,20 @@ impl Dns {
         answer
     }
 
+    /// Lets the next lookup of `host` ask again if the last one failed, unless that was just now: URLs that are tried
+    /// again together share one answer.
+    pub(super) fn forget_failure(&self, host: &str) {
+        let now = self.clock.now();
+        let mut cache = self.lock();
+        let is_old = |kept: &Kept| {
+            let age = now.duration_since(kept.answer.asked);
+            kept.answer.addresses.is_err() && age >= FAILURE_SHARED_FOR
+        };
+        if cache.get(host).is_some_and(is_old) {
+            cache.remove(host);
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Kept>> {
         // A map of whole entries is sound whatever happened to the thread before.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
@@ -172,8 +190,15 @@ impl Dns {
         let mut ttl = self.settings.failure_ttl.0;
         // This machine is no business of name servers (RFC 6761 6.3).
         if let Some(resolver) = self.resolver.as_ref().filter(|_| !is_localhost(host)) {
+            let name = match name_of(host) {
+                Ok(name) => name,
+                Err(error) => {
+                    answer.addresses = Err(DnsFailure::NoAnswer(format!("{host:?} is not a name: {error}")));
+                    return (answer, ttl);
+                }
+            };
             for kind in kinds(self.choice) {
-                match resolver.lookup(format!("{host}."), *kind).await {
+                match resolver.lookup(name.clone(), *kind).await {
                     Ok(lookup) => {
                         let seconds = take(&lookup, &mut answer);
                         if answer.addresses.is_ok() {
@@ -225,6 +250,13 @@ impl Dns {
 pub(super) fn is_localhost(host: &str) -> bool {
     let host = host.strip_suffix('.').unwrap_or(host);
     host == "localhost" || host.ends_with(".localhost")
+}
+
+/// The name with its labels as they are. Read from text, labels that begin with a hyphen would be refused, and there
+/// are such hosts.
+fn name_of(host: &str) -> Result<Name, ProtoError> {
+    let labels = host.strip_suffix('.').unwrap_or(host).split('.');
+    Name::from_labels(labels.map(str::as_bytes))
 }
 
 fn kinds(choice: AddressChoice) -> &'static [RecordType] {

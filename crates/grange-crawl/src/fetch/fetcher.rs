@@ -1,8 +1,6 @@
 //! One request, one answer: over a connection that is there or a new one, with an eye on clock and memory.
 
-use std::fs::File;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +19,7 @@ use super::problem::{Problem, ProblemKind};
 use super::proxy::Proxy;
 use super::reply::{End, Outcome, Reply};
 use super::request::{Request, Standing, WantsBody};
+use super::scratch::{ScratchFile, ScratchFolder};
 use super::settings::Settings;
 use super::spool::Spool;
 use crate::FetchStatus;
@@ -43,7 +42,7 @@ struct Shared {
     connector: Connector,
     pool: Pool,
     cookies: CookieJar,
-    scratch: PathBuf,
+    scratch: ScratchFolder,
     clock: Clock,
 }
 
@@ -51,8 +50,24 @@ struct Shared {
 struct Exchange {
     outcome: Outcome,
     /// What did not fit into memory.
-    spilled: Option<File>,
+    spilled: Option<ScratchFile>,
     first_byte: Option<Instant>,
+}
+
+impl Exchange {
+    /// Whether what came over a reused connection is not the response to this request, so that it must be repeated
+    /// on a fresh one.
+    fn is_out_of_step(&self) -> bool {
+        // The server closed an idle connection just when we asked; it has not seen the request.
+        let closed = self.first_byte.is_none() && self.outcome.status == FetchStatus::CONNECT_LOST;
+        // A load balancer gave up waiting for a request just when we sent it (RFC 9110 15.5.9).
+        let waited = self.outcome.status == FetchStatus(408);
+        // Something else arrived first: the end of an earlier body that was longer than announced.
+        let mixed = self.outcome.problems.iter().any(|problem| {
+            matches!(problem.kind, ProblemKind::GarbageBeforeHead | ProblemKind::NoStatusLine)
+        });
+        closed || waited || mixed
+    }
 }
 
 impl Fetcher {
@@ -65,7 +80,7 @@ impl Fetcher {
             connector: Connector::new(settings, dns)?,
             pool: Pool::new(settings.keep_alive_max as usize, settings.keep_alive_idle.0),
             cookies: CookieJar::default(),
-            scratch: scratch.to_owned(),
+            scratch: ScratchFolder { path: scratch.to_owned(), min_free: settings.scratch_min_free.0 },
             clock,
             settings: settings.clone(),
         })))
@@ -86,6 +101,11 @@ impl Fetcher {
         let deadline = Instant::now() + self.0.settings.total_timeout.0;
         let failed = self.0.connector.refusal(&Target::of(url)?, deadline).await?;
         failed.problem.detail.map(String::from)
+    }
+
+    /// Lets a retry ask for a name that was not found before.
+    pub fn forget_failure(&self, host: &str) {
+        self.0.connector.dns.forget_failure(host);
     }
 
     /// Asks, and gives whatever came back. An error is a fault of our own.
@@ -153,13 +173,13 @@ impl Fetch<'_> {
 
     async fn run(&mut self, target: Target) -> Result<Fetched, FetchError> {
         let shared = self.shared;
+        // A request that cannot be repeated is not risked on a connection that may be closed by now.
         if shared.settings.keep_alive
+            && self.request.method.can_repeat()
             && let Some(mut connection) = shared.pool.take(&target, self.begin)
         {
             let exchange = self.exchange(&mut connection).await?;
-            // A server may close an idle connection just when we ask; it has not seen the request then.
-            let stale = exchange.first_byte.is_none() && exchange.outcome.status == FetchStatus::CONNECT_LOST;
-            if !stale || !self.request.method.can_repeat() {
+            if !exchange.is_out_of_step() {
                 return Ok(self.fetched(target, connection, exchange, true));
             }
         }
@@ -199,11 +219,9 @@ impl Fetch<'_> {
             }
         };
         let mut outcome = reply.finish(end);
-        if let Some(file) = spilled.take() {
-            let (file, buffer) = self.spill(Some(file), std::mem::take(&mut outcome.buffer)).await?;
-            outcome.buffer = buffer;
-            outcome.buffer.clear();
-            spilled = Some(file);
+        if let Some(mut file) = spilled.take() {
+            let rest = std::mem::take(&mut outcome.buffer);
+            spilled = Some(self.on_disk(move |_| file.append(&rest).map(|()| file)).await?);
         }
         Ok(Exchange { outcome, spilled, first_byte })
     }
@@ -212,7 +230,7 @@ impl Fetch<'_> {
         &self,
         connection: &mut Connection,
         reply: &mut Reply,
-        spilled: &mut Option<File>,
+        spilled: &mut Option<ScratchFile>,
         first_byte: &mut Option<Instant>,
         deadline: Instant,
     ) -> Result<End, FetchError> {
@@ -255,10 +273,8 @@ impl Fetch<'_> {
                     return Ok(End::NotWanted);
                 }
             }
-            if reply.in_body() && reply.buffer().len() >= bound {
-                let (file, buffer) = self.spill(spilled.take(), reply.take_bytes()).await?;
-                *spilled = Some(file);
-                reply.give_back(buffer);
+            if reply.in_body() && reply.buffer().len() >= bound && !self.spill(reply, spilled).await? {
+                return Ok(End::DiskFull);
             }
             make_room(reply, bound);
             if settings.max_rate.0 > 0 {
@@ -271,22 +287,40 @@ impl Fetch<'_> {
         }
     }
 
-    /// Puts `bytes` at the end of the file, which is made if there is none. Gives the buffer back.
-    async fn spill(&self, file: Option<File>, bytes: Vec<u8>) -> Result<(File, Vec<u8>), FetchError> {
+    /// Moves what has come to disk and reserves room for as much again. False if there is no room for more; what has
+    /// come so far is in memory then, or on disk as a whole.
+    async fn spill(&self, reply: &mut Reply, spilled: &mut Option<ScratchFile>) -> Result<bool, FetchError> {
+        // A buffer may grow by one read beyond the bound.
+        let next = 2 * self.shared.settings.memory_bytes.0;
+        if spilled.is_none() {
+            let bytes = reply.buffer().len() as u64 + next;
+            *spilled = self.on_disk(move |folder| folder.create(bytes)).await?;
+        }
+        let Some(mut file) = spilled.take() else { return Ok(false) };
+        let bytes = reply.take_bytes();
+        let (file, bytes, more) = self
+            .on_disk(move |folder| {
+                file.append(&bytes)?;
+                let more = folder.reserve(&file, next)?;
+                Ok((file, bytes, more))
+            })
+            .await?;
+        *spilled = Some(file);
+        reply.give_back(bytes);
+        Ok(more)
+    }
+
+    /// Works on the scratch folder, beside the threads that serve connections.
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&ScratchFolder) -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T, FetchError> {
         let folder = self.shared.scratch.clone();
-        let wrote = tokio::task::spawn_blocking({
-            let folder = folder.clone();
-            move || {
-                let mut file = file.map_or_else(|| tempfile::tempfile_in(&folder), Ok)?;
-                file.write_all(&bytes)?;
-                Ok((file, bytes))
-            }
-        });
-        let wrote = match wrote.await {
-            Ok(wrote) => wrote,
+        let worked = match tokio::task::spawn_blocking(move || work(&folder)).await {
+            Ok(worked) => worked,
             Err(_) => Err(std::io::Error::other("the runtime is shutting down")),
         };
-        wrote.map_err(|source| FetchError::Scratch { folder, source })
+        worked.map_err(|source| FetchError::Scratch { folder: self.shared.scratch.path.clone(), source })
     }
 
     fn fetched(
@@ -312,7 +346,7 @@ impl Fetch<'_> {
             ip,
             request: std::mem::take(&mut self.wire),
             response: match spilled {
-                Some(file) => Spool::file(file, outcome.len),
+                Some(file) => Spool::file(file.into_file(), outcome.len),
                 None => Spool::memory(outcome.buffer),
             },
             head_len: outcome.head_len,

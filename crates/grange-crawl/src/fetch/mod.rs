@@ -3,7 +3,7 @@
 //! An HTTP/1 client of our own: libraries give a tidy answer or an error, an archive wants the bytes, above all of
 //! the untidy answers. Whatever a server or a network does is a [`Fetched`] with a status and [`Problem`]s; an
 //! error is a fault of our own. Nothing is tried twice, except once when a connection that was kept open turns out
-//! to be closed.
+//! to be closed or out of step.
 //!
 //! From the bottom up: `body` finds the end of a body, `reply` makes an answer of bytes without any IO, `connect`
 //! (with `dns`, `proxy` and `tls`) opens connections, `pool` keeps them, `fetcher` joins them; `content` undoes the
@@ -26,6 +26,7 @@ mod problem;
 mod proxy;
 mod reply;
 mod request;
+mod scratch;
 mod settings;
 mod spool;
 mod tls;

@@ -39,12 +39,12 @@ impl Pool {
         Pool { most, idle, shelf: Mutex::default() }
     }
 
-    /// The connection to `target` that was used last, if there is one that seems to be open.
+    /// The connection to `target` that was used last, if there is one that is open and has nothing to read.
     pub(super) fn take(&self, target: &Target, now: Instant) -> Option<Connection> {
         let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         shelf.drop_old(now, self.idle, self.most);
         loop {
-            let idle = shelf.by_target.get_mut(target)?.pop()?;
+            let mut idle = shelf.by_target.get_mut(target)?.pop()?;
             shelf.count -= 1;
             if idle.connection.stream.is_quiet() {
                 return Some(idle.connection);

@@ -9,6 +9,8 @@ pub enum ProblemKind {
     LengthTruncated,
     /// The answer took longer than allowed and was cut.
     TimeTruncated,
+    /// There was no room on disk for more of the answer, and it was cut.
+    DiskTruncated,
     /// The head is longer than allowed; there is no body.
     HeadTruncated,
     /// The caller did not want the body after seeing the head.
@@ -45,7 +47,7 @@ pub enum ProblemKind {
     UnterminatedHead,
     /// Content-Length is not a number; if no other is one, the body was taken to end with the connection.
     BadLength,
-    /// Content-Length is repeated with different numbers; the first was taken.
+    /// Content-Length is repeated with different numbers; as much was taken as came, up to the greatest.
     ConflictingLength,
     /// The body is chunked and has a Content-Length, which was not looked at.
     LengthAndChunked,
@@ -71,6 +73,7 @@ impl ProblemKind {
         match self {
             ProblemKind::LengthTruncated => "lenTrunc",
             ProblemKind::TimeTruncated => "timeTrunc",
+            ProblemKind::DiskTruncated => "diskTrunc",
             ProblemKind::HeadTruncated => "headerTrunc",
             ProblemKind::BodyNotWanted => "midFetchAbort",
             ProblemKind::Disconnected => "disconnected",

@@ -2,7 +2,7 @@
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use url::Url;
+use url::{Host, Url};
 
 use super::settings::BadSetting;
 
@@ -73,8 +73,7 @@ impl Proxy {
 
     /// Asks a SOCKS 5 proxy (RFC 1928) for a connection to `host:port`; the proxy looks the name up.
     pub(super) async fn socks(&self, stream: &mut TcpStream, host: &str, port: u16) -> Result<(), String> {
-        let name =
-            u8::try_from(host.len()).map_err(|_| "the host name is longer than 255 bytes".to_owned())?;
+        let address = socks_address(host)?;
         let talk = async {
             stream.write_all(&[5, 1, 0]).await?;
             let mut choice = [0; 2];
@@ -82,8 +81,8 @@ impl Proxy {
             if choice != [5, 0] {
                 return Ok(Err("it wants a password or speaks another version".to_owned()));
             }
-            let mut ask = vec![5, 1, 0, 3, name];
-            ask.extend_from_slice(host.as_bytes());
+            let mut ask = vec![5, 1, 0];
+            ask.extend_from_slice(&address);
             ask.extend_from_slice(&port.to_be_bytes());
             stream.write_all(&ask).await?;
             let mut answer = [0; 4];
@@ -104,10 +103,36 @@ impl Proxy {
     }
 }
 
+/// The kind of an address and its bytes (RFC 1928 5): an address as such, for a proxy looks up only names.
+fn socks_address(host: &str) -> Result<Vec<u8>, String> {
+    match Host::parse(host) {
+        Ok(Host::Ipv4(ip)) => Ok([&[1][..], &ip.octets()].concat()),
+        Ok(Host::Ipv6(ip)) => Ok([&[4][..], &ip.octets()].concat()),
+        _ => {
+            let length =
+                u8::try_from(host.len()).map_err(|_| "the host name is longer than 255 bytes".to_owned())?;
+            Ok([&[3, length][..], host.as_bytes()].concat())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use data_encoding::BASE64;
+
+    #[test]
+    fn socks_is_told_names_and_addresses_apart() {
+        for (host, expected) in [
+            ("a.example", Ok(b"\x03\x09a.example".to_vec())),
+            ("127.0.0.1", Ok(vec![1, 127, 0, 0, 1])),
+            ("[::1]", Ok([&[4][..], &[0; 15], &[1]].concat())),
+            ("[2001:db8::2]", Ok([&[4, 0x20, 1, 0xd, 0xb8][..], &[0; 11], &[2]].concat())),
+            (&"a".repeat(256), Err("the host name is longer than 255 bytes".to_owned())),
+        ] {
+            assert_eq!(socks_address(host), expected, "{host}");
+        }
+    }
 
     #[test]
     fn proxies_are_read_from_urls() {

@@ -4,7 +4,7 @@
 use warc::write::Truncated;
 use warc::{Algorithm, Digest, Hasher, HttpHead};
 
-use super::body::{Body, Framing, framing};
+use super::body::{Body, Framing, framing, is_doubtful};
 use super::problem::{Problem, ProblemKind};
 use crate::FetchStatus;
 
@@ -28,6 +28,8 @@ pub enum End {
     TimedOut,
     /// The caller did not want the body.
     NotWanted,
+    /// There is no room for more of it.
+    DiskFull,
 }
 
 /// An answer on its way in.
@@ -284,7 +286,8 @@ impl Reply {
         if self.phase == Phase::Head {
             lost = self.end_head(end);
         }
-        if self.phase == Phase::Body {
+        let may_end_here = self.body.as_ref().is_some_and(Body::may_end_here);
+        if self.phase == Phase::Body && !may_end_here {
             match end {
                 End::Done => {}
                 // A close is how such bodies end; a break is not.
@@ -293,6 +296,10 @@ impl Reply {
                 End::TimedOut => {
                     self.problems.push(ProblemKind::TimeTruncated.into());
                     self.truncated = Some(Truncated::Time);
+                }
+                End::DiskFull => {
+                    self.problems.push(ProblemKind::DiskTruncated.into());
+                    self.truncated = Some(Truncated::Disk);
                 }
                 End::NotWanted => {
                     self.problems.push(ProblemKind::BodyNotWanted.into());
@@ -309,11 +316,15 @@ impl Reply {
         if self.truncated == Some(Truncated::Disconnect) {
             self.problems.push(ProblemKind::Disconnected.into());
         }
+        // Nothing that went otherwise than it should leaves a connection whose next byte is known.
         let clean = !incomplete
             && self.truncated.is_none()
             && self.framing != Framing::Close
-            && self.head.as_ref().is_some_and(|head| head.status() != Some(101))
-            && !self.problems.iter().any(|problem| problem.kind == ProblemKind::SurplusBytes);
+            && self.problems.is_empty()
+            && self
+                .head
+                .as_ref()
+                .is_some_and(|head| head.status() != Some(101) && !is_doubtful(head, self.no_body));
         Outcome {
             status,
             len: self.gone + self.buffer.len() as u64,

@@ -1,5 +1,6 @@
 //! What is asked, and the bytes it is asked with.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use url::{Position, Url};
 use warc::HttpHead;
 
 use super::settings::{HttpVersion, Settings, is_header_name, is_header_value};
+use crate::candidate::target_uri;
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -145,7 +147,7 @@ impl Standing {
                 push_line(&mut out, name, value);
             }
         };
-        line("Referer", request.referer.as_deref());
+        line("Referer", request.referer.as_deref().map(public_referer).as_deref());
         line("Cookie", cookies);
         let of_url = || super::auth::basic_of_url(url);
         line("Authorization", request.authorization.clone().or_else(of_url).as_deref());
@@ -167,6 +169,17 @@ impl Standing {
             out.extend_from_slice(body);
         }
         out
+    }
+}
+
+/// A referring page as others may know it, without credentials and fragment (RFC 9110 10.1.3).
+fn public_referer(page: &str) -> Cow<'_, str> {
+    if !page.contains(['@', '#']) {
+        return Cow::Borrowed(page);
+    }
+    match Url::parse(page) {
+        Ok(url) => Cow::Owned(target_uri(&url).into_owned()),
+        Err(_) => Cow::Borrowed(page),
     }
 }
 
@@ -202,7 +215,7 @@ mod tests {
         assert!(got.starts_with("GET http://example.org/ HTTP/1.1\r\nHost: example.org\r\n"), "{got}");
         assert!(got.contains("\r\nAuthorization: Basic dUA6cA==\r\n"), "{got}");
 
-        request.referer = Some("http://example.org/".to_owned());
+        request.referer = Some("http://user:pass@example.org/#part".to_owned());
         request.authorization = Some("Basic eA==".to_owned());
         request.conditional = Some(Validators {
             etag: Some("\"x\"".to_owned()),

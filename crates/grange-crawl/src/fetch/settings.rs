@@ -55,12 +55,19 @@ pub struct Settings {
     /// Heritrix: enough for 1 GB at 1 MB/s.
     pub total_timeout: Period,
 
-    /// The longest answer kept, head and body; what is longer is cut and marked. `0B` is no limit.
+    /// The longest response kept, headers and body; a longer one is cut and marked with `WARC-Truncated: length`.
+    /// `0B` is no limit. 10 GB, as much as `total_timeout` allows at 8 MB/s: longer than nearly all files on the web, and
+    /// an end for streams that have none.
     pub max_bytes: Size,
 
     /// How much of an answer stays in memory; longer ones go to a file in the scratch folder. At least 128 KiB,
     /// twice the longest head. With 500 fetches at once the default is at most 250 MB.
     pub memory_bytes: Size,
+
+    /// The space that stays free on the disk of the scratch folder: with less, a response longer than `memory_bytes` is
+    /// cut and marked with `WARC-Truncated: disk`. `0B` uses the disk up. 500 MB, half of `engine.min_free`, so that a
+    /// crawl pauses before it cuts.
+    pub scratch_min_free: Size,
 
     /// The most bytes per second of one fetch; `0B` is no limit.
     pub max_rate: Size,
@@ -196,7 +203,8 @@ pub struct DnsSettings {
     /// The longest time an answer is kept; a crawl of weeks must notice that a site moved.
     pub max_ttl: Period,
 
-    /// How long it is remembered that a name was not found; short, for servers come back.
+    /// How long it is remembered that a name was not found. Shorter than the least wait before a retry
+    /// (`frontier.retry_delay`); a retry asks again in any case.
     pub failure_ttl: Period,
 
     /// How many names are remembered; each takes some 500 bytes.
@@ -218,8 +226,9 @@ impl Default for Settings {
             first_byte_timeout: Period::from_secs(60),
             idle_timeout: Period::from_secs(20),
             total_timeout: Period::from_secs(1200),
-            max_bytes: Size(0),
+            max_bytes: Size(10_000_000_000),
             memory_bytes: Size(512 << 10),
+            scratch_min_free: Size(500_000_000),
             max_rate: Size(0),
             trust: Trust::Record,
             extra_roots: PathBuf::new(),
@@ -248,7 +257,7 @@ impl Default for DnsSettings {
             retries: 2,
             min_ttl: Period::from_secs(6 * 3600),
             max_ttl: Period::from_secs(7 * 24 * 3600),
-            failure_ttl: Period::from_secs(600),
+            failure_ttl: Period::from_secs(30),
             cache_names: 200_000,
         }
     }

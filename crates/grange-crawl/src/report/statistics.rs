@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use url::Url;
+
 use super::host::host_of;
+use crate::candidate::target_uri;
 use crate::hops::Hop;
 use crate::log::{CrawlLine, Revisit, mime_column};
 use crate::status::FetchStatus;
@@ -100,7 +103,11 @@ impl Statistics {
 
     /// A seed more, while running.
     pub fn add_seed(&mut self, url: &str) {
-        self.seed(url);
+        // As the log will name it.
+        match Url::parse(url) {
+            Ok(parsed) => self.seed(&target_uri(&parsed)),
+            Err(_) => self.seed(url),
+        };
     }
 
     /// Counts one finished URI.

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Robots;
+use super::{Policy, Robots};
 
 /// How long answers count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,8 +26,8 @@ pub struct Settings {
     /// The longest wait between two tries.
     pub retry_max: Period,
 
-    /// When the file could not be had for this long, everything on the host is taken to be forbidden (and the file is
-    /// still asked for, every `retry_max`).
+    /// When every request for the file failed for this long, everything on the host is taken to be forbidden until
+    /// the next try. The file is still asked for, every `retry_max`, and a failure older than that forbids nothing.
     pub give_up: Period,
 }
 
@@ -54,6 +54,29 @@ pub enum Answer<'a> {
     LostInRedirects,
     /// No name, no connection, no whole answer.
     Unreachable,
+}
+
+/// Whether a response ended where it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    Whole,
+    /// It is longer than we read; its beginning is there.
+    CutByOurLimit,
+    /// The connection broke, or it took too long: nobody knows which rules are missing.
+    CutOff,
+}
+
+/// What came of a request for robots.txt that led to no redirect. `status` is none without a response.
+pub fn answer(status: Option<u16>, extent: Extent, body: &[u8]) -> Answer<'_> {
+    match (status, extent) {
+        (None, _) | (Some(200..=299), Extent::CutOff) => Answer::Unreachable,
+        (Some(status), Extent::CutByOurLimit) => {
+            // Half of the last line may say the opposite of the whole.
+            let lines = memchr::memrchr2(b'\n', b'\r', body).map_or(0, |end| end + 1);
+            Answer::Http { status, body: &body[..lines] }
+        }
+        (Some(status), _) => Answer::Http { status, body },
+    }
 }
 
 /// What an answer means.
@@ -108,12 +131,17 @@ pub enum Standing<'a> {
 
 impl HostRobots {
     /// Takes in an answer that came at `now`.
-    pub fn learn(&mut self, answer: Answer<'_>, product_token: &str, now: Timestamp) {
+    pub fn learn(&mut self, answer: Answer<'_>, product_token: &str, now: Timestamp, settings: &Settings) {
         let robots = match meaning(answer) {
             Means::Rules(text) => Robots::parse(text, product_token),
             Means::AllowAll => Robots::allow_all(),
             Means::TryLater => {
-                let failing = self.failing.get_or_insert(Failing { since: now, last: now, tries: 0 });
+                // Failures with a long silence between them are two incidents, not one outage: a host that was not
+                // asked meanwhile may have been well.
+                let outage = later(settings.retry_max, settings.give_up);
+                let going_on = self.failing.filter(|failing| now <= after(failing.last, outage));
+                let failing =
+                    self.failing.insert(going_on.unwrap_or(Failing { since: now, last: now, tries: 0 }));
                 failing.last = now;
                 failing.tries = failing.tries.saturating_add(1);
                 return;
@@ -132,9 +160,21 @@ impl HostRobots {
             }
         }
         match self.failing {
-            Some(failing) if now >= after(failing.since, settings.give_up) => Standing::DisallowAll,
+            Some(failing)
+                if now >= after(failing.since, settings.give_up)
+                    && now < after(failing.last, settings.retry_max) =>
+            {
+                Standing::DisallowAll
+            }
             _ => Standing::Unknown,
         }
+    }
+
+    /// Whether the file is to be asked for before anything else is fetched: whenever it is due, whatever counts
+    /// meanwhile, and as long as nothing is known. Who ignores it does not wait for a host that cannot give it.
+    pub fn must_ask(&self, now: Timestamp, settings: &Settings, policy: Policy) -> bool {
+        let due = self.ask_at(settings) <= now;
+        due || (policy != Policy::Ignore && self.standing(now, settings) == Standing::Unknown)
     }
 
     /// When the file is to be asked for next; a time in the past means now.

@@ -12,13 +12,15 @@ mod pattern;
 mod policy;
 
 #[cfg(test)]
+mod answer_tests;
+#[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use answer::{Answer, HostRobots, Means, Settings, Standing, meaning};
+pub use answer::{Answer, Extent, HostRobots, Means, Settings, Standing, answer, meaning};
 pub use lines::sitemaps_in;
 pub use policy::{Decision, Policy};
 

@@ -278,23 +278,25 @@ fn a_copy_grows_old_and_a_silent_host_is_left_alone() {
     assert!(host.ask_at(&settings) < at(0));
 
     // It does not answer: wait one minute, then two, then four; after half an hour all is forbidden.
-    host.learn(broken, "FooBot", at(0));
+    host.learn(broken, "FooBot", at(0), &settings);
     assert_eq!((host.standing(at(0), &settings), host.ask_at(&settings)), (Standing::Unknown, at(1)));
-    host.learn(Answer::Unreachable, "FooBot", at(1));
+    host.learn(Answer::Unreachable, "FooBot", at(1), &settings);
     assert_eq!((host.standing(at(1), &settings), host.ask_at(&settings)), (Standing::Unknown, at(3)));
-    host.learn(broken, "FooBot", at(3));
+    host.learn(broken, "FooBot", at(3), &settings);
     assert_eq!(host.ask_at(&settings), at(7));
     assert_eq!(host.standing(at(29), &settings), Standing::Unknown);
     assert_eq!(host.standing(at(30), &settings), Standing::DisallowAll);
+    assert_eq!(host.standing(at(62), &settings), Standing::DisallowAll);
+    assert_eq!(host.standing(at(63), &settings), Standing::Unknown, "nobody knows how it is after an hour");
     for minute in [30, 90, 150] {
-        host.learn(broken, "FooBot", at(minute));
+        host.learn(broken, "FooBot", at(minute), &settings);
     }
     assert_eq!(host.ask_at(&settings), at(150 + 32));
-    host.learn(broken, "FooBot", at(182));
+    host.learn(broken, "FooBot", at(182), &settings);
     assert_eq!(host.ask_at(&settings), at(182 + 60), "never longer than an hour");
 
     // It answers: the rules count for a day.
-    host.learn(good, "FooBot", at(200));
+    host.learn(good, "FooBot", at(200), &settings);
     assert_eq!(
         (forbids(host.standing(at(200), &settings)), host.ask_at(&settings)),
         (Some(true), at(200 + 1440))
@@ -303,19 +305,23 @@ fn a_copy_grows_old_and_a_silent_host_is_left_alone() {
     assert_eq!(host.standing(at(200 + 1440), &settings), Standing::Unknown);
 
     // It fails again: the good copy counts a day more, while it is asked again and again.
-    host.learn(broken, "FooBot", at(200 + 1440));
+    host.learn(broken, "FooBot", at(200 + 1440), &settings);
     assert_eq!(forbids(host.standing(at(200 + 1440), &settings)), Some(true));
     assert_eq!(host.ask_at(&settings), at(200 + 1441));
     assert_eq!(forbids(host.standing(at(200 + 2879), &settings)), Some(true));
-    assert_eq!(host.standing(at(200 + 2880), &settings), Standing::DisallowAll);
+    assert_eq!(
+        host.standing(at(200 + 2880), &settings),
+        Standing::Unknown,
+        "one failure a day ago says nothing"
+    );
 
     // The file is gone: nothing is forbidden.
-    host.learn(Answer::Http { status: 404, body: b"" }, "FooBot", at(5000));
+    host.learn(Answer::Http { status: 404, body: b"" }, "FooBot", at(5000), &settings);
     assert_eq!(forbids(host.standing(at(5000), &settings)), Some(false));
 
     // What is stored is what is read back.
-    host.learn(good, "FooBot", at(6000));
-    host.learn(broken, "FooBot", at(8000));
+    host.learn(good, "FooBot", at(6000), &settings);
+    host.learn(broken, "FooBot", at(8000), &settings);
     let stored = serde_json::to_string(&host).unwrap();
     assert_eq!(serde_json::from_str::<HostRobots>(&stored).unwrap(), host);
 }
@@ -325,9 +331,9 @@ fn times_without_end_do_not_overflow() {
     let long = Period(Duration::MAX);
     let settings = Settings { valid: long, stale: long, retry: long, retry_max: long, give_up: long };
     let mut host = HostRobots::default();
-    host.learn(Answer::Unreachable, "FooBot", Timestamp::MAX);
+    host.learn(Answer::Unreachable, "FooBot", Timestamp::MAX, &settings);
     assert_eq!(host.ask_at(&settings), Timestamp::MAX);
-    host.learn(Answer::LostInRedirects, "FooBot", Timestamp::MIN);
+    host.learn(Answer::LostInRedirects, "FooBot", Timestamp::MIN, &settings);
     assert!(matches!(host.standing(Timestamp::UNIX_EPOCH, &settings), Standing::Rules(_)));
 }
 

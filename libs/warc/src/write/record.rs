@@ -22,6 +22,8 @@ pub enum Truncated {
     Time,
     /// The connection broke.
     Disconnect,
+    /// The crawler's disk had no room for more. Not among the reasons that ISO 28500 lists; it allows others.
+    Disk,
     /// For another reason.
     Unspecified,
 }
@@ -33,6 +35,7 @@ impl Truncated {
             Truncated::Length => "length",
             Truncated::Time => "time",
             Truncated::Disconnect => "disconnect",
+            Truncated::Disk => "disk",
             Truncated::Unspecified => "unspecified",
         }
     }

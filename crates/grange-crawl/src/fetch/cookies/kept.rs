@@ -10,14 +10,14 @@ impl CookieJar {
     /// `cookies.txt`; None for a domain without any.
     pub fn of_domains_of(&self, url: &Url) -> Vec<(String, Option<String>)> {
         let jar = self.lock();
-        let text = |domain: &str| jar.domains.get(domain).map(netscape::write);
+        let text = |domain: &str| jar.domains.get(domain).map(|held| netscape::write(&held.cookies));
         domains_of(url).map(|domain| (domain.to_owned(), text(domain))).collect()
     }
 
     /// All domains with their cookies in the form of `cookies.txt`.
     pub fn by_domain(&self) -> Vec<(String, String)> {
         let jar = self.lock();
-        jar.domains.iter().map(|(domain, list)| (domain.clone(), netscape::write(list))).collect()
+        jar.domains.iter().map(|(domain, held)| (domain.clone(), netscape::write(&held.cookies))).collect()
     }
 
     /// Adds cookies in the form of `cookies.txt`.

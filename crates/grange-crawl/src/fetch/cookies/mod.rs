@@ -4,7 +4,7 @@ mod kept;
 mod netscape;
 mod set_cookie;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,7 +17,8 @@ use super::error::FetchError;
 const COOKIE_BYTES_MAX: usize = 4096;
 /// The most cookies of one domain: what RFC 6265 asks for.
 const PER_DOMAIN_MAX: usize = 50;
-/// The most domains with cookies. With full ones of 100 bytes this is 100 MB; in practice a tenth.
+/// The most domains with cookies; a further one takes the place of the one used least recently. With full ones of 100
+/// bytes this is 100 MB; in practice a tenth.
 const DOMAINS_MAX: usize = 20_000;
 /// The longest `Cookie` header sent; servers refuse more.
 const HEADER_BYTES_MAX: usize = 8 << 10;
@@ -44,22 +45,34 @@ pub struct CookieJar(Mutex<Jar>);
 
 #[derive(Debug, Default)]
 struct Jar {
-    /// In the order of their making.
-    domains: HashMap<String, Vec<Cookie>>,
+    domains: HashMap<String, DomainCookies>,
+    /// The domains by their last use.
+    by_use: BTreeMap<u64, String>,
+    uses: u64,
+}
+
+#[derive(Debug)]
+struct DomainCookies {
+    /// In the order of their making; never empty.
+    cookies: Vec<Cookie>,
+    last_use: u64,
 }
 
 impl CookieJar {
     /// The value of `Cookie` for a request at `now`, if there is any to send.
     pub fn header(&self, url: &Url, now: Timestamp) -> Option<String> {
-        let jar = self.lock();
+        let mut jar = self.lock();
         if jar.domains.is_empty() {
             return None;
         }
         let host = url.host_str()?;
         let secure = url.scheme() == "https";
+        for domain in domains_of(url) {
+            jar.touch(domain);
+        }
         let mut found: Vec<&Cookie> = Vec::new();
         for domain in domains_of(url) {
-            found.extend(jar.domains.get(domain).into_iter().flatten().filter(|cookie| {
+            found.extend(jar.of(domain).iter().filter(|cookie| {
                 (!cookie.host_only || cookie.domain == host)
                     && (!cookie.secure || secure)
                     && cookie.expires.is_none_or(|expires| expires > now)
@@ -100,7 +113,7 @@ impl CookieJar {
     }
 
     pub fn len(&self) -> usize {
-        self.lock().domains.values().map(Vec::len).sum()
+        self.lock().domains.values().map(|domain| domain.cookies.len()).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -127,7 +140,7 @@ impl CookieJar {
         let failed = |source| FetchError::Cookies { act: "write", path: path.to_owned(), source };
         let text = {
             let jar = self.lock();
-            let mut all: Vec<&Cookie> = jar.domains.values().flatten().collect();
+            let mut all: Vec<&Cookie> = jar.domains.values().flat_map(|domain| &domain.cookies).collect();
             all.sort_by(|a, b| a.domain.cmp(&b.domain));
             netscape::write(all)
         };
@@ -149,19 +162,45 @@ impl CookieJar {
 }
 
 impl Jar {
+    fn of(&self, domain: &str) -> &[Cookie] {
+        self.domains.get(domain).map_or(&[], |domain| &domain.cookies)
+    }
+
+    /// Makes `domain` the one used last, if it has cookies.
+    fn touch(&mut self, domain: &str) {
+        let Some(used) = self.domains.get_mut(domain) else { return };
+        self.uses += 1;
+        if let Some(name) = self.by_use.remove(&used.last_use) {
+            self.by_use.insert(self.uses, name);
+        }
+        used.last_use = self.uses;
+    }
+
+    fn remove(&mut self, domain: &str) {
+        if let Some(removed) = self.domains.remove(domain) {
+            self.by_use.remove(&removed.last_use);
+        }
+    }
+
     fn insert(&mut self, cookie: Cookie, now: Timestamp) {
         let dead = cookie.expires.is_some_and(|expires| expires <= now);
-        if !dead && self.domains.len() >= DOMAINS_MAX && !self.domains.contains_key(&cookie.domain) {
-            for list in self.domains.values_mut() {
-                list.retain(|cookie| cookie.expires.is_none_or(|expires| expires > now));
-            }
-            self.domains.retain(|_, list| !list.is_empty());
-            if self.domains.len() >= DOMAINS_MAX {
+        let domain = cookie.domain.clone();
+        if !self.domains.contains_key(&domain) {
+            if dead {
                 return;
             }
+            while self.domains.len() >= DOMAINS_MAX
+                && let Some((_, oldest)) = self.by_use.pop_first()
+            {
+                self.domains.remove(&oldest);
+            }
+            self.uses += 1;
+            self.by_use.insert(self.uses, domain.clone());
+            let empty = DomainCookies { cookies: Vec::new(), last_use: self.uses };
+            self.domains.insert(domain.clone(), empty);
         }
-        let domain = cookie.domain.clone();
-        let list = self.domains.entry(domain.clone()).or_default();
+        self.touch(&domain);
+        let Some(DomainCookies { cookies: list, .. }) = self.domains.get_mut(&domain) else { return };
         let same = |other: &Cookie| {
             other.name == cookie.name && other.path == cookie.path && other.host_only == cookie.host_only
         };
@@ -178,7 +217,7 @@ impl Jar {
             }
         }
         if list.is_empty() {
-            self.domains.remove(&domain);
+            self.remove(&domain);
         }
     }
 }

@@ -110,6 +110,33 @@ fn a_server_cannot_fill_the_jar() {
 }
 
 #[test]
+fn a_full_jar_forgets_the_domain_that_was_used_least_recently() {
+    let jar = CookieJar::default();
+    let host = |n: usize| url(&format!("http://h{n}.example/"));
+    let set = |n: usize| jar.store(&host(n), std::iter::once(&b"a=b"[..]), now());
+    for n in 0..DOMAINS_MAX {
+        set(n);
+    }
+    // The first is still used, by a request to a host below it.
+    jar.store(&host(0), std::iter::once(&b"c=d; Domain=h0.example"[..]), now());
+    assert!(jar.header(&url("http://www.h0.example/"), now()).is_some());
+    for n in DOMAINS_MAX..DOMAINS_MAX + 10 {
+        set(n);
+        assert!(jar.header(&host(n), now()).is_some(), "a new domain has its cookies");
+    }
+    assert!(jar.header(&host(0), now()).is_some());
+    for n in 1..=10 {
+        assert!(jar.header(&host(n), now()).is_none(), "{n} made room");
+    }
+    assert!(jar.header(&host(11), now()).is_some());
+    assert_eq!(jar.len(), DOMAINS_MAX + 1);
+    // A domain whose last cookie is deleted leaves nothing behind.
+    jar.store(&host(11), std::iter::once(&b"a=; Max-Age=0"[..]), now());
+    let jar = jar.lock();
+    assert_eq!((jar.domains.len(), jar.by_use.len()), (DOMAINS_MAX - 1, DOMAINS_MAX - 1));
+}
+
+#[test]
 fn cookies_are_saved_and_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cookies.txt");

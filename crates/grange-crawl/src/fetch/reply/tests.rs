@@ -108,8 +108,15 @@ fn cases() -> Vec<Case> {
         case("HTTP 200 OK\r\n\r\nabc", Closed, 200, 15, "abc").notes(&["http-bad-status-line"]),
         case("ICY 200 OK\r\n\r\nabc", Closed, 200, 14, "abc").notes(&["http-bad-status-line"]),
         case("HTTP/1.1 999 Go away\r\n\r\n", Closed, 999, 24, ""),
-        case("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabc", Done, 200, 57, "abc")
+        case("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabc", TimedOut, 200, 57, "abc")
             .notes(&["conflictingLength"]),
+        case("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 3\r\n\r\nabc", Closed, 200, 57, "abc")
+            .notes(&["conflictingLength"]),
+        case("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabcde", Done, 200, 57, "abcde")
+            .notes(&["conflictingLength"]),
+        case("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabcd", Closed, 200, 57, "abcd")
+            .cut(disconnect)
+            .notes(&["conflictingLength", "disconnected"]),
         case("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nabc", Closed, 200, 38, "abc").notes(&["badLength"]),
         case(
             "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
