@@ -134,7 +134,7 @@ async fn a_user_name_in_a_url_stops_no_host_and_stays_out_of_the_archive() {
     assert_eq!(report.lines().count(), 2, "{report}");
     assert!(report.contains("200 CRAWLED http://site.example/"), "{report}");
     for entry in std::fs::read_dir(folder.path().join("warcs")).unwrap() {
-        let mut reader = Reader::open(&entry.unwrap().path()).unwrap();
+        let mut reader = Reader::open(entry.unwrap().path()).unwrap();
         while let Some(mut record) = reader.next().unwrap() {
             let target = String::from_utf8_lossy(record.target_uri().unwrap_or_default()).into_owned();
             assert!(!target.contains('@') && !target.contains('#'), "{target}");

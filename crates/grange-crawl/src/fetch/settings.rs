@@ -56,7 +56,7 @@ pub struct Settings {
     pub total_timeout: Period,
 
     /// The longest response kept, headers and body; a longer one is cut and marked with `WARC-Truncated: length`.
-    /// `0B` is no limit. 10 GB, as much as `total_timeout` allows at 8 MB/s: longer than nearly all files on the web, and
+    /// `0B` is no limit. 10 GiB, as much as `total_timeout` allows at 9 MB/s: longer than nearly all files on the web, and
     /// an end for streams that have none.
     pub max_bytes: Size,
 
@@ -226,7 +226,7 @@ impl Default for Settings {
             first_byte_timeout: Period::from_secs(60),
             idle_timeout: Period::from_secs(20),
             total_timeout: Period::from_secs(1200),
-            max_bytes: Size(10_000_000_000),
+            max_bytes: Size(10 << 30),
             memory_bytes: Size(512 << 10),
             scratch_min_free: Size(500_000_000),
             max_rate: Size(0),
