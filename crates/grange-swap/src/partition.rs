@@ -128,7 +128,7 @@ impl Partition {
         let failed = Error::io("ask the kind of", &self.root);
         let kind = rustix::fs::fstatfs(&self.dir).map_err(failed)?;
         Ok(Room {
-            free_bytes: space.f_bavail.saturating_mul(space.f_frsize),
+            free_bytes: simulation::free_bytes().unwrap_or(space.f_bavail.saturating_mul(space.f_frsize)),
             total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
             file_system: kind.f_type.cast_unsigned(),
         })

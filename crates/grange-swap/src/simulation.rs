@@ -6,9 +6,9 @@
 //! crashes. See [`crate::tests`].
 
 #[cfg(not(test))]
-pub(crate) use passing::{active, disk, new_id, on_line, pause, share, spawn_blocking};
+pub(crate) use passing::{active, disk, free_bytes, new_id, on_line, pause, share, spawn_blocking};
 #[cfg(test)]
-pub(crate) use seeded::{active, disk, new_id, on_line, pause, share, spawn_blocking};
+pub(crate) use seeded::{active, disk, free_bytes, new_id, on_line, pause, share, spawn_blocking};
 
 #[cfg(not(test))]
 mod passing {
@@ -23,6 +23,11 @@ mod passing {
 
     /// Between pieces of blocking work of a simulated run.
     pub(crate) async fn pause() {}
+
+    /// Room on every disk of a simulated run.
+    pub(crate) fn free_bytes() -> Option<u64> {
+        None
+    }
 
     /// A random id.
     pub(crate) fn new_id() -> Uuid {
@@ -46,6 +51,7 @@ mod passing {
     }
 
     /// Before a partition is changed; fails when its server has crashed.
+    #[expect(clippy::unnecessary_wraps, reason = "as the other one")]
     pub(crate) fn disk(_partition: Uuid) -> io::Result<()> {
         Ok(())
     }
@@ -141,6 +147,11 @@ pub(crate) mod seeded {
                 tokio::task::yield_now().await;
             }
         }
+    }
+
+    /// The same everywhere: new slices are put where most is free, and other runs use the same disk.
+    pub(crate) fn free_bytes() -> Option<u64> {
+        active().then_some(1 << 40)
     }
 
     pub(crate) fn new_id() -> Uuid {

@@ -25,6 +25,7 @@ use tokio::sync::mpsc;
 
 use crate::node::Node;
 use crate::server::Callers;
+use crate::simulation;
 
 /// A connection, and its place among those allowed.
 #[derive(Debug)]
@@ -78,8 +79,13 @@ pub(crate) async fn serve_all(
         let (node, callers) = (Arc::clone(&node), callers.clone());
         tokio::spawn(async move {
             let _place = place;
-            let shutdown = callers.shutdown().clone();
-            shutdown.or(conn::serve(node, callers, stream)).await
+            if simulation::active() {
+                // A thread of workers ends with all its connections; here the server ends and the thread does not.
+                let shutdown = callers.shutdown().clone();
+                shutdown.or(Box::pin(conn::serve(node, callers, stream))).await;
+            } else {
+                conn::serve(node, callers, stream).await;
+            }
         });
     }
 }

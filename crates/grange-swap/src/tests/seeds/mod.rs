@@ -6,7 +6,7 @@
 //!
 //! Everything of a run happens on one thread, by the paused clock of its runtime. The seed decides the requests, the faults,
 //! all ids, the waits between pieces of blocking work and before peers are dialled. Not decided by the seed: the ports of the
-//! servers, the free space of the disk, and the order in which the kernel reports sockets as ready.
+//! servers, and the moments at which the kernel reports sockets as ready.
 
 mod network;
 mod oracle;

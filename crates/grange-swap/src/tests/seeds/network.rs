@@ -1,6 +1,6 @@
 //! Servers of a simulated run, and a client for them.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -162,7 +162,7 @@ async fn exchange(address: &str, method: &str, path: &str, body: Option<&[u8]>) 
         request += "If-Match: *\r\n";
     }
     if let Some(body) = body {
-        request += &format!("Content-Length: {}\r\n", body.len());
+        let _ = write!(request, "Content-Length: {}\r\n", body.len());
     }
     let mut request = (request + "\r\n").into_bytes();
     request.extend_from_slice(body.unwrap_or_default());

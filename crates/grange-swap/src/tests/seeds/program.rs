@@ -108,7 +108,7 @@ pub(super) fn choose_step(random: &mut SeededRandom, network: &Network, oracle: 
     });
     let mend = random.one_in(3);
     let mut requests: Vec<Request> = Vec::new();
-    for _ in 0..1 + random.below(5) {
+    for _ in 0..=random.below(5) {
         let namespace = *random.pick(&NAMESPACES);
         if let Some(operation) = choose_operation(random, oracle, namespace, &requests) {
             let delay = if random.one_in(2) { 0 } else { random.below(60) as u64 };
@@ -134,7 +134,7 @@ fn choose_operation(
     if !living && !doubt {
         return (!about_existence && !random.one_in(4)).then_some(create);
     }
-    let name = *random.pick(&FILES);
+    let (name, directory) = (*random.pick(&FILES), *random.pick(&["", "d/", "d/e/"]));
     let free = !chosen.iter().any(|other| other.operation.name() == Some(name));
     // Moves are short: what they might disturb is asked for at the same time.
     let moves = chosen.iter().any(|other| matches!(other.operation, Operation::Double | Operation::Halve));
@@ -145,7 +145,7 @@ fn choose_operation(
         3 if !about_existence && !doubt => Some(Operation::Remove { with_files: true }),
         4..=6 => Some(Operation::Double),
         7..=9 => Some(Operation::Halve),
-        10..=13 => Some(Operation::List { directory: *random.pick(&["", "d/", "d/e/"]) }),
+        10..=13 => Some(Operation::List { directory }),
         14..=18 if free => Some(Operation::Get { name }),
         19..=24 if free => Some(Operation::Delete { name }),
         25.. if free => {
