@@ -299,7 +299,7 @@ impl Archive {
     async fn perform_claimed(&self, row: &RepairRow, claim: &Claim, by: &str) -> Result<RepairRow, Error> {
         let status = self.file(&row.name).await?;
         let replica = self.replica(row.replica.as_str())?;
-        let error = self.held(claim, self.carry_out(row, &status, replica, by)).await?;
+        let error = self.held(claim, Box::pin(self.carry_out(row, &status, replica, by))).await?;
         Ok(self.0.db.repairs().end(claim, row.id, error, Vec::new()).await?)
     }
 

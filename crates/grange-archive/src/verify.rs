@@ -292,12 +292,11 @@ impl Said {
             return None;
         };
         self.lost_roots.extend(lost_roots(&record));
-        match (record.event, &record.name, &record.checksum) {
-            (LogEvent::Stored | LogEvent::Rebuilt | LogEvent::Amended, Some(name), Some(checksum)) => {
-                let bytes = self.state.hash_one((checksum.as_str(), record.size));
-                self.bytes.insert(self.state.hash_one(name.as_str()), bytes);
-            }
-            _ => {}
+        if let (LogEvent::Stored | LogEvent::Rebuilt | LogEvent::Amended, Some(name), Some(checksum)) =
+            (record.event, &record.name, &record.checksum)
+        {
+            let bytes = self.state.hash_one((checksum.as_str(), record.size));
+            self.bytes.insert(self.state.hash_one(name.as_str()), bytes);
         }
         Some(record.at)
     }
