@@ -165,6 +165,10 @@ fn schedules_templates_traps_and_channels_are_kept() {
     assert!(old.contains("name = \"default\"") && old.contains("[scope]"), "the crawler's own: {old}");
     let wrong = grange.file("wrong", "name = \"x\"\n[scpoe]\n");
     grange.run(&["templates", "put", "x", wrong.to_str().unwrap()]).fails(2, &["line 2", "scpoe", "scope"]);
+    let network = grange.file("network", "name = \"x\"\n[fetch]\nall_hosts_to = \"192.0.2.1:80\"\n");
+    grange
+        .run(&["templates", "put", "x", network.to_str().unwrap()])
+        .fails(2, &["fetch.all_hosts_to", "[harvest.network]"]);
     let empty = grange.file("empty", " \n");
     grange.run(&["templates", "put", "x", empty.to_str().unwrap()]).fails(2, &["it is empty"]);
 
