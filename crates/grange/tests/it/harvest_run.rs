@@ -155,7 +155,9 @@ async fn a_cluster_with_every_role_killed_on_the_way_loses_and_doubles_nothing()
     let Some(cluster) = Cluster::new(1, &[]).await else { return };
     let Cluster { scheduler, archiver, harvesters, .. } = &cluster;
     let site = Site::serve(4, 60, Profile::Plain).await;
-    harvesters.iter().for_each(|harvester| site.leads(harvester));
+    for harvester in harvesters {
+        site.leads(harvester);
+    }
     let mut archive = archiver.up();
     let mut plan = scheduler.up();
     let mut harvest = harvesters[0].up();
@@ -187,7 +189,9 @@ async fn the_job_of_a_dead_harvester_is_taken_over() {
     let Some(cluster) = Cluster::new(2, &[]).await else { return };
     let Cluster { scheduler, archiver, harvesters, .. } = &cluster;
     let site = Site::serve(2, 30, Profile::Plain).await;
-    harvesters.iter().for_each(|harvester| site.leads(harvester));
+    for harvester in harvesters {
+        site.leads(harvester);
+    }
     let (_archive, _plan) = (archiver.up(), scheduler.up());
     let first = harvesters[0].up();
     site.harvest(scheduler, "news", "15ms");
@@ -215,7 +219,9 @@ async fn by_policy_the_job_of_a_dead_harvester_fails() {
     let Some(cluster) = Cluster::new(1, &["schedule.dead_harvester=fail"]).await else { return };
     let Cluster { scheduler, archiver, harvesters, .. } = &cluster;
     let site = Site::serve(2, 30, Profile::Plain).await;
-    harvesters.iter().for_each(|harvester| site.leads(harvester));
+    for harvester in harvesters {
+        site.leads(harvester);
+    }
     let (_archive, _plan) = (archiver.up(), scheduler.up());
     let harvest = harvesters[0].up();
     site.harvest(scheduler, "news", "30ms");
