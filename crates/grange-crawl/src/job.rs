@@ -45,6 +45,9 @@ pub struct Credential {
 pub enum CredentialKind {
     /// HTTP basic or digest, whichever the server asks for, in this realm or any.
     Http {
+        /// Scheme, host and port that it is for, such as `https://example.org`. None: every host of the domain.
+        #[serde(default)]
+        origin: Option<String>,
         #[serde(default)]
         realm: Option<String>,
         user: String,
@@ -136,7 +139,12 @@ mod tests {
 
     #[test]
     fn a_login_comes_back_from_the_folder_of_its_job() {
-        let http = CredentialKind::Http { realm: None, user: "u".to_owned(), password: "p".to_owned() };
+        let http = CredentialKind::Http {
+            origin: None,
+            realm: None,
+            user: "u".to_owned(),
+            password: "p".to_owned(),
+        };
         let login = Credential { domain: "a.dk".to_owned(), kind: http };
         let text = serde_json::to_string(&login).unwrap();
         assert_eq!(serde_json::from_str::<Credential>(&text).unwrap(), login, "{text}");

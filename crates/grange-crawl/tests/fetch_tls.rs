@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use fetch_server::{Client, Server, read_request, send, settings, text};
 use grange_crawl::FetchStatus;
-use grange_crawl::fetch::{Settings, Trust, Verdict};
+use grange_crawl::fetch::{Request, Settings, Trust, Verdict};
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tempfile::TempDir;
@@ -99,6 +99,28 @@ async fn certificates_are_verified_recorded_or_left_alone() {
         // On the same connection the verdict is the same.
         let again = client.get(Url::parse(&format!("https://{host}/2")).unwrap()).await;
         assert!(again.reused && again.tls.unwrap() == tls);
+    }
+}
+
+#[tokio::test]
+async fn a_password_goes_only_to_a_server_whose_certificate_was_verified() {
+    let server = tls_server(REPLY, false).await;
+    let known = |trust| Settings { extra_roots: server.roots.clone(), ..server.settings(trust) };
+    for (settings, sent) in [
+        (known(Trust::Verify), true),
+        (known(Trust::Record), true),
+        (known(Trust::TrustAll), false),
+        (server.settings(Trust::Record), false),
+    ] {
+        let client = Client::new(&settings);
+        let url = Url::parse("https://site.example/").unwrap();
+        // A connection that waits in the pool is no way round it.
+        assert_eq!(client.get(url.clone()).await.status, FetchStatus(200));
+        let authorization = Some("Basic dTpw".to_owned());
+        let secret = Request { authorization, is_secret: true, ..Request::get(url) };
+        let fetched = client.fetcher.fetch(&secret).await.unwrap();
+        assert_eq!(fetched.status == FetchStatus(200), sent, "{:?}: {:?}", settings.trust, fetched.problems);
+        assert_eq!(fetched.request.is_empty(), !sent, "{:?}", settings.trust);
     }
 }
 

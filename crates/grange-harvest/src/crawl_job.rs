@@ -144,8 +144,9 @@ fn credentials(order: &Order) -> Vec<Credential> {
     let credential = |login: &Login| Credential {
         domain: login.domain.clone(),
         kind: match &login.form {
-            Some((url, form)) => CredentialKind::Form(filled_in(login, url, form)),
+            Some(form) => CredentialKind::Form(filled_in(login, form)),
             None => CredentialKind::Http {
+                origin: origin(&login.url),
                 realm: Some(login.realm.clone()).filter(|realm| !realm.is_empty()),
                 user: login.user.clone(),
                 password: login.password.clone(),
@@ -155,13 +156,19 @@ fn credentials(order: &Order) -> Vec<Credential> {
     order.logins.iter().map(credential).collect()
 }
 
-fn filled_in(login: &Login, url: &str, form: &LoginForm) -> FormLogin {
+/// Scheme, host and port of the page that a login was entered for; none if it was entered for a domain as a whole.
+fn origin(url: &str) -> Option<String> {
+    let origin = url::Url::parse(url).ok()?.origin();
+    origin.is_tuple().then(|| origin.ascii_serialization())
+}
+
+fn filled_in(login: &Login, form: &LoginForm) -> FormLogin {
     let LoginForm { user_field, secret_field, page_url, sets_cookie, page_matches, page_lacks, .. } =
         form.clone();
     let mut fields = vec![(user_field, login.user.clone()), (secret_field, login.password.clone())];
     fields.extend(form.fields.iter().cloned());
     let success = SuccessCheck { sets_cookie, page_matches, page_lacks, ..SuccessCheck::default() };
-    FormLogin { login_url: url.to_owned(), method: FormMethod::Post, fields, page_url, success }
+    FormLogin { login_url: login.url.clone(), method: FormMethod::Post, fields, page_url, success }
 }
 
 /// The lines of the warcinfo records, under NetarchiveSuite's names.

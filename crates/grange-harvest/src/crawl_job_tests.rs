@@ -284,6 +284,7 @@ fn logins_and_papers_come_along() {
         realm: realm.to_owned(),
         user: "reader".to_owned(),
         password: "secret".to_owned(),
+        url: if realm.is_empty() { String::new() } else { "https://www.a.dk:443/members/".to_owned() },
         form: None,
     };
     order.logins = vec![login(""), login("Members")];
@@ -292,13 +293,14 @@ fn logins_and_papers_come_along() {
         .credentials
         .iter()
         .map(|credential| match &credential.kind {
-            CredentialKind::Http { realm, user, password } => {
-                (realm.as_deref(), user.as_str(), password.as_str())
+            CredentialKind::Http { origin, realm, user, password } => {
+                (origin.as_deref(), realm.as_deref(), user.as_str(), password.as_str())
             }
             CredentialKind::Form(_) => panic!("no form was asked for"),
         })
         .collect();
-    assert_eq!(realms, [(None, "reader", "secret"), (Some("Members"), "reader", "secret")]);
+    let of_origin = (Some("https://www.a.dk"), Some("Members"), "reader", "secret");
+    assert_eq!(realms, [(None, None, "reader", "secret"), of_origin]);
     let form = LoginForm {
         user_field: "name".to_owned(),
         secret_field: "pass".to_owned(),
@@ -308,7 +310,7 @@ fn logins_and_papers_come_along() {
         page_matches: None,
         page_lacks: None,
     };
-    order.logins = vec![Login { form: Some(("http://a.dk/in".to_owned(), form)), ..login("") }];
+    order.logins = vec![Login { url: "http://a.dk/in".to_owned(), form: Some(form), ..login("") }];
     let [Credential { kind: CredentialKind::Form(form), .. }] = &made(&order).credentials[..] else {
         panic!("a form was asked for")
     };

@@ -55,8 +55,10 @@ pub struct Login {
     pub realm: String,
     pub user: String,
     pub password: String,
-    /// Where its form is sent and how it is filled in; without one the server asks by HTTP.
-    pub form: Option<(String, LoginForm)>,
+    /// Where its form is sent, or a page of the site that it is for.
+    pub url: String,
+    /// How its form is filled in; without one the server asks by HTTP.
+    pub form: Option<LoginForm>,
 }
 
 impl std::fmt::Debug for Login {

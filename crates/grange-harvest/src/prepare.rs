@@ -95,7 +95,8 @@ impl Harvester {
                 realm: sealed.realm.clone(),
                 user: sealed.username.clone(),
                 password: vault.unseal(&what, &sealed.sealed).map_err(told)?,
-                form: sealed.form.clone().map(|form| (sealed.url.clone(), form)),
+                url: sealed.url.clone(),
+                form: sealed.form.clone(),
             })
         };
         spec.credentials.iter().map(open).collect()

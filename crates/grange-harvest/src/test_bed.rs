@@ -121,7 +121,12 @@ pub(crate) fn crawl_job(server: &WebServer, seeds: Vec<String>) -> Job {
     template.extract.favicon = false;
     template.scope.max_trans_hops = 1;
     template.engine.min_free = grange_base::Size(0);
-    let kind = CredentialKind::Http { realm: None, user: "u".to_owned(), password: "sesame".to_owned() };
+    let kind = CredentialKind::Http {
+        origin: None,
+        realm: None,
+        user: "u".to_owned(),
+        password: "sesame".to_owned(),
+    };
     Job {
         name: "test".to_owned(),
         seeds,

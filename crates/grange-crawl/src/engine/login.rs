@@ -16,7 +16,7 @@ use crate::candidate::Candidate;
 use crate::extract::Role;
 use crate::fetch::auth::{Challenge, Credentials, Session, challenges, strongest};
 use crate::fetch::login::{FormLogin, FormMethod};
-use crate::fetch::{Fetched, Request};
+use crate::fetch::{Fetched, Request, Verdict};
 use crate::frontier::Claim;
 use crate::hops::Hop;
 use crate::job::{Credential, CredentialKind};
@@ -26,11 +26,29 @@ use crate::record::capture::Form;
 /// The log-ins of a crawl.
 #[derive(Debug, Default)]
 pub(super) struct Logins {
-    http: Vec<(String, Option<String>, Credentials)>,
+    http: Vec<HttpLogin>,
     /// Each is sent once, by whoever comes first; the others wait.
     forms: Vec<(String, FormLogin, OnceCell<()>)>,
     /// What servers asked for before, by scheme, host and port: the next request need not be refused first.
     sessions: Mutex<HashMap<String, Session>>,
+}
+
+/// A password that is given where a server asks for it by HTTP.
+#[derive(Debug)]
+struct HttpLogin {
+    domain: String,
+    origin: Option<String>,
+    realm: Option<String>,
+    credentials: Credentials,
+}
+
+impl HttpLogin {
+    /// Whether it was entered for this URL and realm.
+    fn is_for(&self, url: &Url, realm: &str) -> bool {
+        is_of(url, &self.domain)
+            && self.origin.as_deref().is_none_or(|origin| origin == &*super::hosts::authority(url))
+            && self.realm.as_deref().is_none_or(|wanted| wanted == realm)
+    }
 }
 
 impl Logins {
@@ -39,8 +57,9 @@ impl Logins {
         let mut logins = Logins::default();
         for Credential { domain, kind } in credentials.iter().cloned() {
             match kind {
-                CredentialKind::Http { realm, user, password } => {
-                    logins.http.push((domain, realm, Credentials { user, password }));
+                CredentialKind::Http { origin, realm, user, password } => {
+                    let credentials = Credentials { user, password };
+                    logins.http.push(HttpLogin { domain, origin, realm, credentials });
                 }
                 CredentialKind::Form(form) => {
                     let done = OnceCell::new_with(kept.has_login(&form).then_some(()));
@@ -67,6 +86,10 @@ impl Logins {
             .map(|session| session.authorization("GET", target(url)))
     }
 
+    fn has_password_for(&self, url: &Url) -> bool {
+        self.http.iter().any(|login| is_of(url, &login.domain))
+    }
+
     /// The answer to a refusal, if there is a credential for it.
     fn answer(&self, url: &Url, refused: &Fetched) -> Option<String> {
         self.begin_session(url, refused.http.as_ref()?.all("WWW-Authenticate"))?;
@@ -80,11 +103,8 @@ impl Logins {
             Challenge::Basic { realm } => realm.clone(),
             Challenge::Digest(digest) => digest.realm.clone(),
         };
-        let fits = |(domain, wanted, _): &&(String, Option<String>, Credentials)| {
-            is_of(url, domain) && wanted.as_ref().is_none_or(|wanted| *wanted == realm)
-        };
-        let (_, _, credentials) = self.http.iter().find(fits)?;
-        let session = Session::new(challenge, credentials.clone());
+        let login = self.http.iter().find(|login| login.is_for(url, &realm))?;
+        let session = Session::new(challenge, login.credentials.clone());
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.insert(super::hosts::authority(url).into_owned(), session);
         Some(())
@@ -105,9 +125,21 @@ impl Way<'_> {
             }
         }
         request.authorization = crawl.logins.known(&request.url);
+        request.is_secret = request.authorization.is_some();
         let mut fetched = crawl.fetch(&request).await?;
         withhold(&mut fetched.request);
         if fetched.status.0 != 401 {
+            return Ok(fetched);
+        }
+        if let Some(tls) = fetched.tls.as_ref().filter(|tls| tls.certificate != Verdict::Verified) {
+            if crawl.logins.has_password_for(&request.url) {
+                let text = format!(
+                    "no password is sent to {}: its certificate is {}",
+                    super::hosts::authority(&request.url),
+                    tls.certificate
+                );
+                self.alert(&text);
+            }
             return Ok(fetched);
         }
         let Some(authorization) = crawl.logins.answer(&request.url, &fetched) else { return Ok(fetched) };
@@ -122,6 +154,7 @@ impl Way<'_> {
         let found = links::find(crawl, &claim.candidate, &mut refused, Role::Any)?;
         self.keep(&claim.candidate, refused, &found);
         request.authorization = Some(authorization);
+        request.is_secret = true;
         let mut fetched = crawl.fetch(&request).await?;
         withhold(&mut fetched.request);
         Ok(fetched)
@@ -211,6 +244,31 @@ mod tests {
             let mut request = sent.as_bytes().to_vec();
             withhold(&mut request);
             assert_eq!(String::from_utf8(request).unwrap(), kept);
+        }
+    }
+
+    #[test]
+    fn a_password_is_for_the_origin_and_the_realm_it_was_entered_for() {
+        let login = |origin: Option<&str>, realm: Option<&str>| HttpLogin {
+            domain: "example.org".to_owned(),
+            origin: origin.map(str::to_owned),
+            realm: realm.map(str::to_owned),
+            credentials: Credentials { user: "u".to_owned(), password: "p".to_owned() },
+        };
+        let secure = Some("https://www.example.org");
+        for (origin, realm, url, fits) in [
+            (None, None, "http://a.example.org/", true),
+            (None, None, "http://example.com/", false),
+            (None, Some("Members"), "http://example.org/", true),
+            (None, Some("Others"), "http://example.org/", false),
+            (secure, None, "https://www.example.org/x", true),
+            (secure, None, "https://user@www.example.org:443/x", true),
+            (secure, None, "http://www.example.org/x", false),
+            (secure, None, "https://www.example.org:8443/x", false),
+            (secure, None, "https://evil.example.org/x", false),
+        ] {
+            let url = Url::parse(url).unwrap();
+            assert_eq!(login(origin, realm).is_for(&url, "Members"), fits, "{origin:?} {realm:?} {url}");
         }
     }
 }

@@ -177,6 +177,7 @@ impl Fetch<'_> {
         if shared.settings.keep_alive
             && self.request.method.can_repeat()
             && let Some(mut connection) = shared.pool.take(&target, self.begin)
+            && self.may_send(&connection)
         {
             let exchange = self.exchange(&mut connection).await?;
             if !exchange.is_out_of_step() {
@@ -184,6 +185,12 @@ impl Fetch<'_> {
             }
         }
         match shared.connector.connect(&target, self.deadline()).await {
+            Ok(connection) if !self.may_send(&connection) => {
+                self.wire.clear();
+                let why = format!("no password is sent to {}: its certificate is not verified", target.host);
+                let problem = Problem::with(ProblemKind::CertificateNotVerified, why);
+                Ok(self.failed(FetchStatus::CONNECT_FAILED, problem, connection.ip))
+            }
             Ok(mut connection) => {
                 let exchange = self.exchange(&mut connection).await?;
                 Ok(self.fetched(target, connection, exchange, false))
@@ -194,6 +201,12 @@ impl Fetch<'_> {
                 Ok(self.failed(status, problem, ip))
             }
         }
+    }
+
+    /// Whether the server at the other end may see this request.
+    fn may_send(&self, connection: &Connection) -> bool {
+        let is_verified = |tls: &Arc<super::tls::Tls>| tls.certificate == super::tls::Verdict::Verified;
+        !self.request.is_secret || connection.tls.as_ref().is_none_or(is_verified)
     }
 
     /// Sends the request and takes the answer.

@@ -87,6 +87,7 @@ impl FormLogin {
             }
         };
         request.referer.clone_from(&self.page_url);
+        request.is_secret = true;
         Ok(request)
     }
 

@@ -23,6 +23,9 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The value of `Authorization`, made by [`auth`](super::auth).
     pub authorization: Option<String>,
+    /// Whether it holds a password. Over TLS it is sent only to a server whose certificate was verified, whatever the
+    /// settings trust.
+    pub is_secret: bool,
     /// Asked once the head is there: whether the body is wanted too.
     pub wants_body: Option<WantsBody>,
 }
@@ -81,6 +84,7 @@ impl Request {
             conditional: None,
             headers: Vec::new(),
             authorization: None,
+            is_secret: false,
             wants_body: None,
         }
     }

@@ -85,7 +85,12 @@ fn wanted(site: &Site, kind: ScopeKind) -> Job {
     template.frontier.pace = Pace::fixed(Duration::from_millis(4));
     let seeds = ["http://one.test/", "http://gate.test/late"].map(str::to_owned);
     let mut job = job(template, seeds.to_vec());
-    let http = CredentialKind::Http { realm: None, user: "anna".to_owned(), password: "secret".to_owned() };
+    let http = CredentialKind::Http {
+        origin: None,
+        realm: None,
+        user: "anna".to_owned(),
+        password: "secret".to_owned(),
+    };
     let form = CredentialKind::Form(FormLogin {
         login_url: "http://www.one.test/login".to_owned(),
         method: FormMethod::Post,

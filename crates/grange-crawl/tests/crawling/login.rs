@@ -17,7 +17,12 @@ fn web() -> Web {
 fn credentials(web: &Web, method: FormMethod) -> Vec<Credential> {
     let of = |site: usize| {
         let domain = web.host(site, Sub::Bare);
-        let http = CredentialKind::Http { realm: None, user: USER.to_owned(), password: PASSWORD.to_owned() };
+        let http = CredentialKind::Http {
+            origin: None,
+            realm: None,
+            user: USER.to_owned(),
+            password: PASSWORD.to_owned(),
+        };
         let form = CredentialKind::Form(FormLogin {
             login_url: web.url(site, Sub::Bare, "/login/enter"),
             method,
