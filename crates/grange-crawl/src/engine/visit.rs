@@ -71,17 +71,16 @@ pub(super) struct Way<'a> {
 }
 
 enum Unpacked {
-    Name {
-        asked_for: Candidate,
-        answer: Arc<DnsAnswer>,
-    },
-    Response {
-        candidate: Candidate,
-        fetched: Fetched,
-        form: Form,
-        annotations: Annotations,
-        found: links::Found,
-    },
+    Name { asked_for: Candidate, answer: Arc<DnsAnswer> },
+    Response(Box<UnpackedResponse>),
+}
+
+struct UnpackedResponse {
+    candidate: Candidate,
+    fetched: Fetched,
+    form: Form,
+    annotations: Annotations,
+    found: links::Found,
 }
 
 type Went = (Outcome, Vec<Candidate>);
@@ -109,7 +108,8 @@ impl Way<'_> {
                     let ready = pack::name(self.crawl, self.worker, &asked_for, &answer, &self.captures)?;
                     self.captures.push(ready);
                 }
-                Unpacked::Response { candidate, fetched, form, annotations, found } => {
+                Unpacked::Response(response) => {
+                    let UnpackedResponse { candidate, fetched, form, annotations, found } = *response;
                     self.pack(&candidate, fetched, form, annotations, &found)?;
                 }
             }
@@ -294,7 +294,8 @@ impl Way<'_> {
         found: &links::Found,
     ) {
         let (candidate, found) = (candidate.clone(), found.clone());
-        self.waiting.push(Unpacked::Response { candidate, fetched, form, annotations, found });
+        let response = UnpackedResponse { candidate, fetched, form, annotations, found };
+        self.waiting.push(Unpacked::Response(Box::new(response)));
     }
 
     /// Packs an answer, to be delivered with what was packed before it.
