@@ -157,7 +157,7 @@ async fn files_that_come_and_go_by_hand_show_in_the_next_listing() {
         std::fs::write(folder.path().join(base).join("filedir").join(name), b"x").unwrap();
     }
     // Long unchanged, so that the names are kept.
-    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
+    let long_ago = SystemTime::now() - Duration::from_secs(100);
     for base in ["one", "two"] {
         let dir = std::fs::File::open(folder.path().join(base).join("filedir")).unwrap();
         dir.set_modified(long_ago).unwrap();

@@ -61,15 +61,16 @@ async fn a_source_is_not_read_again_after_its_end() {
 async fn a_file_is_not_read_to_its_end_when_nobody_waits_for_its_checksum_any_more() {
     let folder = tempfile::tempdir().unwrap();
     let disk = disk(&folder, &["one"]);
-    disk.put(&file("a"), b"bytes"[..].into(), None).await.unwrap();
+    let name = file("a");
+    disk.put(&name, b"bytes"[..].into(), None).await.unwrap();
     // A terabyte of holes takes no space, and hours to read.
-    let path = disk.path(&file("a")).await.unwrap().unwrap();
+    let path = disk.path(&name).await.unwrap().unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
     // The thread that reads holds the store.
     let read_by = || Arc::strong_count(&disk.0) - 1;
     tokio::select! {
-        _ = disk.checksum(&file("a"), &[Algorithm::Md5]) => panic!("a terabyte was read"),
+        _ = disk.checksum(&name, &[Algorithm::Md5]) => panic!("a terabyte was read"),
         () = until("somebody reads the file", async || read_by() > 0) => {}
     }
     until("nobody reads the file", async || read_by() == 0).await;
