@@ -311,3 +311,7 @@ impl Committer {
         Ok(Some(manifest))
     }
 }
+
+#[cfg(test)]
+#[path = "commit_tests.rs"]
+mod tests;

@@ -67,6 +67,14 @@ impl Parcel {
         }
     }
 
+    /// A parcel that cannot be read back, as from a disk that fails.
+    #[cfg(test)]
+    pub(crate) fn broken(scratch: &Scratch) -> Parcel {
+        let path = scratch.path().join("broken");
+        let large = File::create(path).ok();
+        Parcel { large, length: 10, records: 1, ..Parcel::new(scratch, None) }
+    }
+
     /// Packs a record behind the others. The offset in the answer counts from the start of the parcel.
     pub fn add(&mut self, press: &mut Press, record: &mut NewRecord<'_>) -> io::Result<Written> {
         let offset = self.length;

@@ -11,8 +11,10 @@ use grange_crawl::politeness::Pace;
 use grange_crawl::record::NoOracle;
 use grange_testkit::web::{Options, Profile, Rules, Web};
 use grange_testkit::{note_skipped, until};
+use tokio::sync::watch;
 
-use super::{captured, job, serve, template};
+use super::site::{Reply, Site};
+use super::{captured, job, serve, template, template_to};
 
 /// A small disk of its own, in memory. It is gone with its value.
 struct SmallDisk(tempfile::TempDir);
@@ -82,6 +84,43 @@ async fn a_full_disk_pauses_a_crawl_which_goes_on_when_there_is_space() {
         web.expected(&Rules::default()).into_keys().collect::<Vec<_>>()
     );
     server.stop().await;
+}
+
+/// Longer than what is held in memory: it goes to the scratch folder, where there is no space left.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_response_that_finds_no_space_is_fetched_again_when_there_is_some() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let is_full = Arc::new(watch::Sender::new(false));
+    let site = Site::serve({
+        let is_full = Arc::clone(&is_full);
+        move |asked| {
+            let mut is_full = is_full.subscribe();
+            async move {
+                if asked.url != "h.test/large" {
+                    return Some(Reply::links(&asked.url, ["http://h.test/large".to_owned()]));
+                }
+                is_full.wait_for(|is_full| *is_full).await.ok()?;
+                Some(Reply::page("x".repeat(600 << 10)))
+            }
+        }
+    })
+    .await;
+    let root = disk.path().join("crawl");
+    let mut template = template_to(site.addr());
+    template.fetch.memory_bytes = grange_base::Size(128 << 10);
+    let seeds = vec!["http://h.test/".to_owned()];
+    let crawl = Crawl::start(job(template, seeds), &root, Arc::new(NoOracle), Clock::system()).unwrap();
+    let handle = crawl.handle();
+    let running = tokio::spawn(crawl.run());
+    until("the request", async || site.times("h.test/large") == 1).await;
+    let filler = disk.fill();
+    is_full.send_replace(true);
+    until("the pause", async || handle.snapshot().phase == Phase::Waiting).await;
+    std::fs::remove_file(filler).unwrap();
+    let outcome = running.await.unwrap().expect("a full disk is no reason to end");
+    assert_eq!((outcome.end, outcome.last.failed), (End::Finished, 0));
+    let large = &captured(&root)["http://h.test/large"];
+    assert_eq!(large.iter().map(|capture| capture.length).collect::<Vec<_>>(), [600 << 10]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -36,7 +36,8 @@ impl Reply {
 
     /// A page with links.
     pub(crate) fn links(title: &str, links: impl IntoIterator<Item = String>) -> Reply {
-        let links: String = links.into_iter().map(|url| format!("<a href=\"{url}\">x</a>\n")).collect();
+        let links: Vec<_> = links.into_iter().map(|url| format!("<a href=\"{url}\">x</a>")).collect();
+        let links = links.join("\n");
         Reply::page(format!("<html><title>{title}</title>\n{links}</html>"))
     }
 
