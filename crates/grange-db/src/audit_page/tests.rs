@@ -29,9 +29,10 @@ fn seen(name: &str, size: u64, checksum: Option<&str>) -> Seen {
     Seen { name: name.parse().unwrap(), size, checksum: checksum.map(ToOwned::to_owned) }
 }
 
-/// What the comparison says of each name, for example `a fine`.
+/// What the comparison says of each name, for example `a equal`.
 fn told(compared: &Compared<'_>) -> Vec<String> {
-    let mut told: Vec<_> = compared.fine.iter().map(|row| format!("{} fine", row.name)).collect();
+    let mut told: Vec<_> = compared.equal.iter().map(|row| format!("{} equal", row.name)).collect();
+    told.extend(compared.listed.iter().map(|row| format!("{} listed", row.name)));
     told.extend(compared.other.iter().map(|(row, answer)| format!("{} {answer}", row.name)));
     told.extend(compared.missing.iter().map(|row| format!("{} missing", row.name)));
     told.extend(compared.extra.iter().map(|copy| format!("{} extra", copy.name)));
@@ -50,7 +51,7 @@ fn a_copy_is_fine_unless_its_checksum_or_its_size_differs() {
         seen("e", 10, None),
     ];
     let compared = compare(&rows, &copies, asked_at());
-    assert_eq!(told(&compared), ["a fine", "b wrong", "c size=9", "d size=9", "e fine"]);
+    assert_eq!(told(&compared), ["a equal", "b wrong", "c size=9", "d size=9", "e listed"]);
     assert_eq!(compared.bytes, 48);
     let copies = [seen("a", 9, Some("wrong"))];
     let read = compare(&rows[..1], &copies, asked_at());
@@ -62,7 +63,7 @@ fn names_on_one_side_only_are_missing_or_extra() {
     let rows: Vec<_> = ["b", "d"].map(|name| known(name, Presence::Ok, -1)).into();
     let copies = ["a", "c", "d", "e"].map(|name| seen(name, 10, None));
     let compared = compare(&rows, &copies, asked_at());
-    assert_eq!(told(&compared), ["a extra", "b missing", "c extra", "d fine", "e extra"]);
+    assert_eq!(told(&compared), ["a extra", "b missing", "c extra", "d listed", "e extra"]);
     assert_eq!(compared.bytes, 10, "only files that are known count");
 }
 
@@ -112,7 +113,10 @@ fn count(kind: AuditKind, rows: &[(Verdict, Option<Verdict>)]) -> Found {
     // Verdicts on the copies of another replica are not this replica's.
     let others = rows.iter().enumerate().map(|(id, _)| ((id as i64, 8), Verdict::Corrupt));
     let verdicts: HashMap<_, _> = voted.chain(others).collect();
-    let compared = Compared { fine: held.iter().collect(), ..Compared::default() };
+    let compared = match kind {
+        AuditKind::List => Compared { listed: held.iter().collect(), ..Compared::default() },
+        _ => Compared { equal: held.iter().collect(), ..Compared::default() },
+    };
     counted(&page, &compared, &verdicts)
 }
 

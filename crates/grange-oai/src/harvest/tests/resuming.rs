@@ -19,7 +19,7 @@ async fn failing(after: usize) -> Server {
 }
 
 fn good(number: u64) -> String {
-    record(number, &format!("<a>{}</a>", if number % 2 == 0 { "even" } else { "odd" }))
+    record(number, &format!("<a>{}</a>", if number.is_multiple_of(2) { "even" } else { "odd" }))
 }
 
 #[tokio::test]
