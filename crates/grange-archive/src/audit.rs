@@ -243,9 +243,19 @@ impl Archive {
             }
         }
         // Files in subfolders are in no list. They are counted with the strays.
-        let unlisted = replica.unlisted(UNLISTED_MAX).await?;
-        self.0.db.strays().keep_unlisted(audit.replica_id, unlisted.paths).await?;
-        let found = Found { extra: unlisted.count, ..Found::default() };
+        let found = match replica.unlisted(UNLISTED_MAX).await {
+            Ok(unlisted) => {
+                let paths = unlisted.paths.into_iter().map(|(path, size)| (shortened(path), size)).collect();
+                self.0.db.strays().keep_unlisted(audit.replica_id, paths).await?;
+                Found { extra: unlisted.count, ..Found::default() }
+            }
+            // The copies are checked all the same.
+            Err(error) => {
+                let (replica, error) = (replica.name(), Chain(&error).to_string());
+                tracing::warn!(replica, error, "cannot list the subfolders of a replica");
+                Found::default()
+            }
+        };
         // Before anything is repaired: findings are announced, also those that are over a moment later.
         self.0.db.findings().look_at_copies().await?;
         // Before the end, so that a stop in between finds the check where it was and comes back to this.
@@ -368,6 +378,16 @@ pub(crate) fn text(answer: Answer) -> Option<String> {
         Answer::Sums(sums) => Some(deciding(&sums)),
         Answer::Unreadable => Some(UNREADABLE.to_owned()),
         Answer::Missing => None,
+    }
+}
+
+/// A path as a row keeps it: PostgreSQL takes no key of more than some 2,700 bytes.
+fn shortened(path: String) -> String {
+    const CHARS_MAX: usize = 500;
+    if path.chars().count() <= CHARS_MAX {
+        path
+    } else {
+        path.chars().take(CHARS_MAX).chain(['…']).collect()
     }
 }
 

@@ -297,8 +297,15 @@ impl Archive {
     }
 
     async fn perform_claimed(&self, row: &RepairRow, claim: &Claim, by: &str) -> Result<RepairRow, Error> {
-        let status = self.file(&row.name).await?;
-        let replica = self.replica(row.replica.as_str())?;
+        let (status, replica) = match (self.file(&row.name).await, self.replica(row.replica.as_str())) {
+            (Ok(status), Ok(replica)) => (status, replica),
+            // Taken out of the settings since it was confirmed: it ends, for nobody else could perform it.
+            (Err(error @ Error::NotFound { .. }), _) | (_, Err(error)) => {
+                let reason = Some(Chain(&error).to_string());
+                return Ok(self.0.db.repairs().end(claim, row.id, reason, Vec::new()).await?);
+            }
+            (Err(error), _) => return Err(error),
+        };
         let error = self.held(claim, Box::pin(self.carry_out(row, &status, replica, by))).await?;
         Ok(self.0.db.repairs().end(claim, row.id, error, Vec::new()).await?)
     }
@@ -317,6 +324,10 @@ impl Archive {
             RepairKind::Corrupt => {
                 let seen: Option<Checksums> = row.bad_checksum.as_deref().and_then(|text| text.parse().ok());
                 self.replace(replica, status, seen.as_ref(), by).await
+            }
+            // Corrected by a node that was killed before it could say so.
+            RepairKind::Record if row.new_checksum == Some(grange_db::deciding(&status.file.checksums)) => {
+                Ok(status.clone())
             }
             RepairKind::Record => {
                 let confirmed_by = row.confirmed_by.as_deref();

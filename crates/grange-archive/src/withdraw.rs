@@ -42,13 +42,16 @@ impl Archive {
             }
         };
         let prepared = self.held(&claim, self.prepare_withdrawal(&status)).await;
-        if let Ok(None) = prepared
-            && self.0.db.files().withdraw(&claim, actor).await?
-        {
+        let withdrawn = match prepared {
+            Ok(None) => self.0.db.files().withdraw(&claim, actor).await,
+            _ => Ok(false),
+        };
+        if let Ok(true) = withdrawn {
             self.drop_spooled(&status).await;
             return Ok(status);
         }
         self.0.db.work().release(&claim).await?;
+        withdrawn?;
         let by_row = || {
             "by its row a replica has its bytes: run `grange audit run --wait`, then look again".to_owned()
         };

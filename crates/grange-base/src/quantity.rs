@@ -135,20 +135,31 @@ impl fmt::Display for Size {
     /// Exact where a unit divides it (`2GiB`, `500MB`), else with one decimal in the largest binary unit (`1.4MiB`).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.0;
-        let exact =
-            SIZE_UNITS.iter().rev().find(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor));
-        match exact {
-            Some((unit, factor)) if bytes / factor < 10_000 => write!(f, "{}{unit}", bytes / factor),
-            _ => {
-                let (unit, factor) =
-                    SIZE_UNITS[6..].iter().rev().find(|(_, factor)| bytes >= *factor).unwrap_or(&("B", 1));
-                if *factor == 1 {
-                    write!(f, "{bytes}B")
-                } else {
-                    write!(f, "{:.1}{unit}", bytes as f64 / *factor as f64)
-                }
-            }
+        let fits = |factor: u64| bytes >= factor && bytes.is_multiple_of(factor) && bytes / factor < 10_000;
+        if let Some((unit, factor)) = SIZE_UNITS.iter().rev().find(|(_, factor)| fits(*factor)) {
+            return write!(f, "{}{unit}", bytes / factor);
         }
+        let (unit, factor) =
+            SIZE_UNITS[6..].iter().rev().find(|(_, factor)| bytes >= *factor).unwrap_or(&("B", 1));
+        if *factor == 1 {
+            write!(f, "{bytes}B")
+        } else {
+            write!(f, "{:.1}{unit}", bytes as f64 / *factor as f64)
+        }
+    }
+}
+
+impl Period {
+    fn exact(self) -> String {
+        self.to_string()
+    }
+}
+
+impl Size {
+    /// As people see it where that is exact, else in bytes: settings that are written are read again.
+    fn exact(self) -> String {
+        let shown = self.to_string();
+        if shown.parse() == Ok(self) { shown } else { format!("{}B", self.0) }
     }
 }
 
@@ -156,7 +167,7 @@ macro_rules! as_text {
     ($type:ty, $pattern:literal, $name:literal, $description:literal) => {
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.serialize_str(&self.exact())
             }
         }
 
@@ -191,6 +202,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn large_decimal_sizes_are_shown_in_their_own_unit() {
+        assert_eq!(Size(10_000_000_000).to_string(), "10GB");
+        assert_eq!(Size(123_456_789).to_string(), "117.7MiB");
+        assert_eq!(serde_json::to_string(&Size(123_456_789)).unwrap(), "\"123456789B\"");
+    }
 
     #[test]
     fn periods_read_as_written() {
@@ -258,6 +276,12 @@ mod tests {
         fn a_period_shown_is_read_back_equal(millis in 0_u64..10_000_000_000_000) {
             let period = Period::from_millis(millis);
             prop_assert_eq!(period.to_string().parse::<Period>().unwrap(), period);
+        }
+
+        #[test]
+        fn a_size_written_is_read_back_equal(bytes in 0_u64..1 << 53) {
+            let written = serde_json::to_string(&Size(bytes)).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Size>(&written).unwrap(), Size(bytes));
         }
 
         #[test]

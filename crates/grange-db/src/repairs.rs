@@ -165,13 +165,13 @@ impl Repairs<'_> {
             .write("claim a repair", (owner.to_owned(), length(lease)), |tx, (owner, lease)| {
                 Box::pin(async move {
                     while let Some(claim) = work::claim_one(tx, REPAIR_WORK, owner, *lease).await? {
-                        if let Ok(id) = claim.key.parse() {
-                            let row = get(tx, id).await?;
-                            if row.state == RepairState::Confirmed {
-                                return Ok(Some((row, claim)));
-                            }
+                        if let Ok(id) = claim.key.parse()
+                            && let Some(row) = find(tx, id).await?
+                            && row.state == RepairState::Confirmed
+                        {
+                            return Ok(Some((row, claim)));
                         }
-                        // Superseded since it was confirmed.
+                        // Superseded since it was confirmed, or gone with its file.
                         drop_work(tx, &claim).await?;
                     }
                     Ok(None)
@@ -336,10 +336,14 @@ async fn offer(tx: &mut Tx<'_>, id: RepairId) -> Result<(), Fail> {
     work::offer_one(tx, &offer).await.map(|_| ())
 }
 
-async fn get(tx: &mut Tx<'_>, id: RepairId) -> Result<RepairRow, Fail> {
+async fn find(tx: &mut Tx<'_>, id: RepairId) -> Result<Option<RepairRow>, Fail> {
     let query = tx.sql(&GET).bind(id.to_string());
+    tx.row(query).await?.as_ref().map(repair).transpose()
+}
+
+async fn get(tx: &mut Tx<'_>, id: RepairId) -> Result<RepairRow, Fail> {
     let gone = || Error::NotFound { what: format!("repair with the id {id}") };
-    repair(&tx.row(query).await?.ok_or_else(gone)?)
+    Ok(find(tx, id).await?.ok_or_else(gone)?)
 }
 
 async fn told(tx: &mut Tx<'_>, actor: &Actor, act: &'static str, row: &RepairRow) -> Result<(), Fail> {

@@ -32,6 +32,8 @@ impl FileStatus {
 
 // Held until the commit: nobody settles the file meanwhile.
 static LOCK: Sql = Sql::new("SELECT id FROM files WHERE name = $1 {for_update}");
+// Its performer waits for the claim that the caller holds, and would enter the file again.
+static UNDER_REPAIR: Sql = Sql::new("SELECT id FROM repairs WHERE file_id = $1 AND state = 'confirmed'");
 static REPAIRS: Sql = Sql::new("DELETE FROM repairs WHERE file_id = $1");
 static COPIES: Sql = Sql::new("DELETE FROM replica_files WHERE file_id = $1");
 static FILE: Sql = Sql::new("DELETE FROM files WHERE id = $1 AND stored_at IS NULL");
@@ -54,6 +56,12 @@ async fn withdraw(tx: &mut Tx<'_>, claim: &Claim, actor: &Actor) -> Result<bool,
     let query = tx.sql(&LOCK).bind(claim.key.clone());
     tx.row(query).await?;
     let Some(known) = status(tx, &claim.key).await?.filter(FileStatus::is_nowhere) else { return Ok(false) };
+    let query = tx.sql(&UNDER_REPAIR).bind(known.file.id);
+    if tx.row(query).await?.is_some() {
+        let (what, by) =
+            (format!("the deposit of {}", known.file.name), "a repair under way; try again".to_owned());
+        return Err(Error::InUse { what, by }.into());
+    }
     for sql in [&REPAIRS, &COPIES, &FILE] {
         let query = tx.sql(sql).bind(known.file.id);
         tx.run(query).await?;

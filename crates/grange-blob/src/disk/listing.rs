@@ -45,12 +45,16 @@ impl Listing {
         left.sort_unstable_by(|one, other| other.cmp(one));
         while let Some(path) = left.pop() {
             let data = match fs::symlink_metadata(&path) {
-                Ok(data) => data,
+                Ok(data) => Some(data),
                 // It went since the folder was read.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(Error::io("look at", &path)(error)),
+                // It is there. One entry that cannot be looked at does not hide the others.
+                Err(error) => {
+                    tracing::warn!(path = %path.display(), %error, "cannot look at an entry among the files");
+                    None
+                }
             };
-            if data.is_dir() {
+            if data.as_ref().is_some_and(fs::Metadata::is_dir) {
                 // One that may not be read, such as lost+found, hides nothing of the archive.
                 match fs::read_dir(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
                     Ok(entries) => left.extend(entries.iter().map(fs::DirEntry::path)),
@@ -62,7 +66,7 @@ impl Listing {
             }
             found.count += 1;
             if found.paths.len() < limit {
-                found.paths.push((path.display().to_string(), data.len()));
+                found.paths.push((path.display().to_string(), data.map_or(0, |data| data.len())));
             }
         }
         Ok(found)

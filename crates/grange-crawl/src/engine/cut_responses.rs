@@ -10,7 +10,7 @@ use warc::write::Truncated;
 use crate::fetch::Fetched;
 use crate::log::Annotations;
 
-/// Responses held at the same time, each with up to `fetch.memory_bytes` in memory and the rest in the scratch folder.
+/// Responses held at the same time, each with up to `fetch.memory_bytes` in memory.
 const HELD_MAX: usize = 256;
 
 /// A response that broke off, and what was found out about it.
@@ -27,8 +27,12 @@ pub(super) struct CutResponse {
 pub(super) struct CutResponses(Mutex<HashMap<String, CutResponse>>);
 
 impl CutResponses {
-    /// Keeps a response; gives it back if there is no room.
+    /// Keeps a response; gives it back if there is no room. One that is on disk is never kept: with little space left the
+    /// crawl pauses, nothing would be tried again, and the space would not come back.
     pub(super) fn keep(&self, url: &str, response: CutResponse) -> Result<(), Box<CutResponse>> {
+        if response.fetched.response.bytes().is_none() {
+            return Err(Box::new(response));
+        }
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if held.len() >= HELD_MAX && !held.contains_key(url) {
             return Err(Box::new(response));

@@ -104,6 +104,13 @@ impl Hosts {
         asks < by_settings.max(ROBOTS_ASKS_PER_HOUR)
     }
 
+    /// How long until the robots.txt at `authority` may be asked for again, where it was asked for too often.
+    pub(super) fn robots_wait(&self, authority: &str, now: Timestamp) -> Duration {
+        let since = lock(&self.asked).get(authority).map_or(now, |asks| asks.since);
+        let asked = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+        Duration::from_secs(3600).saturating_sub(asked).max(Duration::from_secs(1))
+    }
+
     /// Notes that the robots.txt at `authority` is asked for.
     pub(super) fn note_robots_asked(&self, authority: &str, now: Timestamp) {
         let mut asked = lock(&self.asked);
@@ -168,6 +175,8 @@ mod tests {
             }
         }
         assert_eq!(asked, (0..12).chain(3600..3612).collect::<Vec<_>>());
+        let last = start + SignedDuration::from_secs(3600 + 20);
+        assert_eq!(hosts.robots_wait("http://a.example", last), Duration::from_secs(3580));
         assert!(hosts.may_ask_robots("http://b.example", start, &settings), "others are not concerned");
         // A clock that is set back does not lock a host.
         assert!(hosts.may_ask_robots("http://a.example", start - SignedDuration::from_secs(1), &settings));

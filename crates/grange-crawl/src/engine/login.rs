@@ -12,11 +12,11 @@ use super::links;
 use super::links::Found;
 use super::shared::VisitError;
 use super::visit::Way;
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, target_uri};
 use crate::extract::Role;
 use crate::fetch::auth::{Challenge, Credentials, Session, challenges, strongest};
 use crate::fetch::login::{FormLogin, FormMethod};
-use crate::fetch::{Fetched, Request, Verdict};
+use crate::fetch::{Fetched, ProblemKind, Request, Verdict};
 use crate::frontier::Claim;
 use crate::hops::Hop;
 use crate::job::{Credential, CredentialKind};
@@ -111,6 +111,19 @@ impl Logins {
     }
 }
 
+/// Why a form was not sent, so that it is sent again before the next page.
+enum FormError {
+    /// No server answered.
+    NoAnswer(Box<Fetched>),
+    Visit(VisitError),
+}
+
+impl From<VisitError> for FormError {
+    fn from(error: VisitError) -> FormError {
+        FormError::Visit(error)
+    }
+}
+
 impl Way<'_> {
     /// Fetches, logging in where that is asked for and we can.
     pub(super) async fn fetch_with_login(
@@ -121,7 +134,12 @@ impl Way<'_> {
         let crawl = self.crawl;
         for (domain, form, done) in &crawl.logins.forms {
             if is_of(&request.url, domain) && !done.initialized() {
-                done.get_or_try_init(|| self.send_form(claim, form)).await?;
+                match done.get_or_try_init(|| self.send_form(claim, form)).await {
+                    Ok(()) => {}
+                    // As if the page itself had not answered: it is tried again, and the form before it.
+                    Err(FormError::NoAnswer(fetched)) => return Ok(*fetched),
+                    Err(FormError::Visit(error)) => return Err(error),
+                }
             }
         }
         request.authorization = crawl.logins.known(&request.url);
@@ -156,7 +174,7 @@ impl Way<'_> {
         Ok(fetched)
     }
 
-    async fn send_form(&mut self, claim: &Claim, form: &FormLogin) -> Result<(), VisitError> {
+    async fn send_form(&mut self, claim: &Claim, form: &FormLogin) -> Result<(), FormError> {
         let crawl = self.crawl;
         let request = match form.request() {
             Ok(request) => request,
@@ -179,9 +197,16 @@ impl Way<'_> {
             force: true,
         };
         let mut fetched = crawl.fetch(&request).await?;
+        // A server that may not see the password is not asked again: its pages are fetched without a log-in.
+        let is_refused = fetched.has_problem(ProblemKind::CertificateNotVerified);
+        if fetched.status.http().is_none() && !is_refused {
+            // It may hold the password.
+            fetched.request.clear();
+            return Err(FormError::NoAnswer(Box::new(fetched)));
+        }
         match form.verdict(&mut fetched) {
             Ok(()) => self.marks.push(changes::login(form)),
-            Err(why) => self.alert(&format!("logging in at {} failed: {why}", form.login_url)),
+            Err(why) => self.alert(&format!("logging in at {} failed: {why}", target_uri(&request.url))),
         }
         // The request holds the password and is not for the archive.
         fetched.request.clear();

@@ -17,6 +17,10 @@ const HOSTS: usize = 3;
 /// One host alone never makes an outage.
 const HOSTS_MIN: usize = 2;
 
+/// How long the crawl waits when fewer than [`HOSTS`] are all that is left: they may share one machine, and it may be theirs
+/// that is down.
+const FEW_HOSTS_LONGEST: Duration = Duration::from_secs(15 * 60);
+
 /// What the last visits say about our network.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct NetworkState {
@@ -70,7 +74,13 @@ impl NetworkState {
         }
         if let Some(since) = self.since {
             let lasted = Duration::try_from(now.duration_since(since)).unwrap_or_default();
-            if longest.is_zero() || lasted < longest {
+            let longest = match (self.silent.len() < HOSTS, longest.is_zero()) {
+                (true, true) => FEW_HOSTS_LONGEST,
+                (true, false) => longest.min(FEW_HOSTS_LONGEST),
+                (false, true) => Duration::MAX,
+                (false, false) => longest,
+            };
+            if lasted < longest {
                 return Finding::Outage;
             }
             *self = NetworkState { gave_up: true, ..NetworkState::default() };
@@ -130,13 +140,26 @@ mod tests {
     #[test]
     fn an_outage_that_lasts_too_long_is_given_up_until_a_host_answers() {
         let mut state = NetworkState::default();
-        let mut fails = |host: &str, second| state.note(host, false, true, || 2, DAY, at(second));
+        let mut fails = |host: &str, second| state.note(host, false, true, || 9, DAY, at(second));
         assert_eq!(fails("a", 0), Finding::Nothing);
-        assert_eq!(fails("b", 0), Finding::Outage);
+        assert_eq!(fails("b", 0), Finding::Nothing);
+        assert_eq!(fails("c", 0), Finding::Outage);
         assert_eq!(fails("a", 86_399), Finding::Outage);
         assert_eq!(fails("a", 86_400), Finding::GaveUp);
         assert_eq!(fails("b", 86_401), Finding::Nothing);
         assert_eq!(state.note("a", true, true, || 2, DAY, at(90_000)), Finding::Nothing);
         assert_eq!(state, NetworkState::default());
+    }
+
+    #[test]
+    fn two_hosts_alone_are_waited_for_a_quarter_of_an_hour() {
+        for longest in [Duration::ZERO, DAY] {
+            let mut state = NetworkState::default();
+            let mut fails = |host: &str, second| state.note(host, false, true, || 2, longest, at(second));
+            assert_eq!(fails("a", 0), Finding::Nothing);
+            assert_eq!(fails("b", 0), Finding::Outage);
+            assert_eq!(fails("a", 899), Finding::Outage);
+            assert_eq!(fails("a", 900), Finding::GaveUp);
+        }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use grange_base::Clock;
+use jiff::Timestamp;
 use tokio::sync::{Semaphore, mpsc, watch};
 use url::Url;
 
@@ -18,12 +20,14 @@ use super::meter::Meter;
 use super::outage::{Finding, NetworkState, was_reached};
 use crate::candidate::Candidate;
 use crate::fetch::{FetchError, Fetched, Fetcher, Request};
-use crate::frontier::{Frontier, FrontierError};
+use crate::frontier::{Frontier, FrontierError, Outcome};
 use crate::job::{Budgets, Job, Limits};
+use crate::politeness::Visit;
 use crate::record::oracle::{DedupRules, DuplicateOracle};
 use crate::record::parcel::Scratch;
 use crate::record::recorder::Desk;
 use crate::scope::{Decision, LiveScope, RepeatedContent, Scope, ScopeError, ScopeLog};
+use crate::status::FetchStatus;
 use crate::template::Template;
 use crate::virus::Scanner;
 
@@ -174,6 +178,12 @@ impl Shared {
             self.kept_cookies.keep(&self.fetcher, &self.frontier, &request.url)?;
         }
         Ok(fetched)
+    }
+
+    /// Puts a URL off whose robots.txt was asked for too often, until it may be asked for again. The URL is not lost.
+    pub(super) fn wait_for_robots(&self, authority: &str, now: Timestamp) -> Outcome {
+        let after = self.hosts.robots_wait(authority, now);
+        Outcome::Retry { visit: Visit::new(FetchStatus::ROBOTS_PREREQUISITE, 0, Duration::ZERO), after }
     }
 
     /// Takes note of whether a host was reached. True if the failure is that of our own network, so that

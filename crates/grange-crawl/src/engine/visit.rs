@@ -140,8 +140,7 @@ impl Way<'_> {
             }
             let unknown = copy.standing(now, &settings.cache) == Standing::Unknown;
             if unknown && settings.policy != Policy::Ignore {
-                let why = "robotsAskedTooOften";
-                return Ok((self.left_alone(claim, FetchStatus::ROBOTS_PREREQUISITE, why), Vec::new()));
+                return Ok((crawl.wait_for_robots(&authority, now), Vec::new()));
             }
         }
         let path = &candidate.url[Position::BeforePath..Position::AfterQuery];
@@ -244,10 +243,8 @@ impl Way<'_> {
         let authority = authority(&asked.url);
         let now = crawl.clock.now();
         if !crawl.hosts.may_ask_robots(&authority, now, &settings.cache) {
-            let why = "robotsAskedTooOften";
-            return Ok((self.left_alone(claim, FetchStatus::ROBOTS_PREREQUISITE, why), Vec::new()));
+            return Ok((crawl.wait_for_robots(&authority, now), Vec::new()));
         }
-        crawl.hosts.note_robots_asked(&authority, now);
         self.look_up(claim).await?;
         let mut at = asked.clone();
         let mut discovered = Vec::new();
@@ -257,6 +254,10 @@ impl Way<'_> {
             let mut fetched = crawl.fetch(&Request::get(at.url.clone())).await?;
             if crawl.is_outage(&at.url, &fetched)? {
                 return Ok((Outcome::Defer { prerequisites: Vec::new() }, Vec::new()));
+            }
+            if step == 0 {
+                // Only now: the probes of an outage do not count.
+                crawl.hosts.note_robots_asked(&authority, now);
             }
             visit.get_or_insert_with(|| seen(&fetched, crawl));
             let status = fetched.status;
@@ -268,6 +269,8 @@ impl Way<'_> {
             let answer = match (status.http(), &elsewhere) {
                 (Some(_), Some(_)) if step == ROBOTS_REDIRECTS_MAX => Some(Answer::LostInRedirects),
                 (Some(_), Some(_)) => None,
+                // Led to a private address: as good as no redirect at all.
+                _ if status == FetchStatus::BLOCKED_BY_ADDRESS && step > 0 => Some(Answer::LostInRedirects),
                 (status, _) => Some(robots::answer(status, extent, &body)),
             };
             if let Some(answer) = answer {

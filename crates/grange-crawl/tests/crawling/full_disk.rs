@@ -108,6 +108,8 @@ async fn a_response_that_finds_no_space_is_fetched_again_when_there_is_some() {
     let root = disk.path().join("crawl");
     let mut template = template_to(site.addr());
     template.fetch.memory_bytes = grange_base::Size(128 << 10);
+    // Without a reserve the response is not cut off before the disk is full.
+    template.fetch.scratch_min_free = grange_base::Size(0);
     let seeds = vec!["http://h.test/".to_owned()];
     let crawl = Crawl::start(job(template, seeds), &root, Arc::new(NoOracle), Clock::system()).unwrap();
     let handle = crawl.handle();

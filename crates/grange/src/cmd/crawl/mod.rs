@@ -105,14 +105,16 @@ pub(super) async fn run(common: &Common, args: CrawlArgs) -> anyhow::Result<Exit
     let clock = Clock::system();
     let oracle = Arc::new(NoOracle);
     let (crawl, folder) = if let Some(folder) = &args.resume {
-        let crawl = if args.changes_limits() {
-            let mut job = Crawl::job_in(folder)?;
+        let mut job = Crawl::job_in(folder)?;
+        if args.changes_limits() {
             args.apply(&mut job)?;
-            Crawl::resume_as(job, folder, oracle, clock)
-        } else {
-            Crawl::resume(folder, oracle, clock)
-        };
-        (crawl, folder.clone())
+        }
+        // A crawl of an earlier version did not write down the private addresses of its seeds.
+        let endpoints = seed_addresses::private_endpoints(&[], &job).await;
+        let allowed = &mut job.template.fetch.allow_endpoints;
+        let new: Vec<_> = endpoints.into_iter().filter(|endpoint| !allowed.contains(endpoint)).collect();
+        allowed.extend(new);
+        (Crawl::resume_as(job, folder, oracle, clock), folder.clone())
     } else {
         let mut job = args.job()?;
         let endpoints = seed_addresses::private_endpoints(&args.urls, &job).await;
