@@ -46,8 +46,10 @@ impl CutResponses {
     }
 }
 
-/// Whether the server or the network ended a response before its end, and not a limit of ours.
+/// Whether a response ended before its end for a reason that passes: the server, the network or a full disk, and not a
+/// limit of ours.
 pub(super) fn is_cut(fetched: &Fetched, total_timeout: Duration) -> bool {
-    let broke_off = matches!(fetched.truncated, Some(Truncated::Disconnect | Truncated::Time));
+    let broke_off =
+        matches!(fetched.truncated, Some(Truncated::Disconnect | Truncated::Time | Truncated::Disk));
     fetched.status.http().is_some() && broke_off && fetched.duration < total_timeout
 }

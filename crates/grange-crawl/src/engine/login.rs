@@ -12,7 +12,7 @@ use super::links;
 use super::links::Found;
 use super::shared::VisitError;
 use super::visit::Way;
-use crate::candidate::{Candidate, target_uri};
+use crate::candidate::Candidate;
 use crate::extract::Role;
 use crate::fetch::auth::{Challenge, Credentials, Session, challenges, strongest};
 use crate::fetch::login::{FormLogin, FormMethod};
@@ -206,7 +206,7 @@ impl Way<'_> {
         }
         match form.verdict(&mut fetched) {
             Ok(()) => self.marks.push(changes::login(form)),
-            Err(why) => self.alert(&format!("logging in at {} failed: {why}", target_uri(&request.url))),
+            Err(why) => self.alert(&format!("logging in at {} failed: {why}", candidate.target_uri())),
         }
         // The request holds the password and is not for the archive.
         fetched.request.clear();

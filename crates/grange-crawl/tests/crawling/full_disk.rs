@@ -108,8 +108,11 @@ async fn a_response_that_finds_no_space_is_fetched_again_when_there_is_some() {
     let root = disk.path().join("crawl");
     let mut template = template_to(site.addr());
     template.fetch.memory_bytes = grange_base::Size(128 << 10);
-    // Without a reserve the response is not cut off before the disk is full.
+    // The small disk has no room for the default reserve.
     template.fetch.scratch_min_free = grange_base::Size(0);
+    template.engine.min_free = grange_base::Size(1 << 20);
+    // Longer than it takes to see that the disk is full: the next try comes when there is space again.
+    template.frontier.retry_delay = grange_base::Period::from_secs(5);
     let seeds = vec!["http://h.test/".to_owned()];
     let crawl = Crawl::start(job(template, seeds), &root, Arc::new(NoOracle), Clock::system()).unwrap();
     let handle = crawl.handle();
