@@ -105,7 +105,7 @@ pub(super) async fn run(common: &Common, args: CrawlArgs) -> anyhow::Result<Exit
     let clock = Clock::system();
     let oracle = Arc::new(NoOracle);
     let (crawl, folder) = if let Some(folder) = &args.resume {
-        let mut job = Crawl::job_in(folder)?;
+        let mut job = Crawl::job_in(folder).map_err(job::refuse)?;
         if args.changes_limits() {
             args.apply(&mut job)?;
         }
