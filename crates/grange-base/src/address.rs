@@ -1,6 +1,6 @@
 //! Addresses that outgoing connections may reach: public ones, and networks that the operator allows.
 //!
-//! A page can embed, link or redirect to any address. Without this check whoever writes a page makes the crawler fetch
+//! A page can embed, link or redirect to any address. Without this check the author of a page makes the crawler fetch
 //! cloud metadata, intranet pages or the ports of its own machine, and reads the responses in the archive. Callers check
 //! the address that they connect to, after DNS and on every redirect, so that a name cannot change its meaning between
 //! check and connection.

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::bed::{Bed, anna, content, file, named, settings};
 use crate::{Second, Settings, Store};
 
-/// Loses every copy of a file that was stored, with its source as told, and counts what a repair makes again.
+/// Loses every copy of a file that was stored, with the given source, and counts the copies that a repair creates.
 async fn made_again_from(source: impl FnOnce(&Bed) -> String) -> u64 {
     let bed = Bed::new().await;
     bed.two.down.store(true, Ordering::SeqCst);

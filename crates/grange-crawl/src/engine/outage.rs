@@ -1,4 +1,4 @@
-//! Tells the outage of our own network from that of a host.
+//! Distinguishes an outage of our own network from that of a host.
 //!
 //! A host that cannot be reached is parked and in the end given up, with the URLs that wait for it. When hosts that
 //! answered before cannot be reached one after the other, and none can in between, the fault is ours: the crawl then waits and

@@ -1,4 +1,4 @@
-//! What counts over days, with a clock that is told the time: refreshes that fail, outages, silences.
+//! Behaviour over days, with an injected clock: refreshes that fail, outages, long silences.
 
 use jiff::{SignedDuration, Timestamp};
 

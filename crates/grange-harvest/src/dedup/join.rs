@@ -93,7 +93,7 @@ pub(super) fn join(
 /// Where the key is in the row of a log line.
 const KEY_AT: std::ops::Range<usize> = 25..25 + KEY_BYTES;
 
-/// Index lines know seconds; so two captures are told apart by the second.
+/// Index lines know seconds; so two captures are distinguished by the second.
 fn second_of(row: &[u8; LOOSE_BYTES]) -> u64 {
     match Loose::from_bytes(row) {
         Loose::Placed { date_ms, .. } | Loose::Logged { date_ms, .. } => date_ms / 1000,

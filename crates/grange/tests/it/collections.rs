@@ -62,7 +62,7 @@ fn an_import_is_in_place_repeatable_and_tells_what_is_wrong() {
     assert_eq!(count(&partly, "captures"), 13);
     assert_eq!(partly["troubled"][0]["name"], "torn.warc");
 
-    // Whoever wrote the torn file has finished it.
+    // The writer of the torn file has finished it.
     let whole = [record("http://torn.example.com/", 1), record("http://torn.example.com/end", 2)].concat();
     std::fs::write(folder.join("torn.warc"), whole).unwrap();
     let whole = grange.run(&["collections", "import", "news", "foreign", "--json"]).ok().json();
