@@ -22,6 +22,10 @@ pub(crate) struct Gate {
     pub(crate) checksums_left: AtomicI64,
     /// Says yes to this many puts and keeps nothing.
     pub(crate) forgets: AtomicU32,
+    /// Has no room for another file.
+    pub(crate) full: AtomicBool,
+    /// So many copies lose their last byte right after they were written and read back.
+    pub(crate) cuts: AtomicU32,
     /// Lists at most so many files on a page, whatever is asked for.
     pub(crate) page_most: AtomicUsize,
     /// A file on a part of the disk that is worn out, which no test can have for real.
@@ -42,6 +46,8 @@ impl Gate {
             checksums: AtomicU32::new(0),
             checksums_left: AtomicI64::new(-1),
             forgets: AtomicU32::new(0),
+            full: AtomicBool::new(false),
+            cuts: AtomicU32::new(0),
             page_most: AtomicUsize::new(usize::MAX),
             unreadable: Mutex::new(None),
             refused: Mutex::new(None),
@@ -91,7 +97,19 @@ impl Blob for Gate {
             self.forgets.fetch_sub(1, Ordering::SeqCst);
             return Ok(Stored { size: 0, checksums: expected.copied().unwrap_or_default(), already: false });
         }
-        self.inner.put_file(name, path, taking, expected).await
+        if self.full.load(Ordering::SeqCst) {
+            let place = self.place().to_owned();
+            return Err(Error::Full { name: name.clone(), place, needed: None });
+        }
+        let stored = self.inner.put_file(name, path, taking, expected).await?;
+        if self.cuts.load(Ordering::SeqCst) > 0 {
+            self.cuts.fetch_sub(1, Ordering::SeqCst);
+            let copy = self.inner.local_path(name).await?.expect("a disk has a path for every copy");
+            let bytes = std::fs::read(&copy).expect("the copy was just written");
+            std::fs::remove_file(&copy).expect("the folder is the test's");
+            std::fs::write(&copy, &bytes[..bytes.len() - 1]).expect("the folder is the test's");
+        }
+        Ok(stored)
     }
 
     async fn local_path(&self, name: &FileName) -> Result<Option<PathBuf>, Error> {

@@ -10,6 +10,7 @@ mod interrupted;
 mod log;
 mod names;
 mod origins;
+mod outcomes;
 mod presence;
 mod rebuild;
 mod record;

@@ -8,7 +8,7 @@ use super::bed::{Bed, anna, bert, content, file, named};
 use crate::Second;
 
 /// Changes the row of a file behind the archive's back, as a bad disk under the database would.
-async fn spoil_record(bed: &Bed, name: &str) -> (FileStatus, Checksums) {
+pub(super) async fn spoil_record(bed: &Bed, name: &str) -> (FileStatus, Checksums) {
     let status = bed.archive.status(&named(name)).await.unwrap().unwrap();
     let (_, wrong) = grange_blob::sum_path(
         &bed.source("wrong", b"what the row says now"),
