@@ -45,6 +45,8 @@ pub enum Error {
          again; nothing was changed"
     )]
     OtherDeposit { name: FileName, known: Checksums, given: Checksums },
+    #[error("{} is not a regular file, so it cannot be stored; nothing was changed", path.display())]
+    NotRegularFile { path: PathBuf },
     #[error("the deposit of {name} cannot be withdrawn: {reason}; nothing was changed")]
     NotWithdrawable { name: FileName, reason: String },
     #[error("the bytes given as {name} are not what their sender says: announced {announced}, found {found}")]
@@ -117,6 +119,7 @@ impl Error {
             Self::Credential { .. } => "archive-credential",
             Self::NotWaiting { .. } => "archive-repair-not-waiting",
             Self::OtherDeposit { .. } => "archive-other-deposit",
+            Self::NotRegularFile { .. } => "archive-not-regular-file",
             Self::NotWithdrawable { .. } => "archive-not-withdrawable",
             Self::NoPeer { .. } => "archive-no-peer",
             Self::SamePerson { .. } => "archive-same-person",

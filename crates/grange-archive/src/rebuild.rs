@@ -38,6 +38,8 @@ pub struct Rebuilt {
     pub incomplete: u64,
     /// Not entered: somebody must look.
     pub conflicts: Vec<Conflict>,
+    /// Not entered: a deposit that every replica refused has the name. It must be withdrawn first.
+    pub refused_deposits: Vec<FileName>,
     /// Replicas that could not be asked; their copies count as missing until the next check.
     pub away: Vec<String>,
     /// Access rules that were kept beside the bits.
@@ -58,10 +60,17 @@ impl Archive {
         loop {
             let (names, next) = self.page(after.as_ref(), &mut rebuilt.away).await?;
             let known = self.0.db.files().recorded(names.keys().cloned().collect()).await?;
+            let unacknowledged = self.0.db.files().unacknowledged(names.keys().cloned().collect()).await?;
             let (mut adopted, mut records) = (Vec::new(), Vec::new());
             for (name, copies) in names {
                 rebuilt.found += 1;
                 if known.contains_key(name.as_str()) {
+                    // Only rows of deposits that were never acknowledged are read one by one: there are few.
+                    let unstored = unacknowledged.contains(&name);
+                    let status = if unstored { self.status(&name).await? } else { None };
+                    if status.is_some_and(|status| status.failed_everywhere()) {
+                        rebuilt.refused_deposits.push(name);
+                    }
                     continue;
                 }
                 match self.judge_copies(&name, &copies, &mut rebuilt).await? {

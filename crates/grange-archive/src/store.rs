@@ -73,6 +73,11 @@ impl Archive {
         if witness::reserved(&store.name) {
             return Err(Error::Reserved { prefix: witness::PREFIX });
         }
+        // A pipe or a device may never end, and cannot be read a second time.
+        let metadata = tokio::fs::metadata(path).await.map_err(Error::io("read", path))?;
+        if !metadata.is_file() {
+            return Err(Error::NotRegularFile { path: path.to_owned() });
+        }
         let announced = store.expected.filter(|announced| !announced.is_empty());
         // The sender's own kind of checksum is computed too, to compare; the configured ones are recorded.
         let mut algorithms = self.0.settings.checksums.clone();

@@ -1,6 +1,6 @@
 //! Taking over files that lie on the replicas already: many rows in one act.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use grange_model::{Checksums, FileName, LogRecord};
 use serde_json::{Value, json};
@@ -50,8 +50,32 @@ impl Files<'_> {
             })
             .await
     }
+
+    /// Those of the names that a deposit has which was never acknowledged.
+    pub async fn unacknowledged(&self, names: Vec<FileName>) -> Result<HashSet<FileName>, Error> {
+        self.0
+            .read("look up deposits", names, |tx, names| {
+                Box::pin(async move {
+                    let list: Vec<&str> = names.iter().map(FileName::as_str).collect();
+                    let query = UNACKNOWLEDGED.on(tx).bind(json!(list).to_string());
+                    let rows = tx.rows(query).await?;
+                    let found = rows.iter().map(|row| row.text("name"));
+                    let found: HashSet<String> = found.collect::<Result<_, _>>()?;
+                    Ok(names.iter().filter(|name| found.contains(name.as_str())).cloned().collect())
+                })
+            })
+            .await
+    }
 }
 
+static UNACKNOWLEDGED: Bulk = Bulk {
+    sqlite: Sql::new(
+        "SELECT name FROM files WHERE stored_at IS NULL AND name IN (SELECT value FROM json_each($1))",
+    ),
+    postgres: Sql::new(
+        "SELECT name FROM files WHERE stored_at IS NULL AND name IN (SELECT jsonb_array_elements_text($1::jsonb))",
+    ),
+};
 static RECORDED: Bulk = Bulk {
     sqlite: Sql::new("SELECT name, checksum FROM files WHERE name IN (SELECT value FROM json_each($1))"),
     postgres: Sql::new(

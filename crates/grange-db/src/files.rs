@@ -127,7 +127,13 @@ impl Files<'_> {
             .read("choose files", (replica, seed, i64::from(limit)), |tx, (replica, seed, limit)| {
                 Box::pin(async move {
                     let query = tx.sql(&SAMPLE).bind(*replica).bind(*seed).bind(*limit);
-                    let rows = tx.rows(query).await?;
+                    let mut rows = tx.rows(query).await?;
+                    // From a random place to the last file, then from the first file on to that place.
+                    let rest = *limit - rows.len() as i64;
+                    if rest > 0 {
+                        let query = tx.sql(&SAMPLE_BEFORE).bind(*replica).bind(*seed).bind(rest);
+                        rows.extend(tx.rows(query).await?);
+                    }
                     with_holdings(tx, &rows).await
                 })
             })
@@ -178,6 +184,14 @@ static SAMPLE: Sql = Sql::new(concat!(
     " FROM files f JOIN replica_files h ON h.file_id = f.id AND h.replica_id = $1
      WHERE h.state = 'upload_completed'
          AND f.id >= (SELECT COALESCE(max(id), 0) FROM files) * $2 / 1000000
+     ORDER BY f.id LIMIT $3"
+));
+static SAMPLE_BEFORE: Sql = Sql::new(concat!(
+    "SELECT ",
+    columns!(),
+    " FROM files f JOIN replica_files h ON h.file_id = f.id AND h.replica_id = $1
+     WHERE h.state = 'upload_completed'
+         AND f.id < (SELECT COALESCE(max(id), 0) FROM files) * $2 / 1000000
      ORDER BY f.id LIMIT $3"
 ));
 

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use grange_base::{Chain, Clock};
-use grange_db::{CameBack, Db, Target, came_back};
+use grange_db::{CameBack, Db, KeyRing, Target, came_back};
 use grange_model::Actor;
 use serde::Serialize;
 
@@ -39,6 +39,14 @@ pub enum RestoreError {
     Itself { backup: PathBuf },
     #[error("cannot restore {}: there is no database in it", backup.display())]
     Empty { backup: PathBuf },
+    #[error(
+        "cannot restore {}: it is a backup of the archive {theirs}, and {} is the database of the archive {ours}; choose a \
+         backup of that archive. If this data folder must become the other archive, move its database and its replicas away \
+         first. Nothing was changed",
+        backup.display(),
+        database.display()
+    )]
+    OtherArchive { backup: PathBuf, theirs: String, database: PathBuf, ours: String },
     #[error("cannot restore {}; the database of the data folder is as it was, choose another backup", backup.display())]
     Unusable {
         backup: PathBuf,
@@ -134,17 +142,25 @@ async fn prepare(
     actor: &Actor,
     clock: &Clock,
 ) -> Result<Prepared, RestoreError> {
-    let (before, not_compared) = if path.exists() {
-        match key_ring(settings, path, clock).await {
-            Ok(ring) => (Some(ring), None),
-            Err(error) => (None, Some(Chain(&error).to_string())),
+    let (before, ours, not_compared) = if path.exists() {
+        match look(settings, path, clock).await {
+            Ok((ring, archive)) => (Some(ring), archive, None),
+            Err(error) => (None, None, Some(Chain(&error).to_string())),
         }
     } else {
-        (None, Some("there was no database to compare with".to_owned()))
+        (None, None, Some("there was no database to compare with".to_owned()))
     };
     let db = open(settings, aside, clock)
         .await
         .map_err(|source| RestoreError::Unusable { backup: backup.to_owned(), source })?;
+    let theirs = db.places().archive_id().await?;
+    if let (Some(theirs), Some(ours)) = (theirs, ours)
+        && theirs != ours
+    {
+        db.close().await;
+        let (backup, database) = (backup.to_owned(), path.to_owned());
+        return Err(RestoreError::OtherArchive { backup, theirs, database, ours });
+    }
     let settled = async {
         let came = came_back(before.as_ref(), &db.key_ring().await?, clock.now());
         let again = came.tokens.iter().filter(|token| token.revoked_at.is_some()).map(|token| token.id);
@@ -164,15 +180,17 @@ async fn open(settings: &Settings, path: &Path, clock: &Clock) -> Result<Db, gra
     Db::open(&settings, Path::new("/"), clock.clone()).await
 }
 
-async fn key_ring(
+/// What opens doors in the database that is there, and the id of its archive.
+async fn look(
     settings: &Settings,
     path: &Path,
     clock: &Clock,
-) -> Result<grange_db::KeyRing, grange_db::Error> {
+) -> Result<(KeyRing, Option<String>), grange_db::Error> {
     let db = open(settings, path, clock).await?;
-    let ring = db.key_ring().await;
+    let seen = async { Ok((db.key_ring().await?, db.places().archive_id().await?)) };
+    let seen = seen.await;
     db.close().await;
-    ring
+    seen
 }
 
 /// A file beside another, its name longer by `end`.

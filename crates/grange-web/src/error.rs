@@ -74,7 +74,7 @@ fn archive_status(error: &grange_app::ArchiveError) -> StatusCode {
         | E::Credential { .. }
         | E::SamePerson { .. }
         | E::NoBytes { .. } => StatusCode::CONFLICT,
-        E::TooMuch { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        E::TooMuch { .. } | E::NotRegularFile { .. } => StatusCode::UNPROCESSABLE_ENTITY,
         E::Db(error) if error.code() == "not-found" => StatusCode::NOT_FOUND,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }

@@ -51,6 +51,27 @@ async fn rows_are_made_again_from_the_replicas_and_contradictions_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_whose_name_a_refused_deposit_took_is_named_and_entered_after_its_withdrawal() {
+    let bed = Bed::new().await;
+    bed.fill(2).await;
+    bed.archive.db().close().await;
+    let dir = bed.dir;
+    drop(bed.archive);
+    for name in ["grange.db", "grange.db-wal", "grange.db-shm"] {
+        let _ = std::fs::remove_file(dir.path().join(name));
+    }
+    let bed = Bed::on(dir, settings()).await;
+    assert!(!bed.store(&file(0), b"other bytes").await.stored);
+    let rebuilt = bed.archive.rebuild("anna").await.unwrap();
+    assert_eq!((rebuilt.found, rebuilt.entered), (2, 1), "{rebuilt:?}");
+    assert_eq!(rebuilt.refused_deposits, [named(&file(0))]);
+    bed.archive.withdraw_deposit(&named(&file(0)), &super::bed::anna()).await.unwrap();
+    let rebuilt = bed.archive.rebuild("anna").await.unwrap();
+    assert_eq!((rebuilt.entered, rebuilt.refused_deposits.len()), (1, 0), "{rebuilt:?}");
+    assert_eq!(bed.got(&file(0)).await, content(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_that_contradict_the_checksum_replica_are_not_believed_because_the_record_is_lost() {
     let bed = Bed::new().await;
     bed.fill(1).await;

@@ -155,3 +155,16 @@ async fn a_replica_that_the_settings_forgot_stops_the_start_and_a_new_one_is_fil
     }
     assert_eq!(archive.overview().await.unwrap()[3].completed, 3);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_a_regular_file_is_refused_before_it_is_read_and_leaves_no_row() {
+    let bed = Bed::new().await;
+    let pipe = bed.dir.path().join("pipe");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    for path in [pipe.as_path(), std::path::Path::new("/dev/zero"), bed.dir.path()] {
+        let error = bed.archive.store(path, &Store::new(named("a"), "anna")).await.unwrap_err();
+        assert_eq!(error.code(), "archive-not-regular-file", "{error}");
+    }
+    assert_eq!(bed.archive.status(&named("a")).await.unwrap(), None);
+}

@@ -603,6 +603,8 @@ async fn files_are_listed_by_trouble_and_page_by_page(bed: &Bed) {
     assert_eq!((recorded.len(), &recorded["f0"]), (1, &deciding(&sums(0))));
     let sample = bed.db.files().sample(rows[1].id, 0, 3).await.unwrap();
     assert_eq!(sample.len(), 3);
+    let from_the_end = bed.db.files().sample(rows[1].id, 999_999, 3).await.unwrap();
+    assert_eq!(from_the_end.len(), 3, "a sample that begins at the last file goes on with the first");
     // Known names stay as they are.
     let twice = Adopted { name: name("f0"), size: 99, checksums: sums(9), held: vec![] };
     assert_eq!(bed.db.files().adopt(vec![twice], vec![record(LogEvent::Rebuilt, "f0")]).await.unwrap(), 0);

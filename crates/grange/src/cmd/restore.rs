@@ -9,7 +9,7 @@ use grange_node::restore::{RestoredDatabase, restore_database};
 use serde_json::{Value, json};
 
 use crate::cli::Common;
-use crate::cmd::archive::{audit_all, print_audit, text};
+use crate::cmd::archive::{audit_all, is_whole, print_audit, print_rebuilt, text};
 use crate::exit::{Exit, UsageError};
 use crate::{context, output};
 
@@ -36,6 +36,10 @@ pub(crate) async fn run(common: &Common, args: RestoreArgs) -> anyhow::Result<Ex
     let actor = Actor::new(crate::person::name(), "cli");
     let restored = restore_database(&settings, &common.data, &args.backup, &actor).await?;
 
+    // Said before the long part: whoever interrupts that must know that the database is in its place.
+    if !common.json {
+        print_restored(&args.backup, &restored);
+    }
     let client = context::client(common).await?;
     let rebuilt: Value = client.post("/archive/rebuild", &()).await?;
     let (checks, strays) = audit_all(&client, AuditKind::Checksum).await?;
@@ -44,8 +48,8 @@ pub(crate) async fn run(common: &Common, args: RestoreArgs) -> anyhow::Result<Ex
         let report = json!({ "restored": restored, "rebuilt": rebuilt, "checks": checks, "strays": strays });
         output::json(&report)?;
     } else {
-        print_restored(&args.backup, &restored);
         print_rebuilt(&rebuilt);
+        print_access_rules(&rebuilt);
         print_audit(&checks, &strays)?;
         println!("{}", if open { "Look at what is listed above." } else { "Nothing is left to decide." });
     }
@@ -60,9 +64,8 @@ fn is_open(restored: &RestoredDatabase, rebuilt: &Value, checks: &[Value], stray
         found || check["state"] != "done"
     };
     !restored.came_back.is_empty()
-        || [&rebuilt["conflicts"], &rebuilt["away"], &rules["returned"], &rules["damaged"], &rules["away"]]
-            .into_iter()
-            .any(any)
+        || !is_whole(rebuilt)
+        || [&rules["returned"], &rules["damaged"], &rules["away"]].into_iter().any(any)
         || checks.iter().any(wrong)
         || strays["count"].as_u64() > Some(0)
 }
@@ -103,17 +106,7 @@ fn print_restored(backup: &std::path::Path, restored: &RestoredDatabase) {
     }
 }
 
-fn print_rebuilt(rebuilt: &Value) {
-    let [found, entered, incomplete] = ["found", "entered", "incomplete"].map(|field| text(&rebuilt[field]));
-    println!(
-        "{found} files found on the replicas, {entered} entered, {incomplete} copies missing or different"
-    );
-    for conflict in rebuilt["conflicts"].as_array().into_iter().flatten() {
-        println!("  {}: {}", text(&conflict["name"]), conflict["answers"]);
-    }
-    for replica in rebuilt["away"].as_array().into_iter().flatten() {
-        println!("  the replica {} could not be asked", text(replica));
-    }
+fn print_access_rules(rebuilt: &Value) {
     let rules = &rebuilt["access_rules"];
     for (field, stands) in [
         ("reestablished", "lost, and in force again from its copy beside the bits"),

@@ -148,26 +148,47 @@ pub(super) async fn prove(common: &Common, name: &str) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Exit code 5 when copies contradict each other.
+/// Exit code 5 when files were not entered or replicas could not be asked.
 pub(super) async fn rebuild(common: &Common) -> anyhow::Result<Exit> {
     let client = context::client(common).await?;
     let entered = async || counted(&client, &["files"]).await;
     let rebuilt: Value = Progress::counting().beside(client.post("/archive/rebuild", &()), entered).await?;
-    let conflicts = rebuilt["conflicts"].as_array().cloned().unwrap_or_default();
     if common.json {
         output::json(&rebuilt)?;
     } else {
-        let [found, entered, incomplete] =
-            ["found", "entered", "incomplete"].map(|field| text(&rebuilt[field]));
-        println!(
-            "{found} files found on the replicas, {entered} entered, {incomplete} copies missing or different"
-        );
-        for conflict in &conflicts {
-            println!("{}: {}", text(&conflict["name"]), conflict["answers"]);
-        }
-        for replica in rebuilt["away"].as_array().into_iter().flatten() {
-            println!("the replica {} could not be asked", text(replica));
-        }
+        print_rebuilt(&rebuilt);
     }
-    Ok(if conflicts.is_empty() { Exit::Ok } else { Exit::Partial })
+    Ok(if is_whole(&rebuilt) { Exit::Ok } else { Exit::Partial })
+}
+
+/// Whether a rebuild entered every file that it found, and asked every replica.
+pub(in crate::cmd) fn is_whole(rebuilt: &Value) -> bool {
+    ["conflicts", "refused_deposits", "away"]
+        .iter()
+        .all(|field| rebuilt[field].as_array().is_none_or(Vec::is_empty))
+}
+
+pub(in crate::cmd) fn print_rebuilt(rebuilt: &Value) {
+    let [found, entered, incomplete] = ["found", "entered", "incomplete"].map(|field| text(&rebuilt[field]));
+    println!(
+        "{found} files found on the replicas, {entered} entered, {incomplete} copies missing or different"
+    );
+    let listed = |field: &str| rebuilt[field].as_array().cloned().unwrap_or_default();
+    for conflict in listed("conflicts") {
+        println!(
+            "  {}: not entered, its copies contradict each other: {}",
+            text(&conflict["name"]),
+            conflict["answers"]
+        );
+    }
+    for name in listed("refused_deposits") {
+        let name = text(&name);
+        println!(
+            "  {name}: not entered, a deposit that every replica refused has this name; run `grange files withdraw {name}`, \
+             then `grange archive rebuild` again"
+        );
+    }
+    for replica in listed("away") {
+        println!("  the replica {} could not be asked", text(&replica));
+    }
 }

@@ -12,6 +12,7 @@ use clap::{Args, Subcommand};
 use grange_model::{AuditKind, RepairChoice};
 
 pub(crate) use audit::{audit_all, print as print_audit};
+pub(super) use keep::{is_whole, print_rebuilt};
 
 use crate::cli::Common;
 use crate::exit::Exit;
