@@ -73,6 +73,7 @@ problems BIGINT NOT NULL DEFAULT 0
 told TEXT COLLATE "C" NOT NULL DEFAULT '[]'::text
 changed_at BIGINT NOT NULL DEFAULT 0
 edition BIGINT NOT NULL DEFAULT 1
+after_leaving TEXT COLLATE "C" NOT NULL DEFAULT 'out'::text
 
 -- table collections
 name TEXT COLLATE "C" NOT NULL

@@ -90,7 +90,7 @@ CREATE TABLE collection_files (
     -- JSON: the first few problems, or why it failed.
     told         TEXT    NOT NULL DEFAULT '[]',
     changed_at   INTEGER NOT NULL DEFAULT 0,
-    edition      INTEGER NOT NULL DEFAULT 1,
+    edition      INTEGER NOT NULL DEFAULT 1, after_leaving TEXT NOT NULL DEFAULT 'out',
     UNIQUE (collection, name)
 ) STRICT;
 
@@ -601,7 +601,8 @@ CREATE TRIGGER replica_files_first_verified AFTER INSERT ON replica_files WHEN N
     SELECT 'archive', f.name, f.size, NEW.changed_at FROM files f
     JOIN replicas r ON r.id = NEW.replica_id AND r.kind = 'bitarchive'
     WHERE f.id = NEW.file_id
-    ON CONFLICT DO NOTHING;
+    ON CONFLICT (collection, name) DO UPDATE SET after_leaving = 'waiting', size = excluded.size
+    WHERE state = 'leaving' AND after_leaving = 'removed';
 END;
 
 CREATE TRIGGER replica_files_removed AFTER DELETE ON replica_files BEGIN
@@ -615,7 +616,8 @@ WHEN NEW.state = 'upload_completed' AND OLD.state <> 'upload_completed' BEGIN
     SELECT 'archive', f.name, f.size, NEW.changed_at FROM files f
     JOIN replicas r ON r.id = NEW.replica_id AND r.kind = 'bitarchive'
     WHERE f.id = NEW.file_id
-    ON CONFLICT DO NOTHING;
+    ON CONFLICT (collection, name) DO UPDATE SET after_leaving = 'waiting', size = excluded.size
+    WHERE state = 'leaving' AND after_leaving = 'removed';
 END;
 
 CREATE TABLE replica_files (

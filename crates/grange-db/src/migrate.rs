@@ -49,6 +49,7 @@ pub(crate) const STEPS: &[Step] = &[
     step!(15, "0015_findings"),
     step!(16, "0016_oai_digests"),
     step!(17, "0017_withdrawals"),
+    step!(18, "0018_repair_work"),
 ];
 
 impl Step {

@@ -9,6 +9,7 @@ use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::files::{FileStatus, Files, deciding, status};
 use crate::frame_lock;
+use crate::row::micros;
 use crate::store::{drop_work, fence};
 use crate::work::Claim;
 
@@ -37,10 +38,18 @@ static UNDER_REPAIR: Sql = Sql::new("SELECT id FROM repairs WHERE file_id = $1 A
 static REPAIRS: Sql = Sql::new("DELETE FROM repairs WHERE file_id = $1");
 static COPIES: Sql = Sql::new("DELETE FROM replica_files WHERE file_id = $1");
 static FILE: Sql = Sql::new("DELETE FROM files WHERE id = $1 AND stored_at IS NULL");
+// A copy was verified once and read for the index, then lost. Its captures name bytes that are nowhere, and the row would
+// keep another deposit of that name out of the index. A lease on the row is void: its token no longer fits.
+static CAPTURES: Sql = Sql::new(
+    "UPDATE collection_files SET state = 'leaving', after_leaving = 'removed', due_at = 0, attempts = 0,
+         lease_token = lease_token + 1, lease_owner = NULL, changed_at = $2, edition = edition + 1
+     WHERE collection IN (SELECT name FROM collections) AND name = $1 AND path IS NULL",
+);
 
 impl Files<'_> {
-    /// Removes the row of a file that is nowhere; false, and nothing is changed, when it is somewhere by now. The caller has
-    /// claimed the file and asked every replica: [`Error::LeaseLost`] when somebody else has it now.
+    /// Removes the row of a file that is nowhere; false, and nothing is changed, when it is somewhere by now. Its captures
+    /// leave every index. The caller has claimed the file and asked every replica: [`Error::LeaseLost`] when somebody else
+    /// has it now.
     pub async fn withdraw(&self, claim: &Claim, actor: &Actor) -> Result<bool, Error> {
         self.0
             .write("withdraw the deposit", (claim.clone(), actor.clone()), |tx, (claim, actor)| {
@@ -66,6 +75,8 @@ async fn withdraw(tx: &mut Tx<'_>, claim: &Claim, actor: &Actor) -> Result<bool,
         let query = tx.sql(sql).bind(known.file.id);
         tx.run(query).await?;
     }
+    let query = tx.sql(&CAPTURES).bind(claim.key.clone()).bind(micros(tx.now));
+    tx.run(query).await?;
     drop_work(tx, claim).await?;
     let before = Some(json!({ "size": known.file.size, "checksum": deciding(&known.file.checksums) }));
     let (act, subject) = ("file.withdraw", format!("file:{}", known.file.name));

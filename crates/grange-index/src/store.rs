@@ -211,13 +211,14 @@ impl Index {
         fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
         self.inner.write(|inner, writer| {
             inner.flush(writer)?;
-            let segments = writer.manifest.segments.iter().map(|entry| &entry.name);
-            for name in segments.chain([&writer.manifest.log]) {
+            for name in writer.manifest.segments.iter().map(|entry| &entry.name) {
                 let (from, to) = (inner.folder.join(name), folder.join(name));
                 fs::hard_link(&from, &to)
                     .or_else(|_| fs::copy(&from, &to).map(drop))
                     .map_err(Error::io("write", &to))?;
             }
+            // Empty, and its own file: the live log grows, and a link to it would grow with it.
+            Log::create(folder.join(&writer.manifest.log))?;
             writer.manifest.save(folder)
         })
     }

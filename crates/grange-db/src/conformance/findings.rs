@@ -26,7 +26,7 @@ on_both_engines! {
 }
 
 /// A heartbeat so old that no test's node is lost.
-const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+pub(super) const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 async fn execute(bed: &Bed, statement: &str) {
     let run = bed.db.write_one("change rows", statement.to_owned(), |tx, statement| {
@@ -35,7 +35,7 @@ async fn execute(bed: &Bed, statement: &str) {
     run.await.unwrap();
 }
 
-async fn open(bed: &Bed) -> Vec<String> {
+pub(super) async fn open(bed: &Bed) -> Vec<String> {
     let found = bed.db.findings().list(false, 1000).await.unwrap();
     let mut shown: Vec<_> = found.iter().map(|one| format!("{} {}", one.kind, one.subject)).collect();
     shown.sort();
@@ -248,7 +248,7 @@ async fn a_finding_that_ends_within_its_patience_is_not_announced(bed: &Bed) {
     assert_eq!(announce(bed).await, ["waiting-copies replica two"]);
 }
 
-fn unservable(file_id: i64, text: &str) -> UnservableCopy {
+pub(super) fn unservable(file_id: i64, text: &str) -> UnservableCopy {
     let record = LogRecord {
         at: jiff::Timestamp::UNIX_EPOCH,
         event: LogEvent::Unservable,

@@ -1,60 +1,36 @@
-//! What can be taken back: a repair that waits, and a deposit of which no replica has the bytes.
+//! Withdrawing a deposit of which no replica has the bytes.
 
-use grange_model::{Actor, LogEvent, Presence, RepairKind, RepairState, UploadState, Verdict};
+use grange_model::{LogEvent, Presence, UploadState, Verdict};
 
-use super::archive::{adopted, change, claimed, name, new, record, sums, three};
+use super::archive::{change, claimed, name, new, record, sums, three};
+use super::findings::{NEVER, open, unservable};
 use super::{Bed, LONG, anna, on_both_engines};
 use crate::{
-    AuditFilter, Begun, Confirmed, HoldingChange, IfStored, NewRepair, RepairTurn, ReplicaRow, STORE_WORK,
+    AuditFilter, Begun, Claim, CollectedState, FileStatus, HoldingChange, IfStored, Indexed, NewFile,
+    ReplicaRow, STORE_WORK,
 };
 
 on_both_engines! {
-    a_repair_that_waits_can_be_withdrawn_and_no_other,
     a_deposit_that_is_nowhere_is_withdrawn_and_its_name_is_free,
     a_deposit_of_which_a_replica_has_the_bytes_is_not_withdrawn,
+    captures_of_a_withdrawn_deposit_leave_the_index_and_the_next_deposit_of_the_name_is_indexed,
+    an_unservable_copy_is_over_when_its_deposit_is_withdrawn,
 }
 
-async fn a_repair_that_waits_can_be_withdrawn_and_no_other(bed: &Bed) {
-    let rows = three(bed).await;
-    adopted(bed, &rows, 1, &[]).await;
-    let file_id = bed.db.files().get(&name("f0")).await.unwrap().unwrap().file.id;
-    let new = NewRepair {
-        file_id,
-        replica_id: rows[0].id,
-        kind: RepairKind::Corrupt,
-        bad_checksum: Some("md5=00".to_owned()),
-        new_checksum: None,
-        confirmed_by: None,
-    };
-    let (repairs, bert) = (bed.db.repairs(), Actor::new("bert", "web"));
-    let row = repairs.ask(new.clone(), &anna()).await.unwrap();
-    let row = repairs.withdraw(row.id, &anna()).await.unwrap();
-    assert_eq!((row.state, row.last_error.as_deref()), (RepairState::Withdrawn, Some("withdrawn by anna")));
-    let late = repairs.confirm(row.id, &bert).await.unwrap();
-    assert!(
-        matches!(late, Confirmed::Yes(row) if row.state == RepairState::Withdrawn),
-        "it cannot be confirmed"
-    );
-    assert!(matches!(repairs.begin(row.id, "me", LONG).await.unwrap(), RepairTurn::NotDue(_)));
-    let second = repairs.ask(new, &bert).await.unwrap();
-    assert!(second.id != row.id && second.state == RepairState::Waiting, "it can be asked for again");
-    repairs.confirm(second.id, &anna()).await.unwrap();
-    let confirmed = repairs.withdraw(second.id, &anna()).await.unwrap();
-    assert_eq!(confirmed.state, RepairState::Confirmed, "what is confirmed is being done");
-    let filter = AuditFilter { act: Some("repair.withdraw".to_owned()), ..AuditFilter::default() };
-    assert_eq!(bed.db.audit().list(&filter).await.unwrap().len(), 1);
-}
-
-async fn a_deposit_that_is_nowhere_is_withdrawn_and_its_name_is_free(bed: &Bed) {
-    let rows = three(bed).await;
-    let (status, claim) = claimed(bed, "f0", 0).await;
-    let failed = |row: &ReplicaRow| HoldingChange {
+/// A copy that a replica did not take, or lost.
+fn failed(row: &ReplicaRow) -> HoldingChange {
+    HoldingChange {
         presence: Presence::Unknown,
         verdict: Verdict::Unknown,
         checksum: None,
         answered: false,
         ..change(row.id, UploadState::UploadFailed, 0)
-    };
+    }
+}
+
+async fn a_deposit_that_is_nowhere_is_withdrawn_and_its_name_is_free(bed: &Bed) {
+    let rows = three(bed).await;
+    let (status, claim) = claimed(bed, "f0", 0).await;
     let mut failed: Vec<_> = rows.iter().map(failed).collect();
     // The checksum replica needs no bytes to write the name down.
     failed[2] = change(rows[2].id, UploadState::UploadCompleted, 0);
@@ -94,4 +70,72 @@ async fn a_deposit_of_which_a_replica_has_the_bytes_is_not_withdrawn(bed: &Bed) 
     }
     assert!(!bed.db.files().withdraw(&claim, &anna()).await.unwrap());
     assert!(bed.db.files().get(&name("f0")).await.unwrap().is_some());
+}
+
+/// The states of all rows of the collection archive.
+async fn collected(bed: &Bed) -> Vec<(String, CollectedState, u64)> {
+    let files = bed.db.collections().files("archive", None, 0, 10).await.unwrap();
+    files.into_iter().map(|file| (file.name, file.state, file.size)).collect()
+}
+
+/// Deposits `size` bytes under the name f0, of which the first replica takes a copy.
+async fn deposit(bed: &Bed, rows: &[ReplicaRow], size: u64) -> (FileStatus, Claim) {
+    let new = NewFile { size, ..new("f0", size as u8) };
+    let begun = bed.db.files().begin(new, "me", LONG, IfStored::Skip).await.unwrap();
+    let Begun::Claimed(status, claim) = begun else { panic!("{begun:?}") };
+    let taken = vec![change(rows[0].id, UploadState::UploadCompleted, size as u8)];
+    bed.db.files().advance(&claim, status.file.id, taken).await.unwrap();
+    (status, claim)
+}
+
+async fn index(bed: &Bed) {
+    let claim = bed.db.collections().claim(None, "feeder", LONG).await.unwrap().unwrap();
+    assert_eq!(claim.file.state, CollectedState::Waiting);
+    bed.db.collections().indexed(&claim, Indexed { captures: 3, ..Indexed::default() }).await.unwrap();
+}
+
+/// The copy that was read for the index is lost, then the deposit is withdrawn.
+async fn lose_and_withdraw(bed: &Bed, rows: &[ReplicaRow], (status, claim): (FileStatus, Claim)) {
+    bed.db.files().advance(&claim, status.file.id, vec![failed(&rows[0])]).await.unwrap();
+    assert!(bed.db.files().withdraw(&claim, &anna()).await.unwrap());
+}
+
+async fn captures_of_a_withdrawn_deposit_leave_the_index_and_the_next_deposit_of_the_name_is_indexed(
+    bed: &Bed,
+) {
+    let (rows, name) = (three(bed).await, || "f0".to_owned());
+    let first = deposit(bed, &rows, 10).await;
+    index(bed).await;
+    lose_and_withdraw(bed, &rows, first).await;
+    assert_eq!(collected(bed).await, [(name(), CollectedState::Leaving, 10)]);
+    let collections = bed.db.collections();
+    let leaving = collections.claim(None, "feeder", LONG).await.unwrap().unwrap();
+    collections.taken_out(&leaving).await.unwrap();
+    assert_eq!(collected(bed).await, [], "there is no such file any more");
+    let second = deposit(bed, &rows, 20).await;
+    assert_eq!(collected(bed).await, [(name(), CollectedState::Waiting, 20)]);
+    // Another deposit takes the name while a feeder reads the copy, and before the captures are out.
+    let reading = collections.claim(None, "feeder", LONG).await.unwrap().unwrap();
+    lose_and_withdraw(bed, &rows, second).await;
+    let late = collections.indexed(&reading, Indexed::default()).await.unwrap_err();
+    assert_eq!(late.code(), "lease-lost");
+    let leaving = collections.claim(None, "feeder", LONG).await.unwrap().unwrap();
+    deposit(bed, &rows, 30).await;
+    assert_eq!(leaving.file.state, CollectedState::Leaving);
+    collections.taken_out(&leaving).await.unwrap();
+    assert_eq!(collected(bed).await, [(name(), CollectedState::Waiting, 30)]);
+    index(bed).await;
+    assert_eq!(collected(bed).await, [(name(), CollectedState::Indexed, 30)]);
+}
+
+async fn an_unservable_copy_is_over_when_its_deposit_is_withdrawn(bed: &Bed) {
+    let rows = three(bed).await;
+    let deposited = deposit(bed, &rows, 10).await;
+    let findings = bed.db.findings();
+    assert!(findings.unservable(unservable(deposited.0.file.id, "f0")).await.unwrap());
+    findings.look(NEVER).await.unwrap();
+    assert_eq!(open(bed).await, ["unservable-copy f0 on two"]);
+    lose_and_withdraw(bed, &rows, deposited).await;
+    findings.look(NEVER).await.unwrap();
+    assert_eq!(open(bed).await, Vec::<String>::new());
 }

@@ -95,11 +95,16 @@ impl Collections<'_> {
             .await
     }
 
-    /// The file is out of the index.
+    /// The file is out of the index. The row of a withdrawn deposit goes; where another deposit has taken the name, that one
+    /// waits to be indexed.
     pub async fn taken_out(&self, claim: &FileClaim) -> Result<(), Error> {
         self.0
-            .write_one("mark the file taken out", claim.clone(), |tx, claim| {
+            .write("mark the file taken out", claim.clone(), |tx, claim| {
                 Box::pin(async move {
+                    let query = tx.sql(&REMOVED).bind(claim.file.id).bind(claim.token);
+                    if tx.run(query).await? == 1 {
+                        return Ok(());
+                    }
                     let query = tx.timed(&TAKEN_OUT).bind(claim.file.id).bind(claim.token);
                     kept(tx.run(query).await?, claim)
                 })
@@ -150,9 +155,13 @@ static INDEXED: Sql = Sql::new(
          told = $7, changed_at = {now}, edition = edition + 1
      WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL",
 );
+static REMOVED: Sql = Sql::new(
+    "DELETE FROM collection_files
+     WHERE id = $1 AND lease_token = $2 AND lease_owner IS NOT NULL AND after_leaving = 'removed'",
+);
 static TAKEN_OUT: Sql = Sql::new(
-    "UPDATE collection_files SET state = 'out', lease_owner = NULL, captures = 0, problems = 0, told = '[]',
-         changed_at = {now}, edition = edition + 1
+    "UPDATE collection_files SET state = after_leaving, after_leaving = 'out', lease_owner = NULL, captures = 0,
+         problems = 0, told = '[]', due_at = 0, attempts = 0, changed_at = {now}, edition = edition + 1
      WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL",
 );
 static FAILED: Sql = Sql::new(

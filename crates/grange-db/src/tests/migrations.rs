@@ -138,6 +138,63 @@ async fn postgres_is_migrated_only_when_told() {
     assert_eq!(error.code(), "db-migration-changed");
 }
 
+/// A repair that was confirmed by a release whose confirmed repairs had no row in `work`.
+async fn confirm_in_the_old_way(settings: &Settings, dir: &TempDir) -> grange_model::RepairId {
+    let before = STEPS.iter().position(|step| step.number == 18).unwrap();
+    let clock = Clock::system();
+    Db::migrate_with(settings, dir.path(), &clock, &STEPS[..before]).await.unwrap();
+    let db = Db::open_with(settings, dir.path(), clock, &STEPS[..before]).await.unwrap();
+    let one = vec![("one".parse().unwrap(), grange_model::ReplicaKind::Bitarchive)];
+    db.replicas().declare(one).await.unwrap();
+    let id = grange_model::RepairId::new();
+    let statements = [
+        "INSERT INTO files (name, size, checksum, checksums, created_at) VALUES ('f0', 1, 'md5=00', '{}', 0)".to_owned(),
+        format!(
+            "INSERT INTO repairs (id, file_id, replica_id, kind, state, asked_by, asked_at, confirmed_by, confirmed_at)
+             SELECT '{id}', f.id, r.id, 'missing', 'confirmed', 'anna', 1, 'bert', 2 FROM files f, replicas r
+             WHERE r.name = 'one'"
+        ),
+    ];
+    for statement in statements {
+        let run = db.write_one("prepare", statement, |tx, statement| {
+            Box::pin(async move { tx.run(sqlx::query(sqlx::AssertSqlSafe(statement.clone()))).await })
+        });
+        assert_eq!(run.await.unwrap(), 1);
+    }
+    db.close().await;
+    id
+}
+
+async fn it_is_performed(settings: &Settings, dir: &TempDir, id: grange_model::RepairId) {
+    let clock = Clock::system();
+    Db::migrate(settings, dir.path(), &clock).await.unwrap();
+    let db = Db::open(settings, dir.path(), clock).await.unwrap();
+    let lease = std::time::Duration::from_secs(60);
+    let (row, claim) = db.repairs().claim("me", lease).await.unwrap().expect("somebody performs it");
+    assert_eq!((row.id, row.confirmed_by.as_deref()), (id, Some("bert")));
+    db.repairs().end(&claim, id, None, Vec::new()).await.unwrap();
+    assert!(db.repairs().claim("me", lease).await.unwrap().is_none());
+    db.close().await;
+}
+
+#[tokio::test]
+async fn a_repair_that_an_older_release_confirmed_is_performed() {
+    let (dir, settings) = (TempDir::new().unwrap(), Settings::default());
+    let id = confirm_in_the_old_way(&settings, &dir).await;
+    it_is_performed(&settings, &dir, id).await;
+}
+
+#[tokio::test]
+async fn a_repair_that_an_older_release_confirmed_is_performed_on_postgres() {
+    let Some(server) = TestDatabase::create().await else {
+        return;
+    };
+    let (dir, settings) =
+        (TempDir::new().unwrap(), Settings { url: server.url.clone(), ..Settings::default() });
+    let id = confirm_in_the_old_way(&settings, &dir).await;
+    it_is_performed(&settings, &dir, id).await;
+}
+
 #[test]
 fn the_folders_and_the_list_hold_the_same_steps() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");

@@ -1,5 +1,7 @@
 //! Lines loaded in bulk.
 
+use std::io::Write as _;
+
 use proptest::prelude::*;
 
 use crate::{Index, Position, Settings};
@@ -59,4 +61,32 @@ fn bad_lines_are_named_by_their_place_and_the_rest_is_loaded() {
     let offsets: Vec<u64> = report.problems.iter().map(|problem| problem.offset).collect();
     assert_eq!((report.problem_count, report.captures), (2, 2), "{report:?}");
     assert_eq!(offsets, [text.find("nonsense").unwrap() as u64, text.find("com,example)/b").unwrap() as u64]);
+}
+
+#[test]
+fn writes_after_a_checkpoint_do_not_appear_in_it() {
+    let (live, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let index = Index::open(live.path(), Settings::default()).unwrap();
+    let line = |host: &str| {
+        format!(
+            "com,{host})/ 20200101000000 {{\"url\": \"http://{host}.com/\", \"filename\": \"{host}.warc\", \"offset\": \"0\", \"length\": \"9\"}}\n"
+        )
+    };
+    index.load(line("before").as_bytes(), None).unwrap();
+    index.checkpoint(kept.path()).unwrap();
+    let files = || {
+        let copy = Index::open_read_only(kept.path(), Settings::default()).unwrap();
+        copy.snapshot().file_names().map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(files(), ["before.warc"]);
+    // The writer appends to its log from now on.
+    for entry in std::fs::read_dir(live.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "log") {
+            std::fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"change").unwrap();
+            let copy = kept.path().join(path.file_name().unwrap());
+            assert!(std::fs::metadata(copy).unwrap().len() < std::fs::metadata(&path).unwrap().len());
+        }
+    }
+    assert_eq!(files(), ["before.warc"]);
 }
