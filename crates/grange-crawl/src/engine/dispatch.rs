@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grange_base::Chain;
+use jiff::Timestamp;
 use tokio::task::JoinSet;
 
 use super::commit::{Delivery, Message};
@@ -75,13 +76,13 @@ pub(super) async fn dispatch(crawl: &Arc<Shared>) -> Result<End, VisitError> {
         if is_held || now_wished == Wish::Pause {
             // A limit ends the crawl also while nothing is handed out. Nobody waits for workers when the time is over:
             // they may be waiting for the disk.
-            let reached = crawl.frontier.limit_reached(now);
+            let time_ends = crawl.frontier.time_ends(now);
             if let Some(reason) =
-                reached.filter(|reason| *reason == StopReason::TimeLimit || workers.is_empty())
+                limit_while_held(crawl.frontier.limit_reached(now), time_ends, now, workers.is_empty())
             {
                 break End::Limit(reason);
             }
-            until = [until, crawl.frontier.time_ends(now)].into_iter().flatten().min();
+            until = [until, time_ends].into_iter().flatten().min();
         }
         let wait = until.map(|time| Duration::try_from(time.duration_since(now)).unwrap_or_default());
         tokio::select! {
@@ -105,6 +106,21 @@ pub(super) async fn dispatch(crawl: &Arc<Shared>) -> Result<End, VisitError> {
         Err(_) => workers.shutdown().await,
     }
     Ok(end)
+}
+
+/// The limit that ends a crawl that hands out nothing. `reached` is the first limit that is reached, which may be one
+/// of objects or size although the time is over too.
+fn limit_while_held(
+    reached: Option<StopReason>,
+    time_ends: Option<Timestamp>,
+    now: Timestamp,
+    has_no_workers: bool,
+) -> Option<StopReason> {
+    let is_late = reached == Some(StopReason::TimeLimit) || time_ends.is_some_and(|end| end <= now);
+    match reached {
+        Some(reason) if has_no_workers => Some(reason),
+        _ => is_late.then_some(StopReason::TimeLimit),
+    }
 }
 
 /// How often a URL is tried while no host can be reached.
@@ -153,5 +169,33 @@ fn worker_of(ended: Result<Result<u32, VisitError>, tokio::task::JoinError>) -> 
             // Cut off by a stop; the number is not needed any more.
             Err(_) => Ok(0),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_ends_a_crawl_that_is_held_whatever_other_limit_is_reached() {
+        use StopReason::{ObjectLimit, SizeLimit, TimeLimit};
+        let now = Timestamp::UNIX_EPOCH;
+        let (past, later) = (now - Duration::from_secs(1), now + Duration::from_secs(1));
+        for (reached, time_ends, has_no_workers, ends_with) in [
+            (None, None, true, None),
+            (None, Some(later), false, None),
+            (Some(TimeLimit), None, false, Some(TimeLimit)),
+            (Some(TimeLimit), Some(now), false, Some(TimeLimit)),
+            // Workers may yet deliver: the limit waits for them, unless the time is over.
+            (Some(ObjectLimit), None, false, None),
+            (Some(ObjectLimit), Some(later), false, None),
+            (Some(ObjectLimit), Some(now), false, Some(TimeLimit)),
+            (Some(SizeLimit), Some(past), false, Some(TimeLimit)),
+            (Some(ObjectLimit), Some(past), true, Some(ObjectLimit)),
+            (Some(SizeLimit), None, true, Some(SizeLimit)),
+        ] {
+            let end = limit_while_held(reached, time_ends, now, has_no_workers);
+            assert_eq!(end, ends_with, "{reached:?} {time_ends:?} {has_no_workers}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::folder::Folder;
 use super::meter::{Phase, Snapshot};
 use super::progress::picture;
 use super::shared::Shared;
-use crate::frontier::{DomainResult, QueueFilter, QueueState, QueueView};
+use crate::frontier::{DomainResult, QueueFilter, QueueState, QueueView, queue_host};
 use crate::job::StopReason;
 use crate::record::chunk::Manifest;
 use crate::report::{
@@ -80,11 +80,10 @@ fn write_reports(crawl: &Shared, folder: &Path, end: End, last: &Snapshot) -> io
     report(folder, "crawl-report.txt", |out| crawl_report(&summary, &statistics, out))?;
     let filter = QueueFilter::default();
     let queues = crawl.frontier.queues(&filter, QUEUES).map_err(io::Error::other)?;
-    let mut remaining: HashMap<&str, u64> = HashMap::new();
-    for queue in &queues {
-        *remaining.entry(queue.name.split(['#', ':']).next().unwrap_or_default()).or_default() +=
-            queue.queued;
-    }
+    let mut remaining: HashMap<String, u64> = HashMap::new();
+    crawl.frontier.for_each_queue(|name, queued| {
+        *remaining.entry(queue_host(name).to_owned()).or_default() += queued;
+    });
     let left = |host: &str| remaining.get(host).copied().unwrap_or(0);
     report(folder, "hosts-report.txt", |out| hosts_report(&statistics, left, out))?;
     report(folder, "mimetype-report.txt", |out| mimetype_report(&statistics, out))?;
@@ -102,7 +101,7 @@ fn write_reports(crawl: &Shared, folder: &Path, end: End, last: &Snapshot) -> io
 /// A queue as Heritrix tells of it. What is counted by host and not by queue counts for the queue that is named after
 /// the host.
 fn queue_report<'a>(queue: &'a QueueView, statistics: &Statistics, now: jiff::Timestamp) -> QueueReport<'a> {
-    let host = queue.name.split(['#', ':']).next().unwrap_or_default();
+    let host = queue_host(&queue.name);
     let counted = statistics.host_tally(host).cloned().unwrap_or_default();
     let finished = counted.succeeded.urls + counted.failed + counted.disregarded;
     QueueReport {

@@ -40,7 +40,8 @@ pub(super) async fn scan(
     })
 }
 
-/// Reads from memory or a file of our own, which never waits for long.
+/// Reads and decompresses beside the threads that serve connections: compressed, a few kilobytes may be gigabytes. The
+/// runtime of a crawl has several threads.
 struct Blocking<R>(R);
 
 impl<R: Read + Unpin> AsyncRead for Blocking<R> {
@@ -49,7 +50,7 @@ impl<R: Read + Unpin> AsyncRead for Blocking<R> {
         _: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<std::io::Result<()>> {
-        let n = self.0.read(buf.initialize_unfilled())?;
+        let n = tokio::task::block_in_place(|| self.0.read(buf.initialize_unfilled()))?;
         buf.advance(n);
         Poll::Ready(Ok(()))
     }

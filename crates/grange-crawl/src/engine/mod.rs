@@ -124,13 +124,28 @@ impl Crawl {
             // Nobody waits for a full disk any more. What it does not take stays in the frontier.
             give_up.pull();
         }
-        progress::last(&shared, &snapshots, end).await;
-        // Nobody else holds the receiving end up: the committer is there until it has read this.
-        let _ = outbox.send(Message::Finish).await;
-        let manifest = joined(writing.await)?;
+        let ending = async {
+            progress::last(&shared, &snapshots, end).await;
+            // Nobody else holds the receiving end up: the committer is there until it has read this.
+            let _ = outbox.send(Message::Finish).await;
+            writing.await
+        };
+        let manifest = joined(or_give_up(&shared, &give_up, ending).await)?;
         finish::finish(&shared, &folder, end, manifest, &snapshots)
             .map_err(|error| CrawlError::Reports(folder.reports(), error))
     }
+}
+
+/// Waits for the end of a crawl. A stop that is ordered meanwhile gives up on a full disk.
+async fn or_give_up<T>(shared: &Shared, give_up: &Trigger, ending: impl Future<Output = T>) -> T {
+    let mut wish = shared.wish.subscribe();
+    tokio::pin!(ending);
+    tokio::select! {
+        ended = &mut ending => return ended,
+        // The sender lives as long as the crawl.
+        _ = wish.wait_for(|wish| *wish == Wish::Stop) => give_up.pull(),
+    }
+    ending.await
 }
 
 type Written = Result<Option<Manifest>, CommitError>;

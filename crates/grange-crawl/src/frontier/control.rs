@@ -43,6 +43,14 @@ impl Frontier {
         Ok(views)
     }
 
+    /// Calls `each` with the name of every queue and the number of URLs in it.
+    pub fn for_each_queue(&self, mut each: impl FnMut(&str, u64)) {
+        let state = self.lock_state();
+        for queue in &state.queues {
+            each(&queue.name, queue.queued());
+        }
+    }
+
     /// URLs of a queue in the order in which they are served, in flight or not; those that wait for another try last.
     pub fn peek(&self, queue: &str, limit: usize, cursor: Option<&[u8]>) -> Result<Vec<Peeked>> {
         self.list(self.queue_id(queue)?, limit, cursor)

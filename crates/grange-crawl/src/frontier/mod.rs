@@ -36,6 +36,7 @@ mod tests;
 mod view;
 mod work;
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -45,6 +46,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 pub use self::error::{FrontierError, Result};
+pub use self::place::queue_host;
 pub use self::settings::{Canonical, Priorities, QueueBy, Settings};
 pub use self::view::{Counts, DomainResult, Peeked, QueueCounts, QueueFilter, QueueState, QueueView};
 pub use self::work::{Added, Claim, Finished, Next, Outcome, Resumed};
@@ -117,8 +119,8 @@ impl Frontier {
     /// returns.
     pub fn put_marks(&self, marks: &[(String, Vec<u8>)], obsolete: &[String]) -> Result<()> {
         let mut batch = self.store.batch();
-        let is_new = |name: &String| marks.iter().any(|(new, _)| new == name);
-        for name in obsolete.iter().filter(|name| !is_new(name)) {
+        let new: HashSet<&str> = marks.iter().map(|(name, _)| name.as_str()).collect();
+        for name in obsolete.iter().filter(|name| !new.contains(name.as_str())) {
             batch.remove(&self.store.facts, store::named(b'm', name));
         }
         for (name, value) in marks {

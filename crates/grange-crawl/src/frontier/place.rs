@@ -35,6 +35,14 @@ pub(super) fn queue_name(url: &Url, queue_by: QueueBy) -> Cow<'_, str> {
     }
 }
 
+/// The host in the name of a queue; of a queue by domain the domain. An IPv6 address keeps its brackets.
+pub fn queue_host(name: &str) -> &str {
+    match name.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => name,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,6 +55,7 @@ mod tests {
             ("http://www.bbc.co.uk:8080/", "www.bbc.co.uk:8080", "bbc.co.uk"),
             ("http://127.0.0.1:81/", "127.0.0.1:81", "127.0.0.1"),
             ("http://[::1]/", "[::1]", "[::1]"),
+            ("http://[2001:db8::1]:8080/", "[2001:db8::1]:8080", "[2001:db8::1]"),
             ("http://localhost/", "localhost", "localhost"),
             ("http://co.uk/", "co.uk", "co.uk"),
             ("dns:www.bbc.co.uk", "www.bbc.co.uk", "bbc.co.uk"),
@@ -54,6 +63,7 @@ mod tests {
         ] {
             let parsed = Url::parse(url).unwrap();
             assert_eq!(queue_name(&parsed, QueueBy::Host), by_host, "{url}");
+            assert_eq!(queue_host(by_host), host(&parsed), "{url}");
             assert_eq!(queue_name(&parsed, QueueBy::Domain), by_domain, "{url}");
         }
     }

@@ -82,7 +82,7 @@ impl ScopeLog {
             host: candidate.url.host_str(),
             regex: decision.pattern.and_then(|index| scope.pattern(index)).map(|(text, _)| text),
         };
-        line(now, decision.rule, candidate.url.as_str(), &info, out);
+        line(now, decision.rule, &candidate.target_uri(), &info, out);
     }
 
     fn is_told(&mut self, rule: Rule, host: Option<&str>) -> bool {
