@@ -1,15 +1,18 @@
 //! What rows, reports and answers say after each outcome of a store or a repair, to the last field.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use grange_db::{Amendment, Holding};
+use grange_db::{Amendment, Begun, Holding, HoldingChange, IfStored};
 use grange_model::{
-    AuditKind, LogEvent, LogRecord, Presence, RepairChoice, RepairKind, RepairState, UploadState, Verdict,
+    Actor, AuditKind, LogEvent, LogRecord, Presence, RepairChoice, RepairKind, RepairState, UploadState,
+    Verdict,
 };
 use serde_json::Value;
 
 use super::bed::{Bed, anna, bert, content, file, named, settings};
 use super::record::spoil_record;
+use crate::remove::again;
 use crate::{Second, Settings};
 
 async fn holding(bed: &Bed, name: &str, replica: &str) -> Holding {
@@ -48,8 +51,11 @@ async fn a_copy_that_vanished_and_cannot_be_sent_again_is_recorded_as_missing() 
     assert!(bed.store("a", b"hello").await.stored);
     std::fs::remove_file(bed.path("two", "a")).unwrap();
     bed.two.full.store(true, Ordering::SeqCst);
+    let before = bed.two.puts.load(Ordering::SeqCst);
     let again = bed.store("a", b"hello").await;
     assert!(!again.stored, "{again:?}");
+    // A full replica is not offered the same bytes from the next source.
+    assert_eq!(bed.two.puts.load(Ordering::SeqCst) - before, 1);
     let row = holding(&bed, "a", "two").await;
     assert_eq!(row.state, UploadState::UploadFailed);
     assert_eq!((row.presence, row.verdict, row.checksum), (Presence::Missing, Verdict::Unknown, None));
@@ -136,4 +142,97 @@ async fn a_record_that_a_killed_node_had_corrected_ends_its_repair_well() {
     assert_eq!((row.state, row.last_error), (RepairState::Done, None));
     assert_eq!(bed.events(LogEvent::Amended).await, 1, "the record was not corrected twice");
     assert_eq!(bed.got(&name).await, content(0));
+}
+
+/// Changes rows of copies as a crash or an older database may leave them, and puts the file back into the queue.
+async fn leave_rows(bed: &Bed, name: &str, change: impl Fn(&Holding) -> (UploadState, Presence, Verdict)) {
+    let (db, status) = (bed.archive.db(), bed.archive.status(&named(name)).await.unwrap().unwrap());
+    let lease = Duration::from_secs(60);
+    let begun = db.files().begin(again(&status), "killed", lease, IfStored::Verify).await.unwrap();
+    let Begun::Claimed(_, claim) = begun else { panic!("{begun:?}") };
+    let recorded = grange_db::deciding(&status.file.checksums);
+    let changes = status.holdings.iter().map(|holding| {
+        let (state, presence, verdict) = change(holding);
+        HoldingChange {
+            replica_id: holding.replica_id,
+            state,
+            presence,
+            verdict,
+            checksum: (verdict == Verdict::Ok).then(|| recorded.clone()),
+            attempts: 0,
+            last_error: None,
+            answered: false,
+        }
+    });
+    db.files().advance(&claim, status.file.id, changes.collect()).await.unwrap();
+    db.work().fail(&claim, "killed", Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_was_sent_and_not_asked_yet_is_the_source_of_the_others_in_the_same_step() {
+    let bed = Bed::new().await;
+    bed.fill(1).await;
+    let name = file(0);
+    std::fs::remove_file(bed.path("one", &name)).unwrap();
+    std::fs::remove_file(bed.dir.path().join("incoming").join(&name)).unwrap();
+    leave_rows(&bed, &name, |holding| match holding.replica.as_str() {
+        "two" => (UploadState::DataUploaded, Presence::Unknown, Verdict::Unknown),
+        _ => (UploadState::Unknown, Presence::Unknown, Verdict::Unknown),
+    })
+    .await;
+    bed.archive.store_step().await.unwrap();
+    let status = bed.archive.status(&named(&name)).await.unwrap().unwrap();
+    assert!(status.proven(), "{status:?}");
+    assert_eq!(std::fs::read(bed.path("one", &name)).unwrap(), content(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_a_complete_copy_with_a_good_verdict_counts_as_a_source() {
+    for (state, verdict, repairable) in [
+        (UploadState::UploadCompleted, Verdict::Ok, true),
+        (UploadState::UploadCompleted, Verdict::Unknown, false),
+    ] {
+        let bed = Bed::new().await;
+        bed.fill(1).await;
+        let name = file(0);
+        std::fs::remove_file(bed.dir.path().join("incoming").join(&name)).unwrap();
+        leave_rows(&bed, &name, |holding| match holding.replica.as_str() {
+            "one" => (UploadState::UploadFailed, Presence::Missing, Verdict::Unknown),
+            "two" => (state, Presence::Ok, verdict),
+            _ => (UploadState::UploadCompleted, Presence::Ok, Verdict::Ok),
+        })
+        .await;
+        let dry = bed.archive.repair_all(&anna(), |_| Second::None, true).await.unwrap();
+        let of_one: Vec<_> =
+            dry.copies.iter().filter(|copy| copy.replica == "one").map(|copy| copy.error.is_none()).collect();
+        assert_eq!(of_one, [repairable], "{state:?} {verdict:?}: {dry:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_check_makes_only_the_copies_again_that_its_own_replica_misses() {
+    let bed = Bed::with(Settings { repair_missing: true, ..settings() }).await;
+    bed.fill(3).await;
+    std::fs::remove_file(bed.path("two", &file(1))).unwrap();
+    bed.two.full.store(true, Ordering::SeqCst);
+    for replica in ["two", "one"] {
+        let started = bed.archive.start_audit(replica, AuditKind::List, &Actor::system()).await.unwrap();
+        bed.archive.wait_audit(started.id).await.unwrap();
+    }
+    let rows = bed.archive.repairs(None, 99).await.unwrap();
+    let asked: Vec<_> = rows.iter().map(|row| (row.name.to_string(), row.replica.to_string())).collect();
+    assert!(!asked.is_empty() && asked.iter().all(|one| *one == (file(1), "two".to_owned())), "{asked:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_leaves_the_spool_when_a_replica_has_its_bytes_although_a_checksum_is_not_kept() {
+    let bed = Bed::new().await;
+    // The journal of the checksum replica cannot be written: a folder is in its place.
+    let journal = bed.dir.path().join("replicas/three/checksums.journal");
+    let _ = std::fs::remove_file(&journal);
+    std::fs::create_dir_all(&journal).unwrap();
+    let store = crate::Store::new(named("a"), "anna");
+    let outcome = bed.archive.store_reader(&b"from a stream"[..], &store).await.unwrap();
+    assert_eq!(outcome.unproven.iter().map(|one| one.replica.as_str()).collect::<Vec<_>>(), ["three"]);
+    assert_eq!(std::fs::read_dir(bed.dir.path().join("spool")).unwrap().count(), 0);
 }
