@@ -213,11 +213,13 @@ pub(crate) async fn run(common: &Common, command: DomainsCommand) -> anyhow::Res
         DomainsCommand::Configure { domain, name, template, limits, seed_lists, logins } => {
             let known: Value = client.get(&at(&domain, "")).await?;
             let all = known["configurations"].as_array().cloned().unwrap_or_default();
-            let answer: Value = if all.iter().any(|one| one["name"] == name.as_str()) {
+            let one = all.iter().find(|one| one["name"] == name.as_str());
+            let answer: Value = if let Some(one) = one {
+                let limits = limits.change_of(one)?;
                 let some = |names: Vec<Name>| Some(names).filter(|names| !names.is_empty());
                 let edit = ConfigurationEdit {
                     template,
-                    limits: limits.given(),
+                    limits,
                     seed_lists: some(seed_lists),
                     credentials: some(logins),
                     ..ConfigurationEdit::default()

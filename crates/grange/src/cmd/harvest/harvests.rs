@@ -150,12 +150,13 @@ pub(crate) async fn run(common: &Common, command: HarvestsCommand) -> anyhow::Re
         HarvestsCommand::Create(create) => return self::create(common, create).await,
         HarvestsCommand::Set { name, comments, audience, schedule, channel, next, traps, limits } => {
             let traps = traps.map(|file| read_file(&file)).transpose()?;
+            let limits = limits.change_of(&client.get(&at(&name, "")).await?)?;
             let edit = HarvestEdit {
                 comments,
                 audience,
                 schedule,
                 channel,
-                limits: limits.given(),
+                limits,
                 traps: traps.map(|text| text.lines().map(str::to_owned).collect()),
                 next_at: next,
                 ..HarvestEdit::default()
