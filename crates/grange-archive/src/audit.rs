@@ -61,9 +61,13 @@ impl Archive {
                 started.push(self.start_audit(replica.name(), kind, actor).await?);
             }
         }
+        for row in &started {
+            self.wait_audit(row.id).await?;
+        }
+        // Read when all are over: an audit may change what another one found.
         let mut ended = Vec::new();
         for row in started {
-            ended.push(self.wait_audit(row.id).await?);
+            ended.push(self.audit(row.id).await?);
         }
         Ok(ended)
     }

@@ -19,12 +19,11 @@ use crate::replica::{Answer, Replica, UNREADABLE, UploadFault};
 use crate::transfer::From;
 
 impl Archive {
-    /// Takes one file that is due and brings it on: after a crash, or where a replica was away. Without such a file it takes
-    /// a repair that was confirmed and whose node was killed.
+    /// Takes one file that is due and brings it on: after a crash, or where a replica was away.
     pub async fn store_step(&self) -> Result<Step, Error> {
         let lease = self.0.settings.lease.0;
         let Some(claim) = self.0.db.work().claim(STORE_WORK, &self.0.owner, lease).await? else {
-            return self.repair_step().await;
+            return Ok(Step::Idle);
         };
         let name: Option<FileName> = claim.key.parse().ok();
         let status = match &name {

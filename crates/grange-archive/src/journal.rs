@@ -30,6 +30,9 @@ use crate::error::Error;
 /// What stands before the first line's chain.
 const START: &str = "grange checksum journal 1";
 
+/// The name of the file.
+pub(crate) const JOURNAL: &str = "checksums.journal";
+
 /// One fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
@@ -97,9 +100,9 @@ impl State {
 }
 
 impl Journal {
-    /// Opens the journal in the folder. Both are made with the first line and not before: the disk may not be mounted.
+    /// Opens the journal in the folder. Both are made by [`Journal::create`] or the first line: the disk may not be mounted.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let path = folder.join("checksums.journal");
+        let path = folder.join(JOURNAL);
         let journal = Self {
             path,
             state: Mutex::new(State::empty()),
@@ -235,6 +238,20 @@ impl Journal {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("open", &self.path)(error)),
         }
+    }
+
+    /// Whether there is a journal.
+    pub(crate) fn exists(&self) -> Result<bool, Error> {
+        Ok(self.existing_file()?.is_some())
+    }
+
+    /// Makes the folder and an empty journal where there is none.
+    pub(crate) fn create(&self) -> Result<(), Error> {
+        let _state = self.lock();
+        if !self.exists()? {
+            self.new_file()?;
+        }
+        Ok(())
     }
 
     fn new_file(&self) -> Result<File, Error> {

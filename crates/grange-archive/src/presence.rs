@@ -74,7 +74,15 @@ fn judge(part: &MarkedPart, own: &Marker, known: Known) -> Standing {
     let adopt = format!("`grange replicas adopt {}`", own.replica);
     if let Some(text) = &part.marker {
         return match serde_json::from_str::<Marker>(text) {
-            Ok(found) if found == *own => Standing::Present,
+            Ok(found) if found == *own => match &part.lost {
+                None => Standing::Present,
+                // Nothing was ever stored there.
+                Some(_) if known.looked_for == 0 => Standing::ToMark,
+                Some(lost) => Standing::Away(format!(
+                    "its marker is there and {lost} is gone: put it back, or mount the disk that holds it; if it is lost for \
+                     good, run {adopt}, then `grange audit run` and `grange repair --all`"
+                )),
+            },
             Ok(found) => Standing::Away(format!(
                 "the marker there is that of replica {} of archive {}: mount the right disk, or correct the settings; \
                  to take this one for {} anyway, run {adopt}",
@@ -385,6 +393,13 @@ mod tests {
         let stored = Known { looked_for: 100, ..fresh };
         let marked = Known { place: true, any_place: true, ..stored };
         let beside = Known { any_place: true, ..stored };
+        let lost = |known| {
+            let lost = Some("filedir".to_owned());
+            let part = MarkedPart { part: String::new(), marker: Some(own.to_text()), empty: false, lost };
+            judge(&part, &own, known)
+        };
+        assert_eq!(lost(fresh), Standing::ToMark, "nothing was stored there");
+        assert!(matches!(lost(marked), Standing::Away(reason) if reason.contains("filedir")));
         for (marker, empty, known, expected) in [
             (Some(own.to_text()), false, marked, present),
             (Some(other.to_text()), false, marked, away),
@@ -411,7 +426,7 @@ mod tests {
             (None, true, Known { there: 99, ..stored }, away),
             (None, true, stored, away),
         ] {
-            let part = MarkedPart { part: String::new(), marker, empty };
+            let part = MarkedPart { part: String::new(), marker, empty, lost: None };
             let found = match judge(&part, &own, known) {
                 Standing::Present => present,
                 Standing::ToMark => mark,

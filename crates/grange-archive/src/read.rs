@@ -6,7 +6,7 @@ use bytes::Bytes;
 use grange_base::Chain;
 use grange_blob::Opened;
 use grange_db::{FileStatus, Holding, UnservableCopy};
-use grange_model::{Checksums, FileName, LogEvent, UploadState, Verdict};
+use grange_model::{Checksums, FileName, LogEvent, Presence, UploadState, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::archive::Archive;
 use crate::digest::{Sums, copy_summed};
 use crate::error::Error;
+use crate::repair::is_undecided;
 use crate::replica::{Answer, Replica};
 
 /// The most bytes given at once from the middle of a file: a record of this size is an oddity, and several readers
@@ -168,6 +169,11 @@ impl Archive {
             }
             Fault::Copy(reason) => reason,
         };
+        let holding = status.holdings.iter().find(|holding| holding.replica_id == replica.row.id);
+        if holding.is_some_and(|one| one.presence == Presence::Missing || is_undecided(status, one)) {
+            // An audit has said so, and the copy has the finding of that.
+            return format!("{}: {reason}", replica.name());
+        }
         let detail = json!({ "reason": reason });
         let record = self.record(LogEvent::Unservable, status, Some(replica.name()), "grange", detail);
         let copy = UnservableCopy {

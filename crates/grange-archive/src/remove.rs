@@ -65,14 +65,11 @@ impl Archive {
                 Ok(line)
             }
             Err(error) if made && error.kind() == std::io::ErrorKind::NotFound => {
-                use std::io::Write as _;
-                use std::os::unix::fs::OpenOptionsExt as _;
                 let secret = data_encoding::HEXLOWER.encode(&rand::random::<[u8; 16]>());
                 if let Some(folder) = path.parent() {
                     std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
                 }
-                let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-                match file.and_then(|mut file| writeln!(file, "{secret}")) {
+                match write_new(&path, &secret) {
                     Ok(()) => Ok(secret),
                     Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                         self.credential(replica.name())
@@ -215,6 +212,18 @@ impl Archive {
         self.0.db.logbook().append(vec![record]).await?;
         self.file(name).await
     }
+}
+
+/// Writes the line into a new file, whole from its first moment: others may read it at once. Never over another.
+fn write_new(path: &Path, line: &str) -> std::io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let aside = path.with_extension(format!("{}.part", uuid::Uuid::new_v4().simple()));
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
+    let written = writeln!(file, "{line}").and_then(|()| file.sync_all());
+    let linked = written.and_then(|()| std::fs::hard_link(&aside, path));
+    std::fs::remove_file(&aside)?;
+    linked
 }
 
 /// Why a copy cannot be made again.

@@ -1,8 +1,8 @@
 //! Repairs: a missing copy is made again; a corrupt one is replaced when two have agreed; and where copies contradict the
 //! record, two people decide which of them is wrong.
 
-use grange_base::Chain;
 use grange_base::worker::Step;
+use grange_base::{Chain, Shutdown};
 use grange_db::{
     Begun, Claim, Confirmed, FileFilter, FileStatus, Holding, IfStored, NewRepair, RepairRow, RepairTurn,
     Trouble,
@@ -48,6 +48,9 @@ pub struct RepairReport {
     pub failed: u64,
     /// Want a second person's word.
     pub waiting: u64,
+    /// Replicas that are away: nobody knows what they lack.
+    #[serde(default)]
+    pub away: Vec<String>,
 }
 
 impl Archive {
@@ -61,6 +64,11 @@ impl Archive {
         dry_run: bool,
     ) -> Result<RepairReport, Error> {
         let mut report = RepairReport { dry_run, ..RepairReport::default() };
+        for replica in &self.0.replicas {
+            if replica.verify().await.is_err() {
+                report.away.push(replica.name().to_owned());
+            }
+        }
         // What people have asked for stays as they asked it.
         let open = self.repairs(Some(RepairState::Waiting), OPEN_REPAIRS_MAX).await?;
         for trouble in TROUBLES {
@@ -283,16 +291,21 @@ impl Archive {
         }
     }
 
-    /// Completes a repair that was confirmed and that nobody performs.
-    pub(crate) async fn repair_step(&self) -> Result<Step, Error> {
+    /// Completes a repair that was confirmed and that nobody performs: its node was killed. When `stop` comes, the repair is
+    /// given back at once and is completed wherever there is a worker.
+    pub async fn repair_step(&self, stop: &Shutdown) -> Result<Step, Error> {
         let (owner, lease) = (&self.0.owner, self.0.settings.lease.0);
         let Some((row, claim)) = self.0.db.repairs().claim(owner, lease).await? else {
             return Ok(Step::Idle);
         };
         // Boxed: a repair is a large act, and most steps need none.
-        match Box::pin(self.perform_claimed(&row, &claim, &row.asked_by)).await {
-            Ok(_) | Err(Error::Db(grange_db::Error::LeaseLost { .. })) => Ok(Step::More),
-            Err(error) => Err(error),
+        match stop.or(Box::pin(self.perform_claimed(&row, &claim, &row.asked_by))).await {
+            None => match self.0.db.work().release(&claim).await {
+                Ok(()) | Err(grange_db::Error::LeaseLost { .. }) => Ok(Step::More),
+                Err(error) => Err(error.into()),
+            },
+            Some(Ok(_) | Err(Error::Db(grange_db::Error::LeaseLost { .. }))) => Ok(Step::More),
+            Some(Err(error)) => Err(error),
         }
     }
 
@@ -372,7 +385,7 @@ impl Archive {
 }
 
 /// The copy contradicts the record, and the vote could not say which of them is wrong.
-fn is_undecided(status: &FileStatus, holding: &Holding) -> bool {
+pub(crate) fn is_undecided(status: &FileStatus, holding: &Holding) -> bool {
     let recorded = grange_db::deciding(&status.file.checksums);
     holding.presence == Presence::Ok
         && holding.verdict == Verdict::Unknown

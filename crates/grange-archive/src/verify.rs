@@ -44,6 +44,9 @@ pub struct LogReport {
     pub root: String,
     pub checkpoints: u64,
     pub witnesses: Vec<WitnessReport>,
+    /// Replicas that are away: their witnesses were not read.
+    #[serde(default)]
+    pub away: Vec<String>,
     /// Files whose row was compared with the log.
     pub files: u64,
     /// How many problems there are; the first hundred are told.
@@ -216,6 +219,10 @@ impl Archive {
     ) -> (Vec<(String, FileName, Checkpoint)>, Vec<SignedVouch>) {
         let (mut found, mut vouches) = (Vec::new(), Vec::<SignedVouch>::new());
         for replica in &self.0.replicas {
+            if replica.verify().await.is_err() {
+                report.away.push(replica.name().to_owned());
+                continue;
+            }
             match replica.witnesses().await {
                 Ok(witnesses) => {
                     for (name, text) in witnesses {

@@ -1,13 +1,13 @@
 //! Withdrawing a deposit: one that failed before any replica had its bytes keeps its name for ever otherwise.
 
 use grange_base::Chain;
-use grange_db::{Begun, FileStatus, IfStored};
-use grange_model::{Actor, FileName};
+use grange_db::{Begun, Claim, FileStatus, HoldingChange, IfStored};
+use grange_model::{Actor, FileName, Presence, UploadState, Verdict};
 
 use crate::archive::Archive;
 use crate::error::Error;
 use crate::remove::again;
-use crate::replica::Answer;
+use crate::replica::{Answer, Replica};
 use crate::store::LOOK_AGAIN;
 
 /// How often the end of an upload is looked for before a withdrawal is refused: five seconds.
@@ -41,7 +41,7 @@ impl Archive {
                 }
             }
         };
-        let prepared = self.held(&claim, self.prepare_withdrawal(&status)).await;
+        let prepared = self.held(&claim, self.prepare_withdrawal(&status, &claim)).await;
         let withdrawn = match prepared {
             Ok(None) => self.0.db.files().withdraw(&claim, actor).await,
             _ => Ok(false),
@@ -59,8 +59,8 @@ impl Archive {
     }
 
     /// Asks every replica and gives why the deposit must stay: a replica has the bytes, or may have them. Otherwise checksum
-    /// replicas strike its name out.
-    async fn prepare_withdrawal(&self, status: &FileStatus) -> Result<Option<String>, Error> {
+    /// replicas strike its name out, and their rows say so before: if the withdrawal ends here, they get their line again.
+    async fn prepare_withdrawal(&self, status: &FileStatus, claim: &Claim) -> Result<Option<String>, Error> {
         let file = &status.file;
         let Some((algorithm, _)) = file.checksums.strongest() else { return Ok(None) };
         let mut noted = Vec::new();
@@ -78,9 +78,25 @@ impl Archive {
             };
             return Ok(Some(format!("replica {} {held}", replica.name())));
         }
+        let struck = noted.iter().map(|replica| struck(replica)).collect();
+        self.0.db.files().advance(claim, file.id, struck).await?;
         for replica in noted {
             replica.remove(&file.name, &file.checksums).await?;
         }
         Ok(None)
+    }
+}
+
+/// What the row of a checksum replica says while the name is struck out there.
+fn struck(replica: &Replica) -> HoldingChange {
+    HoldingChange {
+        replica_id: replica.row.id,
+        state: UploadState::UploadFailed,
+        presence: Presence::Unknown,
+        verdict: Verdict::Unknown,
+        checksum: None,
+        attempts: 0,
+        last_error: Some("its line was struck out by a withdrawal that did not end".to_owned()),
+        answered: false,
     }
 }

@@ -113,6 +113,10 @@ pub struct MarkedPart {
     pub marker: Option<String>,
     /// No file lies there. Only looked at where there is no marker.
     pub empty: bool,
+    /// What lies beside every marker and is gone here: the folder of the files, or the list of checksums. Nothing is known then of
+    /// what it held.
+    #[serde(default)]
+    pub lost: Option<String>,
 }
 
 /// Files that lie in a store's folders and that no listing shows: in subfolders, or under names that no file may have.

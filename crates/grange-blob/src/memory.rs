@@ -194,7 +194,8 @@ impl Blob for Memory {
 
     async fn markers(&self) -> Result<Vec<MarkedPart>, Error> {
         let marker = self.marker.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(vec![MarkedPart { part: String::new(), marker, empty: self.files().is_empty() }])
+        let empty = self.files().is_empty();
+        Ok(vec![MarkedPart { part: String::new(), marker, empty, lost: None }])
     }
 
     async fn mark(&self, _part: &str, text: &str) -> Result<(), Error> {

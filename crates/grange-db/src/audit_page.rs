@@ -158,6 +158,31 @@ static PROGRESS: Sql = Sql::new(
      WHERE id = $1",
 );
 
+// Of audits that run together, the one that reads a copy last may turn the vote on what another has counted.
+macro_rules! recount {
+    ($from:literal, $to:literal) => {
+        concat!(
+            "UPDATE audits SET ",
+            $from,
+            " = ",
+            $from,
+            " - 1, ",
+            $to,
+            " = ",
+            $to,
+            " + 1, edition = edition + 1
+             WHERE kind = $1 AND replica_id = $2 AND id <> $3 AND ",
+            $from,
+            " > 0
+                 AND (state = 'running' OR (state = 'done' AND ended_at >=
+                     (SELECT own.started_at FROM audits own WHERE own.id = $3)))
+                 AND started_at <= (SELECT h.listed_at FROM replica_files h WHERE h.file_id = $4 AND h.replica_id = $2)"
+        )
+    };
+}
+static NOW_UNDECIDED: Sql = Sql::new(recount!("corrupt", "undecided"));
+static NOW_CORRUPT: Sql = Sql::new(recount!("undecided", "corrupt"));
+
 /// A row that is known here.
 struct Known {
     id: i64,
@@ -298,6 +323,11 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
         .bind(found.extra as i64)
         .bind(now);
     tx.run(query).await?;
+    for turn in judged.turned.iter().filter(|turn| turn.replica != replica) {
+        let sql = if turn.verdict == Verdict::Unknown { &NOW_UNDECIDED } else { &NOW_CORRUPT };
+        let query = tx.sql(sql).bind(page.kind.as_str()).bind(turn.replica).bind(page.audit.to_string());
+        tx.run(query.bind(turn.file)).await?;
+    }
     logbook::append(tx, &records).await?;
     Ok(Turned { position: upto, found })
 }

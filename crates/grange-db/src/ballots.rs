@@ -187,8 +187,18 @@ pub(crate) struct Judged {
     pub(crate) votes: Votes,
     /// The verdict on every copy that voted, by file and replica.
     pub(crate) verdicts: HashMap<(i64, i64), Verdict>,
+    /// Copies that are now called undecided and were called corrupt before, or the other way round.
+    pub(crate) turned: Vec<Turn>,
     /// For the log: what was not known before. The caller appends them.
     pub(crate) records: Vec<LogRecord>,
+}
+
+/// A copy that is called something else than before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    pub(crate) file: i64,
+    pub(crate) replica: i64,
+    pub(crate) verdict: Verdict,
 }
 
 /// A copy in the vote, with what was thought of it before.
@@ -228,6 +238,12 @@ pub(crate) async fn judge(tx: &mut Tx<'_>, files: &[i64], by: &str) -> Result<Ju
             judged.votes.corrupt += u64::from(*verdict == Verdict::Corrupt);
             judged.verdicts.insert((case.file, *replica), *verdict);
             changes.entry((*replica, *verdict)).or_default().push(case.file);
+            let before = case.voters.iter().find(|voter| voter.ballot.replica == *replica);
+            if let Some((Verdict::Corrupt, Verdict::Unknown) | (Verdict::Unknown, Verdict::Corrupt)) =
+                before.map(|voter| (voter.before, *verdict))
+            {
+                judged.turned.push(Turn { file: case.file, replica: *replica, verdict: *verdict });
+            }
         }
         records(tx, &case, &outcome, by, &mut judged.records);
     }

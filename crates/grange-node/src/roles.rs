@@ -66,7 +66,7 @@ const ARCHIVE_EVERY: Duration = Duration::from_secs(5);
 /// How often the calendar of checks is looked at.
 const CALENDAR_EVERY: Duration = Duration::from_secs(60);
 
-/// Archiver: stores that are not proven yet, checks, and the calendar of both.
+/// Archiver: stores that are not proven yet, repairs that were confirmed, checks, and the calendar of them.
 pub fn archiver(parts: &mut Parts, archive: &OpenArchive, clock: &Clock) {
     let worker = |name: &str, interval| {
         let (name, clock) = (name.to_owned(), clock.clone());
@@ -77,6 +77,13 @@ pub fn archiver(parts: &mut Parts, archive: &OpenArchive, clock: &Clock) {
     parts.start("archiver", |shutdown| async move {
         let Some(archive) = opened(&late, &shutdown).await else { return Ok(()) };
         files(shutdown, archive.hint().clone()).run(|| archive.store_step()).await
+    });
+    // A worker of their own: a repair reads whole files and waits for other work on its file, and no store waits for that.
+    let (repairs, late) = (worker("repairs", ARCHIVE_EVERY), archive.clone());
+    parts.start("repairs", |shutdown| async move {
+        let Some(archive) = opened(&late, &shutdown).await else { return Ok(()) };
+        let stop = shutdown.clone();
+        repairs(shutdown, Hint::new()).run(|| archive.repair_step(&stop)).await
     });
     // A worker of their own: a check reads for hours, and no copy that is due waits for it.
     let (checks, late) = (worker("audits", ARCHIVE_EVERY), archive.clone());

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::Sums;
 use crate::error::Error;
-use crate::journal::{Entry, Journal, Line, sync_folder};
+use crate::journal::{Entry, JOURNAL, Journal, Line, sync_folder};
 use crate::replica::blocking;
 use crate::witness;
 
@@ -93,15 +93,17 @@ impl Sums for LocalSums {
                 journal.refresh()?;
                 journal.list(None, 1).is_empty()
             };
-            Ok(MarkedPart { part: folder.display().to_string(), marker, empty })
+            let lost = (marker.is_some() && !journal.exists()?).then(|| JOURNAL.to_owned());
+            Ok(MarkedPart { part: folder.display().to_string(), marker, empty, lost })
         })
         .await
     }
 
     async fn mark(&self, text: &str) -> Result<(), Error> {
-        let (folder, text) = (self.folder.clone(), text.to_owned());
+        let (folder, journal, text) = (self.folder.clone(), Arc::clone(&self.journal), text.to_owned());
         blocking(move || {
-            std::fs::create_dir_all(&folder).map_err(Error::io("make", &folder))?;
+            // Made with the marker: where it is gone later, it was lost.
+            journal.create()?;
             let (aside, path) = (folder.join(format!("{MARKER}.part")), folder.join(MARKER));
             let written = std::fs::File::create(&aside).and_then(|mut file| {
                 std::io::Write::write_all(&mut file, text.as_bytes())?;

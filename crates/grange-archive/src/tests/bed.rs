@@ -132,6 +132,7 @@ impl Bed {
         for _ in 0..1000 {
             let stored = self.archive.store_step().await.unwrap();
             if stored == Step::Idle
+                && self.archive.repair_step(&Shutdown::never()).await.unwrap() == Step::Idle
                 && self.archive.audit_step(&Shutdown::never()).await.unwrap() == Step::Idle
             {
                 return;

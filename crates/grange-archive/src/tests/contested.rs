@@ -174,3 +174,25 @@ async fn a_copy_is_not_called_repairable_when_no_good_one_exists() {
     assert_eq!(dry_run_agrees(&bed).await.failed, 0);
     assert_eq!(check(&bed).await, (3, 0, 0));
 }
+
+/// The copy that was read first looked corrupt until the other one had said the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_counts_of_audits_that_ran_together_say_what_the_findings_say() {
+    let bed = Bed::new().await;
+    assert!(bed.store(NAME, ONE).await.stored);
+    for replica in ["one", "two"] {
+        bed.damage(replica, NAME, |bytes| *bytes = b"BBBB\n".to_vec());
+    }
+    // The second time the rows know it already.
+    for round in 0..2 {
+        let rows = bed.archive.audit_all(AuditKind::Checksum, &anna()).await.unwrap();
+        let counts = rows.iter().map(|row| (row.found.ok, row.found.corrupt, row.found.undecided));
+        // In the order of the replicas: one, three (checksums), two.
+        assert_eq!(counts.collect::<Vec<_>>(), [(0, 0, 1), (1, 0, 0), (0, 0, 1)], "round {round}");
+    }
+    // One is right again: what the first audit of the two called undecided is corrupt when the other has been read.
+    bed.damage("two", NAME, |bytes| *bytes = ONE.to_vec());
+    let rows = bed.archive.audit_all(AuditKind::Checksum, &anna()).await.unwrap();
+    let counts = rows.iter().map(|row| (row.found.ok, row.found.corrupt, row.found.undecided));
+    assert_eq!(counts.collect::<Vec<_>>(), [(0, 1, 0), (1, 0, 0), (1, 0, 0)]);
+}

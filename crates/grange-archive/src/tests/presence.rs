@@ -81,7 +81,9 @@ async fn an_empty_or_unmounted_folder_is_a_replica_that_is_away_and_is_never_fil
             bed.archive.cancel_audit(started.id, &anna()).await.unwrap();
         }
         let report = bed.archive.repair_all(&anna(), |_| Second::None, false).await.unwrap();
-        assert!(report.copies.is_empty(), "{report:?}");
+        assert!(report.copies.is_empty() && report.away == [replica], "{report:?}");
+        let log = bed.archive.verify_log().await.unwrap();
+        assert!(log.ok && log.away == [replica], "{log:?}");
         assert_eq!(bed.archive.rebuild("anna").await.unwrap().away, [replica]);
         // What is stored meanwhile waits, and one copy that is looked at again is not called missing.
         let outcome = bed.store("late", b"late").await;
@@ -240,4 +242,41 @@ async fn a_lost_database_finds_its_replicas_again_by_their_markers() {
     assert_eq!((away(&bed).await, bed.archive.db().places().archive_id().await.unwrap()), (vec![], Some(id)));
     assert_eq!(bed.archive.rebuild("anna").await.unwrap().entered, FILES as u64);
     assert_eq!(bed.got(&file(1)).await, content(1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_marker_without_the_files_it_stands_for_is_a_replica_that_is_away_until_a_person_adopts_it() {
+    for (replica, inside) in [("one", "filedir"), ("three", "checksums.journal")] {
+        let bed = Bed::new().await;
+        bed.fill(FILES).await;
+        std::fs::rename(folder(&bed.dir, replica).join(inside), bed.dir.path().join("aside")).unwrap();
+        let started = bed.archive.start_audit(replica, AuditKind::List, &anna()).await.unwrap();
+        bed.archive.audit_step(&Shutdown::never()).await.unwrap();
+        let row = bed.archive.audit(started.id).await.unwrap();
+        assert_eq!((row.state, row.found.missing), (AuditState::Running, 0), "{replica}: {row:?}");
+        bed.archive.cancel_audit(started.id, &anna()).await.unwrap();
+        let found = away(&bed).await;
+        assert_eq!((found.len(), found[0].0.as_str()), (1, replica), "{found:?}");
+        assert!(found[0].1.contains(inside) && found[0].1.contains("replicas adopt"), "{found:?}");
+        assert_eq!(
+            (bed.archive.rebuild("anna").await.unwrap().away, missing(&bed).await),
+            (vec![replica.to_owned()], 0)
+        );
+        assert!(!bed.store("late", b"late").await.stored);
+        assert!(!folder(&bed.dir, replica).join(inside).exists(), "nothing is made in its place");
+        // Put back, it is as it was.
+        std::fs::rename(bed.dir.path().join("aside"), folder(&bed.dir, replica).join(inside)).unwrap();
+        bed.archive.probe_replicas().await;
+        assert_eq!(away(&bed).await, []);
+        bed.work().await;
+        // Lost for good, it is filled again.
+        std::fs::rename(folder(&bed.dir, replica).join(inside), bed.dir.path().join("lost")).unwrap();
+        bed.archive.probe_replicas().await;
+        assert_eq!(away(&bed).await.len(), 1);
+        bed.archive.adopt_replica(replica, &anna()).await.unwrap();
+        assert_eq!(away(&bed).await, []);
+        let rows = bed.archive.audit_all(AuditKind::List, &anna()).await.unwrap();
+        assert_eq!(rows.iter().map(|row| row.found.missing).sum::<u64>(), FILES as u64 + 1);
+        assert_eq!(bed.repair().await.done, FILES as u64 + 1);
+    }
 }

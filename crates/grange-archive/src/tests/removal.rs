@@ -116,3 +116,27 @@ async fn a_credential_is_made_at_first_use_unless_the_settings_name_its_file() {
     std::fs::create_dir(&path).unwrap();
     assert_eq!(bed.archive.credential("three").unwrap_err().code(), "archive-io");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_who_use_a_credential_first_at_the_same_moment_get_the_same_one() {
+    let bed = Bed::new().await;
+    let path = bed.dir.path().join("secrets/replica-one.credential");
+    for round in 0..100 {
+        let start = std::sync::Barrier::new(4);
+        let ask = || {
+            start.wait();
+            bed.archive.credential("one").unwrap()
+        };
+        let found: Vec<_> = std::thread::scope(|scope| {
+            let asked: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+            asked.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(found.iter().all(|one| *one == found[0] && one.len() == 32), "round {round}: {found:?}");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::remove_file(&path).unwrap();
+    }
+    let secrets = std::fs::read_dir(path.parent().unwrap()).unwrap();
+    let left =
+        secrets.filter(|one| one.as_ref().unwrap().path().extension().is_some_and(|end| end == "part"));
+    assert_eq!(left.count(), 0);
+}

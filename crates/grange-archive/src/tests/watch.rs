@@ -72,6 +72,37 @@ async fn a_replica_that_does_not_answer_readers_adds_nothing_to_the_log() {
     assert_eq!(open(&bed).await, Vec::<String>::new());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_an_audit_judged_has_one_finding_however_many_read_it_afterwards() {
+    let bed = Bed::new().await;
+    bed.fill(2).await;
+    for replica in ["one", "two"] {
+        bed.damage(replica, &file(0), |bytes| bytes[3] ^= 1);
+        std::fs::remove_file(bed.path(replica, &file(1))).unwrap();
+    }
+    let read = async || {
+        for number in 0..2 {
+            bed.archive.open_file(&named(&file(number))).await.unwrap_err();
+            bed.archive.read_at(&named(&file(number)), 0, 10).await.ok();
+        }
+    };
+    read().await;
+    assert_eq!(open(&bed).await.len(), 4, "{:?}", open(&bed).await);
+    bed.archive.audit_all(AuditKind::Checksum, &anna()).await.unwrap();
+    look(&bed).await;
+    let expected = [
+        "missing-copy file-0001.warc.gz on one",
+        "missing-copy file-0001.warc.gz on two",
+        "undecided-copy file-0000.warc.gz on one",
+        "undecided-copy file-0000.warc.gz on two",
+    ];
+    assert_eq!(open(&bed).await, expected);
+    read().await;
+    look(&bed).await;
+    assert_eq!(open(&bed).await, expected);
+    assert_eq!(bed.events(LogEvent::Unservable).await, 4, "the readers before the audit");
+}
+
 fn spooled(bed: &Bed) -> usize {
     std::fs::read_dir(bed.dir.path().join("spool")).map_or(0, Iterator::count)
 }

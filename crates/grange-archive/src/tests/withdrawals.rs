@@ -2,9 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
-use grange_model::{Actor, AuditKind, LogEvent, RepairState};
+use grange_base::Trigger;
+use grange_base::worker::Step;
+use grange_db::{Begun, IfStored, NewRepair, REPAIR_WORK};
+use grange_model::{Actor, AuditKind, LogEvent, RepairKind, RepairState};
+use grange_testkit::until;
 
 use super::bed::{Bed, anna, bert, content, file, named};
+use crate::remove::again;
 use crate::{Second, Store};
 
 /// A corrupt copy on `one`, and the repair that waits for a second person.
@@ -44,6 +49,33 @@ async fn a_repair_whose_node_was_killed_after_the_confirmation_is_performed_by_a
     let row = bed.archive.db().repairs().get(id).await.unwrap();
     assert_eq!((row.state, bed.attic("one")), (RepairState::Done, 1));
     assert_eq!(bed.got(&file(0)).await, content(0));
+}
+
+/// Somebody else is at work on its file for as long as the test lasts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_store_waits_for_a_repair_and_a_repair_does_not_hold_up_a_stop() {
+    let (bed, id) = waiting().await;
+    let repairs = bed.archive.db().repairs();
+    repairs.confirm(id, &bert()).await.unwrap();
+    let long = std::time::Duration::from_secs(3600);
+    let status = bed.archive.file(&named(&file(0))).await.unwrap();
+    let begun = bed.archive.db().files().begin(again(&status), "another node", long, IfStored::Verify).await;
+    assert!(matches!(begun.unwrap(), Begun::Claimed(..)));
+    assert_eq!(bed.archive.store_step().await.unwrap(), Step::Idle, "the repair is not the stores' business");
+    bed.two.down.store(true, Ordering::SeqCst);
+    assert!(!bed.store("late", b"late").await.stored);
+    bed.two.down.store(false, Ordering::SeqCst);
+    let (stop, archive) = (Trigger::new(), bed.archive.clone());
+    let listener = stop.listener();
+    let worker = tokio::spawn(async move { archive.repair_step(&listener).await.unwrap() });
+    let under_way = async || bed.archive.db().work().counts(REPAIR_WORK).await.unwrap().claimed == 1;
+    until("the repair is under way", under_way).await;
+    assert_eq!(bed.archive.store_step().await.unwrap(), Step::More);
+    assert!(bed.archive.file(&named("late")).await.unwrap().proven());
+    stop.pull();
+    assert_eq!(worker.await.unwrap(), Step::More);
+    let (row, _) = repairs.claim("another node", long).await.unwrap().expect("it was given back");
+    assert_eq!((row.id, row.state), (id, RepairState::Confirmed));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -130,4 +162,34 @@ async fn a_deposit_whose_bytes_lie_on_a_replica_behind_the_rows_is_not_withdrawn
     assert!(refused.to_string().contains("replica one has its bytes"), "{refused}");
     bed.work().await;
     assert_eq!(bed.got("a").await, b"first");
+}
+
+/// A repair under way keeps the rows, as a kill at that moment would.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_withdrawal_that_stops_before_the_rows_are_deleted_costs_no_replica_its_line() {
+    let bed = Bed::new().await;
+    for gate in bed.gates.values() {
+        gate.down.store(true, Ordering::SeqCst);
+    }
+    assert!(!bed.store("a", b"first").await.stored);
+    for gate in bed.gates.values() {
+        gate.down.store(false, Ordering::SeqCst);
+    }
+    let status = bed.archive.status(&named("a")).await.unwrap().unwrap();
+    let repair = NewRepair {
+        file_id: status.file.id,
+        replica_id: bed.archive.replica("one").unwrap().row.id,
+        kind: RepairKind::Missing,
+        bad_checksum: None,
+        new_checksum: None,
+        confirmed_by: Some("not needed".to_owned()),
+    };
+    bed.archive.db().repairs().ask(repair, &anna()).await.unwrap();
+    let stopped = bed.archive.withdraw_deposit(&named("a"), &anna()).await.unwrap_err();
+    assert!(stopped.to_string().contains("a repair under way"), "{stopped}");
+    bed.work().await;
+    assert!(bed.archive.status(&named("a")).await.unwrap().unwrap().proven(), "it went on by itself");
+    for row in bed.archive.audit_all(AuditKind::Checksum, &anna()).await.unwrap() {
+        assert_eq!((row.found.ok, row.found.missing), (1, 0), "{row:?}");
+    }
 }

@@ -15,6 +15,9 @@ use super::listing::Listing;
 use crate::blob::{MARKER, MarkedPart};
 use crate::error::Error;
 
+/// The folder of the files.
+const FILES: &str = "filedir";
+
 #[derive(Debug)]
 pub(super) struct Base {
     pub(super) path: PathBuf,
@@ -68,7 +71,7 @@ impl Base {
     pub(super) fn open(path: &Path, read_only: bool, make_folders: bool) -> Result<Self, Error> {
         let base = Self {
             path: path.to_owned(),
-            files: path.join("filedir"),
+            files: path.join(FILES),
             temp: path.join("tempdir"),
             attic: path.join("atticdir"),
             listing: Listing::default(),
@@ -143,7 +146,9 @@ impl Base {
                 Err(error) if absent(&error) => true,
                 Err(error) => return Err(Error::io("list the folder", &self.files)(error)),
             };
-        Ok(MarkedPart { part: self.path.display().to_string(), marker, empty })
+        let gone = marker.is_some() && fs::metadata(&self.files).is_err_and(|error| absent(&error));
+        let lost = gone.then(|| FILES.to_owned());
+        Ok(MarkedPart { part: self.path.display().to_string(), marker, empty, lost })
     }
 
     /// Leaves the marker: written aside, synced, renamed.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use grange_model::FileName;
 
-use crate::blob::UnlistedFiles;
+use crate::blob::{MARKER, UnlistedFiles};
 use crate::error::Error;
 
 /// A folder changed twice within one tick of the file system's clock shows one time of change. So names read
@@ -76,8 +76,10 @@ impl Listing {
         let failed = || Error::io("list the folder", folder);
         let changed = match fs::metadata(folder).and_then(|data| data.modified()) {
             Ok(changed) => changed,
-            // Nothing was ever written there.
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Entries::default()),
+            // Nothing was ever written there. With a marker it was, and the folder is gone.
+            Err(error) if error.kind() == ErrorKind::NotFound && !folder.with_file_name(MARKER).exists() => {
+                return Ok(Entries::default());
+            }
             Err(error) => return Err(failed()(error)),
         };
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -193,6 +193,14 @@ impl Wanted {
     fn reader<R: Read>(&self, reader: R) -> WantedReader<'_, R> {
         WantedReader { wanted: self, reader }
     }
+
+    /// Asked before anything is changed that others see.
+    fn still(&self) -> std::io::Result<()> {
+        if self.0.load(Ordering::Relaxed) {
+            return Err(std::io::Error::other("nobody waits for it any more"));
+        }
+        Ok(())
+    }
 }
 
 /// Dropped with the future that waits.
@@ -211,9 +219,7 @@ struct WantedReader<'a, R> {
 
 impl<R: Read> Read for WantedReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.wanted.0.load(Ordering::Relaxed) {
-            return Err(std::io::Error::other("nobody waits for it any more"));
-        }
+        self.wanted.still()?;
         self.reader.read(buffer)
     }
 }

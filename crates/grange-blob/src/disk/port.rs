@@ -34,7 +34,8 @@ impl Blob for Disk {
         expected: Option<&Checksums>,
     ) -> Result<Stored, Error> {
         let (name, path, expected) = (name.clone(), path.to_owned(), expected.copied());
-        self.run(move |inner| take::put_file(inner, &name, &path, taking, expected.as_ref())).await
+        self.read(move |inner, wanted| take::put_file(inner, &name, &path, taking, expected.as_ref(), wanted))
+            .await
     }
 
     async fn local_path(&self, name: &FileName) -> Result<Option<PathBuf>, Error> {
@@ -127,18 +128,20 @@ impl Blob for Disk {
 
     async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error> {
         let (name, expected) = (name.clone(), *expected);
-        self.run(move |inner| {
+        self.read(move |inner, wanted| {
             inner.writable()?;
             let _lock = inner.lock(&name);
             let base = match check::deciding(&name, &expected) {
                 Ok(deciding) => {
                     let (base, mut file) = inner.find_or_fail(&name)?;
-                    let (_, found) = inner.sum(&inner.bases[base].file(&name), &mut file, &deciding)?;
+                    let (_, found) =
+                        inner.sum_wanted(&inner.bases[base].file(&name), &mut file, &deciding, wanted)?;
                     check::removable(&name, &inner.place, &expected, found)?;
                     base
                 }
                 Err(error) => inner.where_unreadable(&name)?.ok_or(error)?,
             };
+            wanted.still().map_err(Error::io("remove", &inner.bases[base].file(&name)))?;
             let now = inner.clock.now().strftime("%Y%m%dT%H%M%SZ");
             let id = Uuid::new_v4().simple().to_string();
             inner.bases[base].retire(&name, &format!("{now}-{}", &id[..8]))

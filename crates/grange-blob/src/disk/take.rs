@@ -4,14 +4,14 @@
 //! point loses nothing and leaves nothing that the next try does not clear away.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use grange_model::{Checksums, FileName};
 
-use super::Inner;
 use super::base::sync_folder;
 use super::temp::Temp;
+use super::{Inner, Wanted};
 use crate::blob::{Stored, Taking};
 use crate::check;
 use crate::digest::{By, Summing, sum_file, union};
@@ -23,6 +23,7 @@ pub(super) fn put_file(
     path: &Path,
     taking: Taking,
     expected: Option<&Checksums>,
+    wanted: &Wanted,
 ) -> Result<Stored, Error> {
     inner.writable()?;
     let failed = |source| Error::Source { name: name.clone(), source };
@@ -35,20 +36,21 @@ pub(super) fn put_file(
     let stored = if inner.find(name)?.is_some() {
         // Summed even where the expected checksum is that of the stored bytes: the file may be deleted below.
         let algorithms = union(&inner.checksums, expected);
-        let (bytes, sums) = sum_file(&mut file, By::First, &algorithms, &inner.buffers).map_err(failed)?;
+        let (bytes, sums) = sum_file(&mut wanted.reader(&mut file), By::First, &algorithms, &inner.buffers)
+            .map_err(failed)?;
         check::received(name, Some(size), bytes, expected, &sums)?;
         let gone = || Error::NotFound { name: name.clone(), place: inner.place.clone() };
-        inner.known(name, &sums)?.ok_or_else(gone)?
+        inner.known(name, &sums, wanted)?.ok_or_else(gone)?
     } else {
-        let linked = (taking == Taking::Move).then(|| Temp::link(inner, name, path)).flatten();
+        let linked = (taking == Taking::Move).then(|| Temp::link(inner, name, path, wanted)).flatten();
         if let Some(temp) = linked {
             whole(inner, name, temp, size, expected)?
         } else {
-            let temp = Temp::new(inner, name, Some(size))?;
+            let temp = Temp::new(inner, name, Some(size), wanted)?;
             if temp.clone_from(&file) {
                 whole(inner, name, temp, size, expected)?
             } else {
-                copied(inner, name, temp, &mut file, size, expected)?
+                copied(inner, name, temp, wanted.reader(&mut file), size, expected)?
             }
         }
     };
@@ -81,14 +83,14 @@ fn copied(
     inner: &Inner,
     name: &FileName,
     mut temp: Temp<'_>,
-    file: &mut File,
+    mut file: impl Read,
     size: u64,
     expected: Option<&Checksums>,
 ) -> Result<Stored, Error> {
     let (algorithms, assumed) = check::while_writing(union(&inner.checksums, expected), expected);
     let mut summing = Summing::new(By::First, &algorithms);
     let mut wrong = None;
-    let read = inner.buffers.each(file, |bytes| {
+    let read = inner.buffers.each(&mut file, |bytes| {
         if let Err(error) = temp.write(&bytes, summing.bytes()) {
             wrong = Some(error);
             return Err(io::ErrorKind::Other.into());

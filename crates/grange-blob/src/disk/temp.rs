@@ -9,7 +9,7 @@ use grange_model::{Algorithm, Checksums, FileName};
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, ioctl_ficlone};
 use rustix::io::Errno;
 
-use super::{Base, Inner, forget};
+use super::{Base, Inner, Wanted, forget};
 use crate::blob::Stored;
 use crate::check;
 use crate::digest::{By, sum_file};
@@ -25,6 +25,7 @@ pub(super) struct Temp<'a> {
     /// Bases still to be tried, best first.
     untried: Vec<usize>,
     size: Option<u64>,
+    wanted: &'a Wanted,
     base: usize,
     path: PathBuf,
     file: File,
@@ -32,15 +33,25 @@ pub(super) struct Temp<'a> {
 
 impl<'a> Temp<'a> {
     /// On the first base that has room; [`Error::Full`] when none has.
-    pub(super) fn new(inner: &'a Inner, name: &'a FileName, size: Option<u64>) -> Result<Self, Error> {
+    pub(super) fn new(
+        inner: &'a Inner,
+        name: &'a FileName,
+        size: Option<u64>,
+        wanted: &'a Wanted,
+    ) -> Result<Self, Error> {
         let free: Vec<_> = inner.rooms().iter().map(|room| room.map(|room| room.free)).collect();
         let mut untried = inner.bounds.candidates(inner.placement, &free, size);
         let (base, path, file) = next(inner, name, &mut untried, size)?;
-        Ok(Self { inner, name, untried, size, base, path, file })
+        Ok(Self { inner, name, untried, size, wanted, base, path, file })
     }
 
     /// A second name for `from`, where that is possible: on the same disk, allowed, and not through a link.
-    pub(super) fn link(inner: &'a Inner, name: &'a FileName, from: &Path) -> Option<Self> {
+    pub(super) fn link(
+        inner: &'a Inner,
+        name: &'a FileName,
+        from: &Path,
+        wanted: &'a Wanted,
+    ) -> Option<Self> {
         if fs::symlink_metadata(from).ok()?.is_symlink() {
             return None;
         }
@@ -53,7 +64,7 @@ impl<'a> Temp<'a> {
             };
             // Keeps a process that opens this base meanwhile from clearing the name away.
             let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
-            Some(Self { inner, name, untried: Vec::new(), size: None, base, path, file })
+            Some(Self { inner, name, untried: Vec::new(), size: None, wanted, base, path, file })
         })
     }
 
@@ -108,7 +119,7 @@ impl<'a> Temp<'a> {
     pub(super) fn sum(&mut self, algorithms: &[Algorithm]) -> Result<(u64, Checksums), Error> {
         let sum = |file: &mut File| {
             file.seek(SeekFrom::Start(0))?;
-            sum_file(file, By::First, algorithms, &self.inner.buffers)
+            sum_file(&mut self.wanted.reader(file), By::First, algorithms, &self.inner.buffers)
         };
         sum(&mut self.file).map_err(Error::io("read", &self.path))
     }
@@ -140,14 +151,15 @@ impl<'a> Temp<'a> {
             return Err(error);
         }
         let _lock = self.inner.lock(self.name);
-        if let Some(stored) = self.inner.known(self.name, &checksums)? {
+        if let Some(stored) = self.inner.known(self.name, &checksums, self.wanted)? {
             return Ok(stored);
         }
+        self.wanted.still().map_err(|source| Error::Source { name: self.name.clone(), source })?;
         if self.base().publish(&self.path, self.name)? {
             return Ok(Stored { size, checksums, already: false });
         }
         // Another process was faster.
-        let known = self.inner.known(self.name, &checksums)?;
+        let known = self.inner.known(self.name, &checksums, self.wanted)?;
         known.ok_or_else(|| {
             Error::io("move into place", &self.path)(io::Error::from(io::ErrorKind::AlreadyExists))
         })
@@ -157,7 +169,7 @@ impl<'a> Temp<'a> {
         forget(&self.file);
         let strongest: Vec<_> = written.algorithms().take(1).collect();
         let mut file = File::open(&self.path).map_err(Error::io("open", &self.path))?;
-        let read = sum_file(&mut file, By::Second, &strongest, &self.inner.buffers);
+        let read = sum_file(&mut self.wanted.reader(&mut file), By::Second, &strongest, &self.inner.buffers);
         let read = read.map_err(Error::io("read back", &self.path))?;
         check::read_back(self.name, &self.base().path.display().to_string(), (size, written), read)
     }

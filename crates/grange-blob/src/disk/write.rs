@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::base::sync_folder;
 use super::temp::Temp;
-use super::{Disk, Inner};
+use super::{Disk, Inner, Wanted};
 use crate::blob::{Source, Stored};
 use crate::check::{self, Announced};
 use crate::digest::{By, Summing, union};
@@ -32,7 +32,7 @@ pub(super) async fn put(
 ) -> Result<Stored, Error> {
     let (sender, receiver) = mpsc::channel(UNDER_WAY);
     let (owned, announced) = (name.clone(), Announced::of(&source, expected));
-    let writing = disk.run(move |inner| inner.take_stream(&owned, &announced, receiver));
+    let writing = disk.read(move |inner, wanted| inner.take_stream(&owned, &announced, receiver, wanted));
     let buffers = &disk.0.buffers;
     let reading = async {
         loop {
@@ -62,6 +62,7 @@ impl Inner {
         name: &FileName,
         announced: &Announced,
         mut pieces: mpsc::Receiver<Piece>,
+        wanted: &Wanted,
     ) -> Result<Stored, Error> {
         self.writable()?;
         let mut next = || match pieces.blocking_recv() {
@@ -74,7 +75,7 @@ impl Inner {
             }),
         };
         if let Some(expected) = &announced.expected
-            && let Some(stored) = self.known(name, expected)?
+            && let Some(stored) = self.known(name, expected, wanted)?
         {
             return Ok(stored);
         }
@@ -84,7 +85,7 @@ impl Inner {
         // Of a name that is known only the sums are wanted; nothing is written.
         let mut temp = match self.find(name)? {
             Some(_) => None,
-            None => Some(Temp::new(self, name, announced.size)?),
+            None => Some(Temp::new(self, name, announced.size, wanted)?),
         };
         while let Some(bytes) = next()? {
             if let Some(temp) = &mut temp {
@@ -101,7 +102,7 @@ impl Inner {
         announced.check(name, bytes, &sums)?;
         match temp {
             Some(temp) => temp.publish(bytes, sums, assumed.is_some()),
-            None => self.known(name, &sums)?.ok_or_else(|| {
+            None => self.known(name, &sums, wanted)?.ok_or_else(|| {
                 // It went to the attic while these bytes were read.
                 Error::NotFound { name: name.clone(), place: self.place.clone() }
             }),
@@ -109,10 +110,16 @@ impl Inner {
     }
 
     /// The answer to a put of a name that is here, with these sums; `None` when it is not here.
-    pub(super) fn known(&self, name: &FileName, given: &Checksums) -> Result<Option<Stored>, Error> {
+    pub(super) fn known(
+        &self,
+        name: &FileName,
+        given: &Checksums,
+        wanted: &Wanted,
+    ) -> Result<Option<Stored>, Error> {
         let Some((base, mut file)) = self.find(name)? else { return Ok(None) };
         let base = &self.bases[base];
-        let (size, sums) = self.sum(&base.file(name), &mut file, &union(&self.checksums, Some(given)))?;
+        let algorithms = union(&self.checksums, Some(given));
+        let (size, sums) = self.sum_wanted(&base.file(name), &mut file, &algorithms, wanted)?;
         let stored = check::known(name, &self.place, size, sums, given)?;
         // A crash may have come between the rename and its sync; the answer promises both.
         sync_folder(&base.files)?;

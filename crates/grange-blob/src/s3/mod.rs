@@ -368,7 +368,7 @@ impl Blob for S3 {
             Err(error) => return Err(self.error("read the marker", error)),
         };
         let empty = marker.is_none() && self.list(None, 1).await?.is_empty();
-        Ok(vec![MarkedPart { part: String::new(), marker, empty }])
+        Ok(vec![MarkedPart { part: String::new(), marker, empty, lost: None }])
     }
 
     async fn mark(&self, _part: &str, text: &str) -> Result<(), Error> {

@@ -410,7 +410,7 @@ impl Blob for Swap {
             None => None,
         };
         let empty = marker.is_none() && self.list(None, 1).await?.is_empty();
-        Ok(vec![MarkedPart { part: String::new(), marker, empty }])
+        Ok(vec![MarkedPart { part: String::new(), marker, empty, lost: None }])
     }
 
     async fn mark(&self, _part: &str, text: &str) -> Result<(), Error> {

@@ -10,6 +10,7 @@ on_both_engines! {
     a_repair_wants_a_second_person,
     a_repair_that_waits_can_be_withdrawn_and_no_other,
     of_many_who_want_to_perform_a_repair_one_gets_it,
+    a_repair_that_is_superseded_is_not_performed,
 }
 
 /// A repair of a corrupt copy of f0 on the first replica, not asked for yet.
@@ -99,4 +100,19 @@ async fn of_many_who_want_to_perform_a_repair_one_gets_it(bed: &Bed) {
     }
     assert_eq!(claims.len(), 1);
     bed.db.repairs().end(&claims[0], id, None, Vec::new()).await.unwrap();
+}
+
+async fn a_repair_that_is_superseded_is_not_performed(bed: &Bed) {
+    let corrupt = NewRepair { confirmed_by: Some("not needed".to_owned()), ..corrupt_copy(bed).await };
+    let missing = NewRepair { kind: RepairKind::Missing, bad_checksum: None, ..corrupt.clone() };
+    let repairs = bed.db.repairs();
+    let first = repairs.ask(corrupt, &anna()).await.unwrap();
+    let second = repairs.ask(missing, &anna()).await.unwrap();
+    // Its work row is still there, because only the one who claims it knows whether somebody performs it.
+    let RepairTurn::NotDue(row) = repairs.begin(first.id, "me", LONG).await.unwrap() else {
+        panic!("a superseded repair was claimed")
+    };
+    assert_eq!((row.id, row.state), (first.id, RepairState::Failed));
+    let (found, _) = repairs.claim("me", LONG).await.unwrap().unwrap();
+    assert_eq!(found.id, second.id);
 }

@@ -106,7 +106,7 @@ static STRAYS: Sql = Sql::new(
              AND NOT EXISTS (SELECT 1 FROM files f WHERE f.name = s.name))
      GROUP BY r.name ORDER BY 1 LIMIT $1",
 );
-// Over when another finding is about the copy, a later check found it good, or its deposit was withdrawn.
+// Over when another finding is about the copy, it was read and judged since, or its deposit was withdrawn.
 static UNSERVABLE: Sql = Sql::new(
     "SELECT g.subject, '' AS detail, g.grouped_by FROM findings g
      LEFT JOIN replica_files h ON h.file_id = g.file_id AND h.replica_id = g.replica_id
@@ -114,7 +114,7 @@ static UNSERVABLE: Sql = Sql::new(
      WHERE g.kind = 'unservable-copy' AND g.closed_at IS NULL AND NOT (
          (g.file_id IS NOT NULL AND h.file_id IS NULL)
          OR (h.file_id IS NOT NULL AND (h.presence = 'missing' OR h.verdict = 'corrupt'))
-         OR (h.file_id IS NOT NULL AND h.verdict = 'ok' AND COALESCE(h.checked_at, 0) > g.opened_at)
+         OR (h.file_id IS NOT NULL AND COALESCE(h.checked_at, 0) > g.opened_at)
          OR (g.file_id IS NULL AND COALESCE(r.checked_at, 0) > g.opened_at))",
 );
 static AWAY: Sql = Sql::new(

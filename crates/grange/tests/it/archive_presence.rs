@@ -41,7 +41,7 @@ async fn an_unmounted_replica_is_away_until_it_is_mounted_or_adopted() {
     .await;
     let shown = grange.run(&["replicas", "ls"]).ok().stdout;
     assert!(shown.contains("two is away") && shown.contains("grange replicas adopt two"), "{shown}");
-    grange.run(&["repair", "--all", "--yes"]).ok();
+    grange.run(&["repair", "--all", "--yes"]).fails(5, &[]);
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "nothing is made below the mount point");
     // Mounted again while the node runs: the check goes on by itself.
     std::fs::remove_dir_all(&folder).unwrap();

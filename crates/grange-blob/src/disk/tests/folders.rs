@@ -220,6 +220,13 @@ async fn a_base_is_empty_only_without_a_marker_and_without_files() {
     let markers = disk.markers().await.unwrap();
     assert_eq!((markers[0].marker.as_deref(), markers[1].marker.as_deref()), (None, Some("mine")));
     assert_eq!(disk.mark("elsewhere", "mine").await.unwrap_err().code(), "blob-io");
+    // Marked, and without its folder of files, it is neither empty nor whole, and lists nothing.
+    assert_eq!((&markers[0].lost, &markers[1].lost), (&None, &None));
+    std::fs::remove_dir(folder.path().join("two/filedir")).unwrap();
+    assert_eq!(disk.markers().await.unwrap()[1].lost.as_deref(), Some("filedir"));
+    assert_eq!(disk.list(None, 9).await.unwrap_err().code(), "blob-io");
+    disk.mark(&two, "mine").await.unwrap();
+    assert_eq!(disk.markers().await.unwrap()[1].lost, None);
     // A marker that is there and cannot be read is not a missing one.
     std::fs::create_dir(folder.path().join("one/grange-replica.json")).unwrap();
     assert_eq!(disk.markers().await.unwrap_err().code(), "blob-io");

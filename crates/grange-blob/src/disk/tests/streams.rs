@@ -10,7 +10,7 @@ use grange_model::Algorithm;
 use grange_testkit::until;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
-use crate::blob::{Blob, Source};
+use crate::blob::{Blob, Source, Taking};
 use crate::buffers::BUFFER_BYTES;
 use crate::conformance::{disk, file, noise, sums};
 use crate::disk::lanes::LANE_BYTES_MIN;
@@ -74,6 +74,49 @@ async fn a_file_is_not_read_to_its_end_when_nobody_waits_for_its_checksum_any_mo
         () = until("somebody reads the file", async || read_by() > 0) => {}
     }
     until("nobody reads the file", async || read_by() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_is_not_taken_when_nobody_waits_for_that_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one"]);
+    // A terabyte of holes takes no space, and hours to read.
+    let source = folder.path().join("source");
+    std::fs::File::create(&source).unwrap().set_len(1 << 40).unwrap();
+    let (name, read_by) = (file("a"), || Arc::strong_count(&disk.0) - 1);
+    // A file to be moved is linked and read where it lies. One whose name is known is compared with what is there.
+    for known in [false, true] {
+        if known {
+            disk.put(&name, b"bytes"[..].into(), None).await.unwrap();
+        }
+        tokio::select! {
+            _ = disk.put_file(&name, &source, Taking::Move, None) => panic!("a terabyte was read"),
+            () = until("somebody reads the file", async || read_by() > 0) => {}
+        }
+        until("nobody reads the file", async || read_by() == 0).await;
+        assert!(source.exists(), "what was not taken stays");
+        let stored = disk.stat(&name).await.unwrap().map(|stat| stat.size);
+        assert_eq!(stored, known.then_some(5));
+        assert_eq!(std::fs::read_dir(folder.path().join("one/tempdir")).unwrap().count(), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_is_not_removed_when_nobody_waits_for_that_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one"]);
+    let name = file("a");
+    disk.put(&name, b"bytes"[..].into(), None).await.unwrap();
+    let path = disk.path(&name).await.unwrap().unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+    let (expected, read_by) = (sums(b"bytes"), || Arc::strong_count(&disk.0) - 1);
+    tokio::select! {
+        _ = disk.remove_to_attic(&name, &expected) => panic!("a terabyte was read"),
+        () = until("somebody reads the file", async || read_by() > 0) => {}
+    }
+    until("nobody reads the file", async || read_by() == 0).await;
+    assert!(path.exists());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -219,6 +219,12 @@ pub(super) fn judge(oracle: &mut Oracle, step: &Step, replies: &[Replies]) -> Re
             oracle.judge_list(asked.namespace, directory, replies[0].as_ref(), &busy, vague)?;
         }
     }
+    // A new collection first: files that this step stored are in it, or went with the one before.
+    for (Request { namespace, operation, .. }, replies) in step.requests.iter().zip(replies) {
+        if let Operation::Create { .. } = operation {
+            oracle.judge_create(namespace, replies)?;
+        }
+    }
     for (Request { namespace, operation, .. }, replies) in step.requests.iter().zip(replies) {
         let (reply, vague) = (replies[0].as_ref(), vague(namespace, oracle));
         match operation {
@@ -229,12 +235,8 @@ pub(super) fn judge(oracle: &mut Oracle, step: &Step, replies: &[Replies]) -> Re
         }
     }
     for (Request { namespace, operation, .. }, replies) in step.requests.iter().zip(replies) {
-        match operation {
-            Operation::Create { .. } => oracle.judge_create(namespace, replies)?,
-            Operation::Remove { with_files } => {
-                oracle.judge_removal(namespace, *with_files, replies[0].as_ref())?;
-            }
-            _ => {}
+        if let Operation::Remove { with_files } = operation {
+            oracle.judge_removal(namespace, *with_files, replies[0].as_ref())?;
         }
     }
     Ok(())

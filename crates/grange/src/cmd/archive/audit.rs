@@ -1,5 +1,6 @@
 //! `grange audit run` and `status`
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -74,9 +75,13 @@ async fn check(
     let mut checks: Vec<Value> = client.post("/audits", &NewAudit { kind, replica }).await?;
     let ids: Vec<String> = checks.iter().map(|check| text(&check["id"])).collect();
     let progress = if wait { Some(Progress::of_copies(copies(client, &checks).await?)) } else { None };
+    let mut told = BTreeSet::new();
     while wait && checks.iter().any(|check| check["state"] == "running") {
         if let Some(progress) = &progress {
             progress.set(sum(&checks, "files") + sum(&checks, "missing"));
+            for line in checks.iter().filter_map(reason_to_wait).filter(|line| told.insert(line.clone())) {
+                progress.suspend(|| eprintln!("{line}"));
+            }
         }
         tokio::time::sleep(LOOK_EVERY).await;
         let newest: Vec<Value> = client.get("/audits?limit=1000").await?;
@@ -87,6 +92,12 @@ async fn check(
         progress.finish();
     }
     Ok(checks)
+}
+
+/// Why an audit that is not over does not get on.
+fn reason_to_wait(check: &Value) -> Option<String> {
+    let reason = check["last_error"].as_str().filter(|_| check["state"] == "running")?;
+    Some(format!("{} {} waits: {reason}", text(&check["replica"]), text(&check["kind"])))
 }
 
 fn sum(checks: &[Value], field: &str) -> u64 {
@@ -165,4 +176,18 @@ fn table(checks: &[Value]) -> std::io::Result<()> {
         println!("{replica} {kind} {state}: {reason}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_audit_that_is_not_over_and_has_a_reason_waits() {
+        let check = |state: &str, reason: Value| json!({ "replica": "one", "kind": "list", "state": state, "last_error": reason });
+        let waits = reason_to_wait(&check("running", json!("one is away")));
+        assert_eq!(waits.as_deref(), Some("one list waits: one is away"));
+        assert_eq!(reason_to_wait(&check("running", Value::Null)), None);
+        assert_eq!(reason_to_wait(&check("failed", json!("one is away"))), None);
+    }
 }

@@ -57,7 +57,7 @@ async fn counted(client: &Client, fields: &[&str]) -> Option<u64> {
     Some(replicas.iter().map(count).sum())
 }
 
-/// Repairs, or says what a repair would do.
+/// Repairs, or says what a repair would do. Exit code 5 when something is left, or a replica was not asked.
 pub(super) async fn repair(common: &Common, yes: bool) -> anyhow::Result<Exit> {
     let asked = RepairAll { dry_run: !yes, credentials: yes && common.server.is_none() };
     let client = context::client(common).await?;
@@ -80,17 +80,28 @@ pub(super) async fn repair(common: &Common, yes: bool) -> anyhow::Result<Exit> {
             let error = copy["error"].as_str().map(|error| format!(": {error}")).unwrap_or_default();
             println!("{name} on {replica} ({kind}): {state}{error}");
         }
-        if copies.is_empty() {
+        let away = away(&report);
+        for replica in &away {
+            println!("the replica {replica} is away and was not asked; `grange replicas ls` says why");
+        }
+        if copies.is_empty() && away.is_empty() {
             println!("Nothing to repair.");
+        } else if copies.is_empty() {
+            println!("Nothing to repair on the other replicas.");
         } else if !yes {
             println!("Repeat with --yes to do it.");
         }
     }
     let left = report["failed"].as_u64().unwrap_or_default() + report["waiting"].as_u64().unwrap_or_default();
-    Ok(if left > 0 { Exit::Partial } else { Exit::Ok })
+    Ok(if left > 0 || !away(&report).is_empty() { Exit::Partial } else { Exit::Ok })
 }
 
-/// Exit code 1 when the log was rewritten.
+/// The replicas that could not be asked.
+fn away(report: &Value) -> Vec<String> {
+    report["away"].as_array().into_iter().flatten().map(text).collect()
+}
+
+/// Exit code 1 when the log was rewritten, 5 when the witnesses of a replica could not be read.
 pub(super) async fn verify_log(common: &Common) -> anyhow::Result<Exit> {
     let report: Value = context::client(common).await?.get("/log/verify").await?;
     let ok = report["ok"] == true;
@@ -99,6 +110,11 @@ pub(super) async fn verify_log(common: &Common) -> anyhow::Result<Exit> {
     } else {
         for problem in report["problems"].as_array().into_iter().flatten() {
             println!("{}", text(problem));
+        }
+        for replica in away(&report) {
+            println!(
+                "the witnesses on {replica} were not read: the replica is away; `grange replicas ls` says why"
+            );
         }
         let witnesses = report["witnesses"].as_array().map_or(0, Vec::len);
         let [leaves, checkpoints, files] =
@@ -111,7 +127,11 @@ pub(super) async fn verify_log(common: &Common) -> anyhow::Result<Exit> {
             if ok { "Nothing was rewritten." } else { "The log or the database was changed or lost." }
         );
     }
-    Ok(if ok { Exit::Ok } else { Exit::Failed })
+    Ok(match (ok, away(&report).is_empty()) {
+        (false, _) => Exit::Failed,
+        (true, false) => Exit::Partial,
+        (true, true) => Exit::Ok,
+    })
 }
 
 pub(super) async fn log_keys(common: &Common) -> anyhow::Result<Exit> {
