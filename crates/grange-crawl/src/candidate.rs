@@ -59,9 +59,49 @@ pub fn target_uri(url: &Url) -> Cow<'_, str> {
     }
 }
 
+/// A URL without user name and password: what links are resolved against. A browser keeps them for the origin, apart from
+/// URLs.
+#[must_use]
+pub fn bare(mut url: Url) -> Url {
+    // Refused only where there is no host, and so no user.
+    let _ = url.set_username("").and_then(|()| url.set_password(None));
+    url
+}
+
+/// A text that should be a web address and may be none, without what would be its user name and password.
+pub fn without_user_info(text: &str) -> Cow<'_, str> {
+    let web = |scheme: &str| matches!(scheme.trim().to_ascii_lowercase().as_str(), "http" | "https");
+    let after = match text.split_once(':') {
+        Some((scheme, rest)) if web(scheme) => rest,
+        _ if text.starts_with(['/', '\\']) => text,
+        _ => return Cow::Borrowed(text),
+    };
+    let after = after.trim_start_matches(['/', '\\']);
+    let authority = &after[..after.find(['/', '?', '#', '\\']).unwrap_or(after.len())];
+    match authority.rfind('@') {
+        Some(at) => Cow::Owned(format!("{}{}", &text[..text.len() - after.len()], &after[at + 1..])),
+        None => Cow::Borrowed(text),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_should_be_a_url_is_told_without_credentials() {
+        for (text, told) in [
+            ("http://u:p@exa mple.org/", "http://exa mple.org/"),
+            ("HTTPS:\\\\u:p@[1::2/a@b", "HTTPS:\\\\[1::2/a@b"),
+            ("//u:p@q@[x/", "//[x/"),
+            ("http:u:p@[x", "http:[x"),
+            ("http://[x/a?b=c@d", "http://[x/a?b=c@d"),
+            ("a@b", "a@b"),
+            ("", ""),
+        ] {
+            assert_eq!(without_user_info(text), told);
+        }
+    }
 
     #[test]
     fn a_target_uri_has_neither_credentials_nor_a_fragment() {

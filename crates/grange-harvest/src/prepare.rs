@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use grange_base::{Chain, Vault, VaultError};
+use grange_crawl::candidate::without_user_info;
 use grange_db::JobClaim;
 use grange_model::harvest::JobSpec;
 use grange_model::harvest::job::SealedCredential;
@@ -41,7 +42,10 @@ impl Harvester {
         let failed = |path: PathBuf| move |source| EngineError::Io { doing: "make", path, source };
         let folder = JobFolder::create(base, &info, clock.now()).map_err(failed(base.clone()))?;
         let prepared = || {
-            let seeds = spec.seeds().join("\n") + "\n";
+            // It becomes a record of the metadata file: no user names and passwords.
+            let seeds: Vec<_> =
+                spec.seeds().iter().map(|seed| without_user_info(seed).into_owned()).collect();
+            let seeds = seeds.join("\n") + "\n";
             folder.write("seeds.txt", seeds.as_bytes()).map_err(failed(folder.seeds()))?;
             folder
                 .write("template.toml", spec.template_text.as_bytes())

@@ -112,6 +112,11 @@ pub(crate) fn working_archive(settings: &Settings, data: &Path, db: &Db, speakin
             // They end with the process; the next one resumes what they leave.
             let (files, work) = (worker("archive", archive.hint()), archive.clone());
             tokio::spawn(async move { files.run(|| work.store_step()).await });
+            let (repairs, work) = (worker("repairs", &Hint::new()), archive.clone());
+            tokio::spawn(async move {
+                let never = Shutdown::never();
+                repairs.run(|| work.repair_step(&never)).await
+            });
             let (audits, work) = (worker("audits", archive.audit_hint()), archive.clone());
             tokio::spawn(async move {
                 let never = Shutdown::never();

@@ -231,6 +231,13 @@ impl SurtPrefixSet {
         self.0.insert(prefix.0);
     }
 
+    /// Adds all prefixes of another set.
+    pub fn insert_all(&mut self, other: &Self) {
+        for prefix in &other.0 {
+            self.insert(SurtPrefix(prefix.clone()));
+        }
+    }
+
     /// Whether a scope SURT lies under any prefix.
     #[must_use]
     pub fn matches(&self, surt: &str) -> bool {

@@ -93,6 +93,12 @@ impl CrawlChanges {
         self.limits.as_ref().map_or_else(|| job.clone(), |change| change.applied_to(job))
     }
 
+    /// Seeds that an operator added.
+    pub(super) fn ordered_seeds(&self) -> impl Iterator<Item = &str> {
+        let ordered = self.seeds.iter().filter(|seed| seed.origin == SeedOrigin::Order);
+        ordered.map(|seed| seed.url.as_str())
+    }
+
     pub(super) fn has_login(&self, form: &FormLogin) -> bool {
         self.logins.contains(&login_name(form))
     }

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use super::commit::{Delivery, Message};
 use super::holds::Hold;
 use super::shared::{Shared, VisitError, Wish};
+use super::stragglers;
 use super::visit::visit;
 use crate::frontier::{Claim, Finished, Next, Outcome};
 use crate::job::StopReason;
@@ -30,7 +31,7 @@ pub enum End {
 type Workers = JoinSet<Result<u32, VisitError>>;
 
 /// Runs until nothing is left that can be fetched, a limit is reached or a stop is ordered. Workers have ended when it returns;
-/// after a stop those that took too long were cut off, and their URLs stay queued.
+/// after a stop or the end of the time those that took too long were cut off, and their URLs stay queued.
 pub(super) async fn dispatch(crawl: &Arc<Shared>) -> Result<End, VisitError> {
     let mut workers = Workers::new();
     let mut free: Vec<u32> = (0..crawl.template.engine.workers.max(1)).rev().collect();
@@ -59,11 +60,28 @@ pub(super) async fn dispatch(crawl: &Arc<Shared>) -> Result<End, VisitError> {
             match crawl.frontier.next(now)? {
                 Next::Uri(claim) => {
                     let Some(number) = free.pop() else { continue };
-                    probe_at = now.saturating_add(probe_interval(crawl)).unwrap_or(now);
+                    probe_at = now.saturating_add(retry_delay(crawl)).unwrap_or(now);
                     workers.spawn(work(Arc::clone(crawl), *claim, number));
                     continue;
                 }
-                Next::Wait(time) => until = Some(time),
+                Next::Wait(time) => {
+                    until = Some(time);
+                    if workers.is_empty() && !is_held {
+                        let waiting = crawl.frontier.waiting_queues();
+                        match stragglers::give_up_at(
+                            &waiting,
+                            |host| crawl.scope.current().is_own_host(host),
+                            retry_delay(crawl),
+                        ) {
+                            Some(at) if at <= now => {
+                                stragglers::give_up(crawl, &waiting, now);
+                                continue;
+                            }
+                            Some(at) => until = Some(at.min(time)),
+                            None => {}
+                        }
+                    }
+                }
                 Next::Idle => {}
                 Next::Limit(reason) if workers.is_empty() => break End::Limit(reason),
                 Next::Empty if workers.is_empty() => {
@@ -73,16 +91,20 @@ pub(super) async fn dispatch(crawl: &Arc<Shared>) -> Result<End, VisitError> {
                 Next::Limit(_) | Next::Empty => {}
             }
         }
+        let time_ends = crawl.frontier.time_ends(now);
+        until = [until, time_ends].into_iter().flatten().min();
+        if time_ends.is_some_and(|end| end <= now) && !workers.is_empty() {
+            // Nobody waits for workers when the time is over: a server may take as long as it likes.
+            break End::Limit(StopReason::TimeLimit);
+        }
         if is_held || now_wished == Wish::Pause {
             // A limit ends the crawl also while nothing is handed out. Nobody waits for workers when the time is over:
             // they may be waiting for the disk.
-            let time_ends = crawl.frontier.time_ends(now);
             if let Some(reason) =
                 limit_while_held(crawl.frontier.limit_reached(now), time_ends, now, workers.is_empty())
             {
                 break End::Limit(reason);
             }
-            until = [until, time_ends].into_iter().flatten().min();
         }
         let wait = until.map(|time| Duration::try_from(time.duration_since(now)).unwrap_or_default());
         tokio::select! {
@@ -123,8 +145,8 @@ fn limit_while_held(
     }
 }
 
-/// How often a URL is tried while no host can be reached.
-fn probe_interval(crawl: &Shared) -> jiff::SignedDuration {
+/// How often a URL is tried while no host can be reached, and how long a host must fail before it is given up.
+fn retry_delay(crawl: &Shared) -> jiff::SignedDuration {
     jiff::SignedDuration::try_from(crawl.template.frontier.retry_delay.0).unwrap_or(jiff::SignedDuration::MAX)
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -49,6 +50,12 @@ impl Folder {
         let failed = |error| FolderError::Io(root.to_owned(), error);
         for name in ["warcs", "logs", "reports", "manifests", "state"] {
             fs::create_dir_all(root.join(name)).map_err(failed)?;
+        }
+        // The frontier holds URLs with passwords, cookies and log-ins; the job too. Also those of an earlier version.
+        fs::set_permissions(root.join("state"), fs::Permissions::from_mode(0o700)).map_err(failed)?;
+        match fs::set_permissions(root.join("job.json"), fs::Permissions::from_mode(0o600)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
         }
         let lock = File::create(root.join("state/lock")).map_err(failed)?;
         match lock.try_lock() {
@@ -102,7 +109,9 @@ impl Folder {
     /// Keeps the job, so that the crawl can go on without being told again.
     pub fn save_job(&self, job: &impl Serialize) -> io::Result<()> {
         let aside = self.root.join("job.json.tmp");
-        let mut file = File::create(&aside)?;
+        // Nobody else may see it even for a moment.
+        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
         serde_json::to_writer_pretty(&mut file, job)?;
         file.write_all(b"\n")?;
         file.sync_all()?;
@@ -126,6 +135,8 @@ mod tests {
         assert!(matches!(Folder::open(&root), Err(FolderError::NoCrawl(_))));
         let folder = Folder::create(&root).unwrap();
         folder.save_job(&vec!["http://e.org/"]).unwrap();
+        let mode = |name: &str| fs::metadata(root.join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("job.json"), mode("state")), (0o600, 0o700), "they hold passwords");
         assert!(matches!(Folder::create(&root), Err(FolderError::Used(_))));
         assert!(matches!(Folder::open(&root), Err(FolderError::Busy(_))));
         drop(folder);

@@ -94,7 +94,7 @@ impl Handle {
     pub async fn order(&self, who: &str, order: Order) -> Result<Value, OrderError> {
         let crawl = self.crawl()?;
         let change = order.is_change();
-        let text = serde_json::to_string(&order).unwrap_or_default();
+        let text = serde_json::to_value(order.for_the_log()).unwrap_or_default();
         let result = self.carry_out(&crawl, order).await;
         if change {
             let outcome = match &result {
@@ -104,7 +104,7 @@ impl Handle {
             let line = json!({
                 "time": crawl.clock.now().to_string(),
                 "who": who,
-                "order": serde_json::from_str::<Value>(&text).unwrap_or_default(),
+                "order": text,
                 "outcome": outcome,
             });
             let line = format!("{line}\n").into_bytes();
@@ -134,6 +134,7 @@ impl Handle {
             Order::AddSeeds { urls } => {
                 let candidates = seeds(&urls)?;
                 crawl.add_seeds(&urls, SeedOrigin::Order).map_err(refused)?;
+                crawl.logins.add_seeds(urls.iter().map(String::as_str));
                 let added = crawl.frontier.add(&candidates, now).map_err(failed)?;
                 let mut statistics = crawl.ledger.statistics();
                 for url in &urls {

@@ -1,7 +1,7 @@
 //! Log-ins: which credential is for which URL, and when it is used.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OnceCell;
 use url::{Position, Url};
@@ -26,7 +26,8 @@ use crate::record::capture::Form;
 /// The log-ins of a crawl.
 #[derive(Debug, Default)]
 pub(super) struct Logins {
-    http: Vec<HttpLogin>,
+    /// Those of the job, then those of seeds with a user name in their URL.
+    http: Mutex<Vec<HttpLogin>>,
     /// Each is sent once, by whoever comes first; the others wait.
     forms: Vec<(String, FormLogin, OnceCell<()>)>,
     /// What servers asked for before, by scheme, host and port: the next request need not be refused first.
@@ -53,13 +54,14 @@ impl HttpLogin {
 
 impl Logins {
     /// The log-ins of a job, those that were done in an earlier run included.
-    pub(super) fn new(credentials: &[Credential], kept: &CrawlChanges) -> Logins {
+    pub(super) fn new(credentials: &[Credential], seeds: &[String], kept: &CrawlChanges) -> Logins {
         let mut logins = Logins::default();
+        let mut http = Vec::new();
         for Credential { domain, kind } in credentials.iter().cloned() {
             match kind {
                 CredentialKind::Http { origin, realm, user, password } => {
                     let credentials = Credentials { user, password };
-                    logins.http.push(HttpLogin { domain, origin, realm, credentials });
+                    http.push(HttpLogin { domain, origin, realm, credentials });
                 }
                 CredentialKind::Form(form) => {
                     let done = OnceCell::new_with(kept.has_login(&form).then_some(()));
@@ -67,6 +69,8 @@ impl Logins {
                 }
             }
         }
+        logins.http = Mutex::new(http);
+        logins.add_seeds(seeds.iter().map(String::as_str).chain(kept.ordered_seeds()));
         for (authority, values) in &kept.challenges {
             if let Ok(url) = Url::parse(authority) {
                 logins.begin_session(&url, values.iter().map(String::as_bytes));
@@ -75,19 +79,27 @@ impl Logins {
         logins
     }
 
+    /// Keeps user names and passwords of seeds for the origins of those seeds, as browsers do: links do not have them.
+    pub(super) fn add_seeds<'a>(&self, seeds: impl IntoIterator<Item = &'a str>) {
+        let mut http = lock(&self.http);
+        for url in seeds.into_iter().filter_map(|seed| Url::parse(seed).ok()) {
+            if let (Some(credentials), Some(host)) = (Credentials::of_url(&url), url.host_str()) {
+                let domain = registrable_domain(host, Suffixes::All).unwrap_or(host).to_owned();
+                let origin = Some(super::hosts::authority(&url).into_owned());
+                http.push(HttpLogin { domain, origin, realm: None, credentials });
+            }
+        }
+    }
+
     /// The value of `Authorization` for a URL of a server that asked before.
     fn known(&self, url: &Url) -> Option<String> {
-        if self.http.is_empty() {
-            return None;
-        }
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions
+        lock(&self.sessions)
             .get_mut(&*super::hosts::authority(url))
             .map(|session| session.authorization("GET", target(url)))
     }
 
     fn has_password_for(&self, url: &Url) -> bool {
-        self.http.iter().any(|login| is_of(url, &login.domain))
+        lock(&self.http).iter().any(|login| is_of(url, &login.domain))
     }
 
     /// The answer to a refusal, if there is a credential for it.
@@ -103,10 +115,10 @@ impl Logins {
             Challenge::Basic { realm } => realm.clone(),
             Challenge::Digest(digest) => digest.realm.clone(),
         };
-        let login = self.http.iter().find(|login| login.is_for(url, &realm))?;
-        let session = Session::new(challenge, login.credentials.clone());
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.insert(super::hosts::authority(url).into_owned(), session);
+        let credentials =
+            lock(&self.http).iter().find(|login| login.is_for(url, &realm))?.credentials.clone();
+        let session = Session::new(challenge, credentials);
+        lock(&self.sessions).insert(super::hosts::authority(url).into_owned(), session);
         Some(())
     }
 }
@@ -238,6 +250,10 @@ fn withhold(request: &mut Vec<u8>) {
     let Some(from) = memchr::memmem::find(request, FIELD).map(|at| at + FIELD.len()) else { return };
     let Some(length) = memchr::memmem::find(&request[from..], b"\r\n") else { return };
     request.splice(from..from + length, b"withheld".iter().copied());
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn target(url: &Url) -> &str {

@@ -32,7 +32,7 @@ pub enum Phase {
 pub struct Snapshot {
     pub job: String,
     pub phase: Phase,
-    /// Why it waits, if it does by itself.
+    /// Why it waits, if it does by itself; while it runs, the failing host that is tried next if nothing else is left.
     pub waits_for: Option<String>,
     pub at: Option<Timestamp>,
     /// Running time, pauses excluded.

@@ -28,7 +28,9 @@ mod settings;
 mod shared;
 mod socket;
 mod start;
+mod stragglers;
 mod visit;
+mod waits;
 
 use std::sync::Arc;
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::candidate::without_user_info;
 use crate::job::Limits;
 
 /// An order to a running crawl.
@@ -65,6 +66,17 @@ impl Order {
     /// Whether it changes anything; such orders are written to control.log.
     pub fn is_change(&self) -> bool {
         !matches!(self, Order::Status | Order::Queues { .. } | Order::Peek { .. })
+    }
+
+    /// As control.log names it: without user names and passwords of URLs.
+    pub(super) fn for_the_log(&self) -> Order {
+        match self {
+            Order::AddSeeds { urls } => {
+                let urls = urls.iter().map(|url| without_user_info(url).into_owned()).collect();
+                Order::AddSeeds { urls }
+            }
+            other => other.clone(),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use super::dispatch::End;
 use super::holds::Hold;
 use super::meter::{HostRow, Phase, Snapshot};
 use super::shared::{Shared, Wish};
+use super::waits::{WaitLog, waits_for};
 use crate::log::{LEGEND, Note, Progress};
 use crate::report::Statistics;
 
@@ -33,6 +34,7 @@ pub(super) async fn watch(crawl: Arc<Shared>, disk: PathBuf, snapshots: watch::S
     let _ = crawl.outbox.send(Message::Line("progress-statistics.log", legend)).await;
     let mut told = crawl.clock.now();
     let mut phase = Phase::Preparing;
+    let mut waits = WaitLog::default();
     loop {
         check_free_space(&crawl, &disk);
         let now = crawl.clock.now();
@@ -52,6 +54,12 @@ pub(super) async fn watch(crawl: Arc<Shared>, disk: PathBuf, snapshots: watch::S
                 note.write(now, &mut line);
                 let _ = crawl.outbox.send(Message::Line("progress-statistics.log", line)).await;
             }
+        }
+        for text in waits.changes(&crawl.frontier.waiting_queues(), now) {
+            tracing::info!("{text}");
+            let mut line = Vec::new();
+            Note::Running(&text).write(now, &mut line);
+            let _ = crawl.outbox.send(Message::Line("progress-statistics.log", line)).await;
         }
         let due = crawl.template.engine.statistics_every.0;
         if Duration::try_from(now.duration_since(told)).is_ok_and(|since| since >= due) {
@@ -124,10 +132,11 @@ pub(super) fn picture(crawl: &Shared, now: Timestamp, phase: Phase) -> Snapshot 
     let (urls_per_second, bytes_per_second) = crawl.meter.rates(now, counts.finished, counts.bytes);
     let statistics = crawl.ledger.statistics();
     let totals = statistics.totals();
+    let hold = crawl.ledger.holds.now().first().map(str::to_owned);
     Snapshot {
         job: crawl.job.name.clone(),
         phase,
-        waits_for: crawl.ledger.holds.now().first().map(str::to_owned),
+        waits_for: hold.or_else(|| waits_for(&crawl.frontier.waiting_queues())),
         at: Some(now),
         ran_seconds: counts.ran.as_secs_f64(),
         discovered: counts.discovered,

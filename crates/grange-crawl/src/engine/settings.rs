@@ -13,7 +13,7 @@ pub struct Settings {
     pub min_free: Size,
     /// How often a line goes to progress-statistics.log.
     pub statistics_every: Period,
-    /// How long an orderly stop waits for requests under way. What is cut off is fetched again on resume.
+    /// How long an orderly stop, or the end of the time, waits for requests under way. What is cut off is fetched again on resume.
     pub stop_within: Period,
     /// How long the crawl waits while no host that answered before can be reached, which is an outage of its own
     /// network. After that, hosts are given up as if they alone were gone. `0s` waits for ever; half a day is longer

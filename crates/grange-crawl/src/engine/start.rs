@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tokio::sync::{Semaphore, watch};
 use url::Url;
 
-use super::changes::{self, CrawlChanges, SeedOrigin};
+use super::changes::{self, CrawlChanges};
 use super::commit::{Committer, Ledger, Rhythm};
 use super::cut_responses::CutResponses;
 use super::folder::{Folder, FolderError};
@@ -174,9 +174,9 @@ fn open(
     let (mut statistics, lost) = read_logs(&folder.logs(), &job, &recovered.short, &mut repeated)
         .map_err(failed("read", &folder.logs()))?;
     let mut candidates = seeds(&job.seeds)?;
-    for seed in kept.seeds.iter().filter(|seed| seed.origin == SeedOrigin::Order) {
-        statistics.add_seed(&seed.url);
-        candidates.append(&mut seeds(std::slice::from_ref(&seed.url))?);
+    for seed in kept.ordered_seeds() {
+        statistics.add_seed(seed);
+        candidates.append(&mut seeds(&[seed.to_owned()])?);
     }
     frontier.add_with_marks(&candidates, &[changes::started(started)], now)?;
     // The fault may have been ours, and somebody wants the crawl to go on.
@@ -216,7 +216,7 @@ fn open(
         product_token: template.robots.product_token.clone(),
         scope_log: Mutex::new(ScopeLog::new()),
         repeated: Mutex::new(repeated),
-        logins: Logins::new(&job.credentials, &kept),
+        logins: Logins::new(&job.credentials, &job.seeds, &kept),
         scope: LiveScope::new(scope),
         hosts: Hosts::default(),
         meter: Meter::default(),

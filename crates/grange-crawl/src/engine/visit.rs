@@ -14,7 +14,7 @@ use super::cut_responses::{CutResponse, is_cut};
 use super::hosts::authority;
 use super::shared::{Shared, VisitError};
 use super::{gate, links, pack};
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, bare};
 use crate::extract::{Role, never_has_links};
 use crate::fetch::{DnsAnswer, DnsSource, Fetched, ProblemKind, Request, Validators};
 use crate::frontier::{Claim, Finished, Outcome};
@@ -29,6 +29,9 @@ use crate::status::FetchStatus;
 
 /// A robots.txt may lead elsewhere this often (RFC 9309 §2.3.1.2).
 const ROBOTS_REDIRECTS_MAX: usize = 5;
+
+/// The annotation of a URL that is not tried again, because its host fails and only such hosts are waited for.
+const GIVEN_UP: &str = "externalHostUnreachable";
 
 /// Works on one URL. The answer is committed; an error is a fault of our own, and comes with the claim.
 pub(super) async fn visit(
@@ -89,6 +92,7 @@ type Went = (Outcome, Vec<Candidate>);
 impl Way<'_> {
     async fn go(&mut self, claim: &Claim) -> Result<Went, VisitError> {
         let went = match claim.candidate.url.scheme() {
+            _ if let Some(status) = claim.given_up => self.given_up(claim, status).await?,
             "http" | "https" if claim.is_prerequisite() => self.robots(claim).await?,
             "http" | "https" => self.page(claim).await?,
             _ => (self.left_alone(claim, FetchStatus::ILLEGAL_URI, ""), Vec::new()),
@@ -97,6 +101,16 @@ impl Way<'_> {
             self.begin_packing().await?;
         }
         Ok(went)
+    }
+
+    /// A URL whose host the crawl no longer waits for. A part of the page that came earlier is kept.
+    async fn given_up(&mut self, claim: &Claim, status: FetchStatus) -> Result<Went, VisitError> {
+        let Some(earlier) = self.crawl.cut_responses.take(claim.candidate.url.as_str()) else {
+            return Ok((self.left_alone(claim, status, GIVEN_UP), Vec::new()));
+        };
+        let CutResponse { fetched, infected, annotations } = earlier;
+        self.begin_packing().await?;
+        self.arrived(claim, fetched, None, infected, annotations, None)
     }
 
     /// Packs what waits. Nothing is asked of any server from here on.
@@ -135,8 +149,8 @@ impl Way<'_> {
         let copy = crawl.hosts.robots(&crawl.frontier, &authority)?;
         if copy.must_ask(now, &settings.cache, settings.policy) {
             let may_ask = crawl.hosts.may_ask_robots(&authority, now, &settings.cache);
-            if may_ask && let Some(robots) = robots_of(candidate) {
-                return Ok((Outcome::Defer { prerequisites: vec![robots] }, Vec::new()));
+            if may_ask {
+                return Ok((Outcome::Defer { prerequisites: vec![robots_of(candidate)] }, Vec::new()));
             }
             let unknown = copy.standing(now, &settings.cache) == Standing::Unknown;
             if unknown && settings.policy != Policy::Ignore {
@@ -197,7 +211,8 @@ impl Way<'_> {
         visit.crawl_delay = crawl_delay;
         let url = claim.candidate.url.as_str();
         let cut = is_cut(&fetched, crawl.template.fetch.total_timeout.0);
-        if let Some(after) = crawl.template.frontier.retry(fetched.status, cut, claim.tries) {
+        let retry = crawl.template.frontier.retry(fetched.status, cut, claim.tries);
+        if let Some(after) = retry.filter(|_| claim.given_up.is_none()) {
             let retry = Outcome::Retry { visit, after };
             if !cut {
                 return Ok((retry, Vec::new()));
@@ -269,8 +284,6 @@ impl Way<'_> {
             let answer = match (status.http(), &elsewhere) {
                 (Some(_), Some(_)) if step == ROBOTS_REDIRECTS_MAX => Some(Answer::LostInRedirects),
                 (Some(_), Some(_)) => None,
-                // Led to a private address: as good as no redirect at all.
-                _ if status == FetchStatus::BLOCKED_BY_ADDRESS && step > 0 => Some(Answer::LostInRedirects),
                 (status, _) => Some(robots::answer(status, extent, &body)),
             };
             if let Some(answer) = answer {
@@ -406,20 +419,18 @@ pub(super) fn seen(fetched: &Fetched, crawl: &Shared) -> Visit {
 }
 
 /// The robots.txt that speaks for a candidate.
-fn robots_of(candidate: &Candidate) -> Option<Candidate> {
-    let mut url = candidate.url.clone();
+fn robots_of(candidate: &Candidate) -> Candidate {
     // No user and password: the file is for everybody.
-    url.set_username("").ok()?;
-    url.set_password(None).ok()?;
+    let mut url = bare(candidate.url.clone());
     url.set_path("/robots.txt");
     url.set_query(None);
-    Some(Candidate {
+    Candidate {
         url,
         via: Some(Arc::from(&*candidate.target_uri())),
         hops: candidate.hops.and(Hop::Prerequisite),
         source: candidate.source.clone(),
         force: true,
-    })
+    }
 }
 
 /// How much of a robots.txt has come.
@@ -437,7 +448,9 @@ fn redirect(fetched: &Fetched, at: &Candidate) -> Option<Url> {
         return None;
     }
     let place = fetched.header("Location")?;
-    at.url.join(place.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
+    let to = at.url.join(place.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    // No user and password: the file is for everybody.
+    Some(bare(to))
 }
 
 fn validators(history: &History) -> Validators {
@@ -473,9 +486,9 @@ mod tests {
             let text = format!("{scheme}://{user}{host}{port}{rest}");
             let Ok(url) = Url::parse(&text) else { return Ok(()) };
             let candidate = Candidate::seed(url);
-            let robots = robots_of(&candidate).expect("a web address has a robots.txt");
+            let robots = robots_of(&candidate);
             prop_assert_eq!(authority(&robots.url), authority(&candidate.url), "{}", text);
-            let own = robots_of(&robots).expect("it has itself");
+            let own = robots_of(&robots);
             prop_assert_eq!(&own.url, &robots.url, "{}", text);
             let target = own.target_uri();
             prop_assert_eq!(own.url.as_str(), &*target);
@@ -487,7 +500,7 @@ mod tests {
                 let Ok(url) = Url::parse(&text) else { continue };
                 if !matches!(url.scheme(), "http" | "https") { continue }
                 let candidate = Candidate::seed(url);
-                let robots = robots_of(&candidate).expect("a web address has a robots.txt");
+                let robots = robots_of(&candidate);
                 prop_assert_eq!(authority(&robots.url), authority(&candidate.url), "{}", text);
             }
         }

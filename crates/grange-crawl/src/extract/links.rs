@@ -7,6 +7,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 use url::Url;
 
+use crate::candidate::{bare, without_user_info};
 use crate::hops::Hop;
 use crate::link::Link;
 
@@ -14,11 +15,24 @@ use crate::link::Link;
 /// that a page of rubbish fills a log.
 const BAD_MAX: usize = 50;
 
-/// A text that stands where a URL should and is none.
+/// How much of such a text is kept, in bytes: enough to know it again.
+const BAD_BYTES_MAX: usize = 200;
+
+/// A text that stands where a URL should and is not taken as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadUrl {
+    /// Its beginning, without user name and password.
     pub text: String,
-    pub reason: url::ParseError,
+    pub reason: BadUrlReason,
+}
+
+/// Why a text is not taken as a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadUrlReason {
+    #[error(transparent)]
+    NoUrl(#[from] url::ParseError),
+    #[error("{bytes} bytes are longer than extract.max_url_length ({max})")]
+    TooLong { bytes: usize, max: usize },
 }
 
 /// Collects links in the order in which they stand in the document.
@@ -33,7 +47,18 @@ pub(super) struct Links {
     limit: usize,
     max_url_length: usize,
     dropped: usize,
+    too_long: usize,
     bad: Vec<BadUrl>,
+}
+
+/// What was found when the document is read.
+pub(super) struct FoundLinks {
+    pub(super) links: Vec<Link>,
+    /// How many more there were.
+    pub(super) dropped: usize,
+    /// How many are longer than allowed, guesses not counted.
+    pub(super) too_long: usize,
+    pub(super) bad: Vec<BadUrl>,
 }
 
 impl Links {
@@ -42,11 +67,12 @@ impl Links {
             found: Vec::new(),
             seen: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
-            base: base.clone(),
+            base: bare(base.clone()),
             encoding: None,
             limit,
             max_url_length,
             dropped: 0,
+            too_long: 0,
             bad: Vec::new(),
         }
     }
@@ -56,7 +82,7 @@ impl Links {
     }
 
     pub(super) fn set_base(&mut self, base: Url) {
-        self.base = base;
+        self.base = bare(base);
     }
 
     pub(super) fn set_encoding(&mut self, encoding: &'static Encoding) {
@@ -82,13 +108,13 @@ impl Links {
         hop: Hop,
         context: impl Into<Cow<'static, str>>,
     ) {
-        let parsed = self.parse(reference, Some(base));
+        let parsed = self.parse(reference, Some(&bare(base.clone())));
         self.take(parsed, reference, hop, context.into());
     }
 
     fn take(
         &mut self,
-        parsed: Result<Option<Url>, url::ParseError>,
+        parsed: Result<Option<Url>, BadUrlReason>,
         reference: &str,
         hop: Hop,
         context: Cow<'static, str>,
@@ -96,8 +122,13 @@ impl Links {
         match parsed {
             Ok(Some(url)) => self.push(url, hop, context),
             // A guess that is no URL was a wrong guess, not a fault of the page.
-            Err(reason) if hop != Hop::Speculative && self.bad.len() < BAD_MAX => {
-                self.bad.push(BadUrl { text: reference.to_owned(), reason });
+            Err(reason) if hop != Hop::Speculative => {
+                self.too_long += usize::from(matches!(reason, BadUrlReason::TooLong { .. }));
+                if self.bad.len() < BAD_MAX {
+                    let mut text = without_user_info(reference).into_owned();
+                    text.truncate(text.floor_char_boundary(BAD_BYTES_MAX));
+                    self.bad.push(BadUrl { text, reason });
+                }
             }
             Ok(None) | Err(_) => {}
         }
@@ -109,16 +140,16 @@ impl Links {
     }
 
     /// The same, telling what is no URL from what is not to be fetched.
-    fn parse(&self, reference: &str, base: Option<&Url>) -> Result<Option<Url>, url::ParseError> {
+    fn parse(&self, reference: &str, base: Option<&Url>) -> Result<Option<Url>, BadUrlReason> {
         // Browsers cut control characters and spaces at both ends and ignore tabs and line ends within.
         let reference = reference.trim_matches(|c: char| c <= ' ');
         if reference.is_empty() || reference.starts_with('#') || !may_be_http(reference) {
             return Ok(None);
         }
-        // Percent-encoding at most triples a text, so a longer reference cannot become short enough; `data:`
-        // URLs of megabytes end here.
-        if reference.len() > self.max_url_length {
-            return Ok(None);
+        // A reference does not become shorter by being resolved, or hardly.
+        let max = self.max_url_length;
+        if reference.len() > max {
+            return Err(BadUrlReason::TooLong { bytes: reference.len(), max });
         }
         let options = Url::options().base_url(Some(base.unwrap_or(&self.base)));
         let parsed = match self.encoding {
@@ -130,8 +161,11 @@ impl Links {
             _ => options.parse(reference),
         };
         let mut url = parsed?;
-        if !matches!(url.scheme(), "http" | "https") || url.as_str().len() > self.max_url_length {
+        if !matches!(url.scheme(), "http" | "https") {
             return Ok(None);
+        }
+        if url.as_str().len() > max {
+            return Err(BadUrlReason::TooLong { bytes: url.as_str().len(), max });
         }
         url.set_fragment(None);
         Ok(Some(url))
@@ -157,9 +191,9 @@ impl Links {
         self.found.push(Link { url, hop, context });
     }
 
-    /// The links, how many more there were, and what was none.
-    pub(super) fn finish(self) -> (Vec<Link>, usize, Vec<BadUrl>) {
-        (self.found, self.dropped, self.bad)
+    pub(super) fn finish(self) -> FoundLinks {
+        let Links { found, dropped, too_long, bad, .. } = self;
+        FoundLinks { links: found, dropped, too_long, bad }
     }
 
     /// Takes out links by hop (nofollow).

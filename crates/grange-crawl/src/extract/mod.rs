@@ -39,13 +39,13 @@ use url::Url;
 
 pub use format::{Format, never_has_links};
 pub use html::Directives;
-pub use links::BadUrl;
+pub use links::{BadUrl, BadUrlReason};
 pub use settings::{Guess, MaxDocument, Settings};
 
 use crate::hops::Hop;
 use crate::link::Link;
 use crate::robots::sitemaps_in;
-use links::Links;
+use links::{FoundLinks, Links};
 use source::Source;
 
 /// Read in advance to know format and charset.
@@ -91,11 +91,11 @@ pub struct Extraction {
     pub format: Format,
     /// The encoding by which the text was read, where that was a question.
     pub charset: Option<&'static str>,
-    /// For the log, in Heritrix's words: `dol:n`, `isSitemap`, charset notes.
+    /// For the log, in Heritrix's words where it has any: `dol:n`, `tooLongLinks:n`, `isSitemap`, charset notes.
     pub annotations: Vec<String>,
     /// Links over the limit.
     pub dropped: usize,
-    /// Texts that stand where a URL should and are none; the first of them.
+    /// Texts that stand where a URL should and are none, or too long; the first of them.
     pub bad: Vec<BadUrl>,
     /// What the page asks of robots. The links it does not want followed are gone already, if the settings obey.
     pub directives: Directives,
@@ -185,9 +185,12 @@ pub fn extract(document: Document<'_>, settings: &Settings) -> Extraction {
     if directives.nofollow && !settings.follow_meta_nofollow {
         links.without(Hop::Link);
     }
-    let (links, dropped, bad) = links.finish();
+    let FoundLinks { links, dropped, too_long, bad } = links.finish();
     if dropped > 0 {
         annotations.push(format!("dol:{dropped}"));
+    }
+    if too_long > 0 {
+        annotations.push(format!("tooLongLinks:{too_long}"));
     }
     Extraction { links, format, charset, annotations, dropped, bad, directives }
 }

@@ -15,7 +15,8 @@ pub struct Settings {
     /// Entries taken from one sitemap. The sitemap protocol allows 50000.
     pub max_sitemap_links: usize,
 
-    /// A longer URL is dropped. 2083 is what old browsers bore, and therefore what sites keep to.
+    /// A longer URL is not followed: uri-errors.log names it, and crawl.log counts them as `tooLongLinks:n`. In bytes;
+    /// 2083 is what old browsers bore, and therefore what sites keep to.
     pub max_url_length: usize,
 
     /// Strings in scripts, event handlers and JSON that look like URLs: `off`, `cautious` (only what looks very

@@ -23,6 +23,19 @@ pub struct Credentials {
     pub password: String,
 }
 
+impl Credentials {
+    /// Those in a URL, if there are any.
+    pub fn of_url(url: &Url) -> Option<Credentials> {
+        let decoded = |text| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+        match (url.username(), url.password()) {
+            ("", None) => None,
+            (user, password) => {
+                Some(Credentials { user: decoded(user), password: decoded(password.unwrap_or_default()) })
+            }
+        }
+    }
+}
+
 /// Without the password: logs are read by many.
 impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -99,11 +112,7 @@ pub fn basic(user: &str, password: &str) -> String {
 
 /// `Basic` with the user and password in `url`, if it has any.
 pub fn basic_of_url(url: &Url) -> Option<String> {
-    let decoded = |text| percent_encoding::percent_decode_str(text).decode_utf8_lossy();
-    match (url.username(), url.password()) {
-        ("", None) => None,
-        (user, password) => Some(basic(&decoded(user), &decoded(password.unwrap_or_default()))),
-    }
+    Credentials::of_url(url).map(|own| basic(&own.user, &own.password))
 }
 
 /// The challenges in the values of `WWW-Authenticate` that can be met, in their order.

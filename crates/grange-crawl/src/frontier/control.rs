@@ -183,6 +183,9 @@ impl Frontier {
         );
         self.store.commit(batch)?;
         state.queues[id as usize].temper = temper;
+        if !is_retired {
+            state.queues[id as usize].forget_failures();
+        }
         state.settle(id, now.as_millisecond());
         drop(state);
         self.changed.notify_waiters();
@@ -213,6 +216,7 @@ impl Frontier {
         for id in &revived {
             let temper = state.queues[*id as usize].temper.revived(at);
             state.queues[*id as usize].temper = temper;
+            state.queues[*id as usize].forget_failures();
             state.settle(*id, at);
         }
         drop(state);

@@ -14,7 +14,7 @@ use super::error::{FrontierError, Result};
 use super::item;
 use super::key::Key;
 use super::place;
-use super::queue::{Temper, add};
+use super::queue::{FailureRun, Temper, add};
 use super::seen::{self, Seen};
 use super::settings::Settings;
 use super::state::State;
@@ -243,6 +243,10 @@ impl Plan {
         settings: &Settings,
         now: i64,
     ) {
+        if claim.given_up.is_some() {
+            // Nothing was asked of the host.
+            return;
+        }
         let temper = self.tempers.entry(claim.queue).or_insert(state.queues[claim.queue as usize].temper);
         let far = place::is_far_from_host(&claim.candidate.url);
         *temper = temper.after(visit, far, settings, &state.pace, state.factor, now);
@@ -321,6 +325,10 @@ impl State {
         self.release(claim, now);
         if let Outcome::Done(visit) | Outcome::Retry { visit, .. } = outcome {
             self.queues[claim.queue as usize].errors += u64::from(visit.status.is_failure());
+        }
+        if claim.given_up.is_none() {
+            let queue = &mut self.queues[claim.queue as usize];
+            queue.failing = FailureRun::after(queue.failing, outcome, claim.is_prerequisite(), now);
         }
         match fate {
             Fate::Gone => {}

@@ -19,6 +19,7 @@ mod budget;
 mod canonical;
 mod control;
 mod error;
+mod failing;
 mod finish;
 mod gate;
 mod item;
@@ -46,6 +47,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 pub use self::error::{FrontierError, Result};
+pub use self::failing::{FailingQueue, WaitingQueues};
 pub use self::place::queue_host;
 pub use self::settings::{Canonical, Priorities, QueueBy, Settings};
 pub use self::view::{Counts, DomainResult, Peeked, QueueCounts, QueueFilter, QueueState, QueueView};

@@ -7,7 +7,9 @@ use fjall::{Keyspace, Slice};
 
 use super::key::{Key, in_line_from, later_start};
 use super::settings::Settings;
+use super::work::Outcome;
 use crate::politeness::{self, Pace, Strain, Visit};
+use crate::status::FetchStatus;
 
 /// What is remembered of a host's behaviour; it is written down when it is more than the usual wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +79,51 @@ impl Temper {
     }
 }
 
+/// Failures of a queue with no response in between. Kept in memory only: a resume tries every host again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FailureRun {
+    /// The first of them, in milliseconds since 1970.
+    pub(super) since: i64,
+    pub(super) count: u32,
+    /// The last of them.
+    pub(super) status: FetchStatus,
+    /// The last one was that of a prerequisite, which keeps the whole queue waiting.
+    pub(super) is_prerequisite: bool,
+}
+
+impl FailureRun {
+    /// The run after an outcome at `now`. A failed prerequisite is one that is tried again, whatever its status: a
+    /// robots.txt answered with 503 keeps its queue waiting like one that cannot be had.
+    pub(super) fn after(
+        run: Option<FailureRun>,
+        outcome: &Outcome,
+        is_prerequisite: bool,
+        now: i64,
+    ) -> Option<FailureRun> {
+        let (visit, is_retry) = match outcome {
+            Outcome::Done(visit) => (visit, false),
+            Outcome::Retry { visit, .. } => (visit, true),
+            Outcome::Defer { .. } => return run,
+        };
+        if matches!(visit.status.0, -4..=-1) || (is_retry && is_prerequisite) {
+            let before = run.map_or((now, 0), |run| (run.since, run.count));
+            let count = before.1.saturating_add(1);
+            return Some(FailureRun { since: before.0, count, status: visit.status, is_prerequisite });
+        }
+        run.filter(|_| !visit.status.is_success())
+    }
+
+    /// The status of URLs that are given up without another try: that of the last failure, unless it is a response
+    /// to another URL.
+    pub(super) fn final_status(&self) -> FetchStatus {
+        match (self.status.is_success(), self.is_prerequisite) {
+            (false, _) => self.status,
+            (true, true) => FetchStatus::ROBOTS_PREREQUISITE,
+            (true, false) => FetchStatus::TOO_MANY_RETRIES,
+        }
+    }
+}
+
 pub(super) fn add(now: i64, millis: u128) -> i64 {
     now.saturating_add(i64::try_from(millis).unwrap_or(i64::MAX))
 }
@@ -117,6 +164,9 @@ pub(super) struct Queue {
     pub(super) name: Arc<str>,
     pub(super) domain: u32,
     pub(super) temper: Temper,
+    pub(super) failing: Option<FailureRun>,
+    /// Set when its URLs are handed out with this status, to be logged and not fetched.
+    pub(super) given_up: Option<FetchStatus>,
     pub(super) place: Place,
     /// In line and not in flight.
     pub(super) in_line: u64,
@@ -142,6 +192,8 @@ impl Queue {
             name,
             domain,
             temper: Temper::default(),
+            failing: None,
+            given_up: None,
             place: Place::Empty,
             in_line: 0,
             later: 0,
@@ -156,13 +208,22 @@ impl Queue {
         }
     }
 
+    /// As if its host had never failed.
+    pub(super) fn forget_failures(&mut self) {
+        self.failing = None;
+        self.given_up = None;
+    }
+
     /// All it holds, in flight or not.
     pub(super) fn queued(&self) -> u64 {
         self.in_line + self.later + self.claimed.len() as u64
     }
 
-    /// When it may be asked next, if it holds anything not in flight.
+    /// When it may be asked next, if it holds anything not in flight. URLs that are given up wait for nothing.
     pub(super) fn due(&self) -> i64 {
+        if self.given_up.is_some() {
+            return i64::MIN;
+        }
         if self.in_line > 0 { self.temper.pace_at } else { self.temper.pace_at.max(self.later_first) }
     }
 
@@ -223,12 +284,13 @@ impl Queue {
             grown = self.refill(id, disk, share)?;
         }
         let first = self.heads.front().cloned();
+        let now = if self.given_up.is_some() { i64::MAX } else { now };
         let is_due = self.later > 0 && self.later_first <= now;
         if is_due && first.as_ref().is_none_or(|(key, _)| !key.is_prerequisite()) {
             let waiting = self.first_later(id, disk)?;
             // What was deleted may have been the first.
             self.later_first = waiting.as_ref().and_then(|(key, _)| key.waits_until()).unwrap_or(i64::MAX);
-            if self.later_first <= now {
+            if waiting.is_some() && self.later_first <= now {
                 return Ok((waiting, grown));
             }
         }

@@ -213,6 +213,7 @@ impl State {
         if let Some(ip) = ip {
             self.ips.enter(ip);
         }
+        let given_up = self.queues[id as usize].given_up;
         let shrunk = self.queues[id as usize].claim(id, key, &disk, now).map_err(store.failed("read"))?;
         self.heads -= shrunk;
         self.in_flight += 1;
@@ -224,7 +225,7 @@ impl State {
             self.objects_in_flight += 1;
         }
         self.settle(id, now);
-        Ok(Some(Claim { candidate, tries, queue: id, key, ip }))
+        Ok(Some(Claim { candidate, tries, given_up, queue: id, key, ip }))
     }
 
     /// Undoes what a claim holds: its place in the gates and the room in its domain.
@@ -301,6 +302,8 @@ impl State {
         };
         self.queues[at].place = place;
         match place {
+            // URLs found later are tried.
+            Place::Empty => self.queues[at].given_up = None,
             Place::Ready if before != place => self.ready.push_back(id),
             Place::Snoozed(time) if before != place => self.snoozed.push(Reverse((time, id))),
             _ => {}

@@ -11,6 +11,7 @@ use super::view::Counts;
 use crate::candidate::Candidate;
 use crate::job::StopReason;
 use crate::politeness::Visit;
+use crate::status::FetchStatus;
 
 /// What [`super::Frontier::next`] has.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct Claim {
     pub candidate: Candidate,
     /// How often it was tried before.
     pub tries: u32,
+    /// Set if it is not to be fetched: the crawl no longer waits for its host, and this is its status.
+    pub given_up: Option<FetchStatus>,
     pub(super) queue: u32,
     pub(super) key: Key,
     /// The address it was counted under.

@@ -9,7 +9,7 @@ use warc::{Date, Profile};
 use super::oracle::{History, Original};
 use super::parcel::Parcel;
 use super::settings::Write;
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, target_uri};
 use crate::fetch::Fetched;
 use crate::link::Link;
 use crate::virus;
@@ -162,8 +162,8 @@ impl Capture<'_> {
             line(name, value);
         }
         for link in self.outlinks {
-            let _ =
-                write!(lines, "outlink: {} {} {}\r\n", link.url, link.hop.letter(), one_line(&link.context));
+            let (url, context) = (target_uri(&link.url), one_line(&link.context));
+            let _ = write!(lines, "outlink: {url} {} {context}\r\n", link.hop.letter());
         }
         lines.into_inner()
     }

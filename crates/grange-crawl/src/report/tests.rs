@@ -175,6 +175,22 @@ fn seeds_stand_in_the_order_of_heritrix() {
 }
 
 #[test]
+fn seeds_are_found_in_the_log_however_they_are_written() {
+    let written = ["HTTP://Example.ORG/", "http://B.dk:80/x#top", "Https://C.dk", "http://D.dk/Not/Tried"];
+    let mut statistics = Statistics::new(written);
+    for url in ["http://example.org/", "http://b.dk/x", "https://c.dk/"] {
+        statistics.add(&line(200, 10, url, "", None, "text/html", ""));
+    }
+    let mut out = Vec::new();
+    seeds_report(&statistics, &mut out).unwrap();
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        "[code] [status] [seed] [redirect]\n0 NOTCRAWLED http://d.dk/Not/Tried\n200 CRAWLED http://b.dk/x\n\
+         200 CRAWLED http://example.org/\n200 CRAWLED https://c.dk/\n"
+    );
+}
+
+#[test]
 fn domains_are_charged_by_the_seed_or_else_by_the_url() {
     let mut statistics = Statistics::default();
     let own = |url: &str, source: Option<&'static str>| CrawlLine {

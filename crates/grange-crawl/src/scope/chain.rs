@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::Offset;
 use url::Url;
-use urlkey::{Suffixes, registrable_domain, scope_surt_into};
+use urlkey::{Suffixes, SurtPrefix, registrable_domain, scope_surt, scope_surt_into};
 
 use super::calendar::Calendar;
 use super::hops::{TooManyHops, TooManyRedirects, Transclusion, is_prerequisite};
@@ -14,6 +14,7 @@ use super::query::QueryArguments;
 use super::regexes::{PatternError, PatternOrigin, RejectRegexes};
 use super::rule::{Decision, Rule};
 use super::scheme::Schemes;
+use super::seed_layers::SeedLayers;
 use super::settings::{RedirectedSeeds, ScopeKind, Settings, Traps};
 use super::surts::{AcceptSurts, RejectSurts};
 use crate::candidate::Candidate;
@@ -41,7 +42,8 @@ pub struct Scope {
     kind: ScopeKind,
     seeds_count: bool,
     redirected: RedirectedSeeds,
-    accept: Arc<AcceptSurts>,
+    seeds: SeedLayers,
+    listed: Arc<[String]>,
     hops: TooManyHops,
     transclusion: Transclusion,
     reject: Arc<RejectSurts>,
@@ -63,18 +65,18 @@ impl Scope {
         traps: &Traps,
         now: Timestamp,
     ) -> Result<Scope, ScopeError> {
-        let mut accept = AcceptSurts::new(settings.kind, &settings.accept_surts);
-        if settings.seeds_as_surt_prefixes {
-            insert(&mut accept, settings.kind, seeds)?;
-        } else if accept.is_empty() {
+        let listed = AcceptSurts::new(settings.kind, &settings.accept_surts);
+        if !settings.seeds_as_surt_prefixes && listed.is_empty() {
             return Err(ScopeError::Nothing);
         }
+        let count_as = settings.seeds_as_surt_prefixes.then_some(settings.kind);
         let this_year = Offset::UTC.to_datetime(now).year();
         Ok(Scope {
             kind: settings.kind,
             seeds_count: settings.seeds_as_surt_prefixes,
             redirected: settings.redirected_seeds,
-            accept: Arc::new(accept),
+            seeds: SeedLayers::new(listed, seeds, count_as)?,
+            listed: settings.accept_surts.as_slice().into(),
             hops: TooManyHops(settings.max_hops),
             transclusion: Transclusion {
                 max_trans_hops: settings.max_trans_hops,
@@ -136,7 +138,7 @@ impl Scope {
         if self.hops.takes(hops) {
             return Decision::by(Rule::TooManyHops);
         }
-        if surt.get().is_some_and(|surt| self.accept.takes(surt)) {
+        if surt.get().is_some_and(|surt| self.seeds.takes(surt)) {
             return Decision::by(Rule::AcceptSurt);
         }
         Decision::by(Rule::RejectAll)
@@ -145,6 +147,15 @@ impl Scope {
     /// Whether an operator rejected this URL while the crawl ran: it may have been queued before.
     pub fn is_rejected_by_order(&self, url: &Url) -> bool {
         self.regexes.takes_by_order(url)
+    }
+
+    /// Whether a host is one that the crawl is for: it is of the domain of a seed, or a listed SURT takes some of its
+    /// URLs. Other hosts are asked for parts of pages only.
+    pub fn is_own_host(&self, host: &str) -> bool {
+        let domain = registrable_domain(host, Suffixes::All).unwrap_or(host);
+        self.kind == ScopeKind::Any
+            || self.seeds.has_domain(domain)
+            || self.listed.iter().any(|line| takes_some_of(line, host))
     }
 
     /// The text of a reject regex, and where it was given.
@@ -165,13 +176,10 @@ impl Scope {
         }
     }
 
-    /// This scope and what more seeds stand for.
+    /// This scope and what more seeds stand for. The cost does not depend on the seeds that are there.
     pub fn with_seeds<S: AsRef<str>>(&self, seeds: &[S]) -> Result<Scope, ScopeError> {
-        let mut scope = self.clone();
-        if self.seeds_count {
-            insert(Arc::make_mut(&mut scope.accept), self.kind, seeds)?;
-        }
-        Ok(scope)
+        let layers = self.seeds.with(seeds, self.seeds_count.then_some(self.kind))?;
+        Ok(Scope { seeds: layers, ..self.clone() })
     }
 
     /// This scope without what another regex matches.
@@ -181,14 +189,16 @@ impl Scope {
     }
 }
 
-fn insert<S: AsRef<str>>(accept: &mut AcceptSurts, kind: ScopeKind, seeds: &[S]) -> Result<(), ScopeError> {
-    for seed in seeds {
-        let seed = seed.as_ref();
-        if !accept.insert(kind, seed) {
-            return Err(ScopeError::Seed(seed.chars().take(200).collect()));
-        }
-    }
-    Ok(())
+/// Whether a listed SURT takes URLs of the host: the host lies under it, or it under the host.
+fn takes_some_of(line: &str, host: &str) -> bool {
+    let (Some(prefix), Some(surt)) = (SurtPrefix::parse_line(line), scope_surt(&format!("http://{host}/")))
+    else {
+        return false;
+    };
+    let prefix = prefix.as_str();
+    // Without what closes it, so that a port may follow.
+    let of_host = surt.trim_end_matches(['/', ')']);
+    surt.starts_with(prefix) || prefix.starts_with(of_host)
 }
 
 /// The SURT, made when the first rule asks for it.

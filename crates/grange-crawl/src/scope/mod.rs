@@ -33,6 +33,7 @@ mod regexes;
 mod repeated;
 mod rule;
 mod scheme;
+mod seed_layers;
 mod settings;
 mod surts;
 

@@ -21,28 +21,29 @@ impl AcceptSurts {
         AcceptSurts { everything: kind == ScopeKind::Any, prefixes, pages: HashSet::new() }
     }
 
-    /// Puts what `seed` stands for into scope; false when it is no URL with a host.
-    #[must_use]
-    pub(super) fn insert(&mut self, kind: ScopeKind, seed: &str) -> bool {
-        let prefix = match kind {
-            ScopeKind::Domain => SurtPrefix::domain(seed),
-            ScopeKind::Host => SurtPrefix::host(seed),
-            ScopeKind::Path => SurtPrefix::from_seed(&with_path(seed)),
-            ScopeKind::Seed => SurtPrefix::from_seed(seed),
-            ScopeKind::Any => return SurtPrefix::host(seed).is_some(),
-            ScopeKind::Page if SurtPrefix::host(seed).is_none() => return false,
-            ScopeKind::Page => {
-                let page = scope_surt(seed).or_else(|| scope_surt(&format!("http://{seed}")));
-                return page.is_some_and(|page| {
-                    self.pages.insert(page);
-                    true
-                });
+    pub(super) fn insert(&mut self, surts: SeedSurts) {
+        match surts {
+            SeedSurts::Everything => self.everything = true,
+            SeedSurts::Under(prefix) => self.prefixes.insert(prefix),
+            SeedSurts::Page(surt) => {
+                self.pages.insert(surt);
             }
-        };
-        prefix.is_some_and(|prefix| {
-            self.prefixes.insert(prefix);
-            true
-        })
+        }
+    }
+
+    pub(super) fn insert_all(&mut self, other: &AcceptSurts) {
+        self.everything |= other.everything;
+        self.prefixes.insert_all(&other.prefixes);
+        self.pages.extend(other.pages.iter().cloned());
+    }
+
+    /// Whether all that `surts` stands for is taken already.
+    pub(super) fn covers(&self, surts: &SeedSurts) -> bool {
+        match surts {
+            SeedSurts::Everything => self.everything,
+            SeedSurts::Under(prefix) => self.prefixes.matches(prefix.as_str()),
+            SeedSurts::Page(surt) => self.pages.contains(surt),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -53,6 +54,33 @@ impl AcceptSurts {
         self.everything
             || self.prefixes.matches(surt)
             || (!self.pages.is_empty() && self.pages.contains(surt))
+    }
+}
+
+/// The SURTs that a seed puts into scope.
+#[derive(Clone, Debug)]
+pub(super) enum SeedSurts {
+    Everything,
+    Under(SurtPrefix),
+    Page(String),
+}
+
+impl SeedSurts {
+    /// What `seed` stands for in a scope of this kind; none if it is not a URL with a host.
+    pub(super) fn of(kind: ScopeKind, seed: &str) -> Option<SeedSurts> {
+        let prefix = match kind {
+            ScopeKind::Domain => SurtPrefix::domain(seed),
+            ScopeKind::Host => SurtPrefix::host(seed),
+            ScopeKind::Path => SurtPrefix::from_seed(&with_path(seed)),
+            ScopeKind::Seed => SurtPrefix::from_seed(seed),
+            ScopeKind::Any => return SurtPrefix::host(seed).map(|_| SeedSurts::Everything),
+            ScopeKind::Page => {
+                SurtPrefix::host(seed)?;
+                let page = scope_surt(seed).or_else(|| scope_surt(&format!("http://{seed}")));
+                return page.map(SeedSurts::Page);
+            }
+        };
+        prefix.map(SeedSurts::Under)
     }
 }
 
@@ -89,6 +117,10 @@ impl RejectSurts {
 mod tests {
     use super::*;
 
+    fn insert(accept: &mut AcceptSurts, kind: ScopeKind, seed: &str) -> bool {
+        SeedSurts::of(kind, seed).map(|surts| accept.insert(surts)).is_some()
+    }
+
     #[test]
     fn a_seed_stands_for_what_the_kind_says() {
         let seed = "https://www.example.co.uk/a/b.html?q";
@@ -117,7 +149,7 @@ mod tests {
             (ScopeKind::Any, &["http://anything.example/"], &[]),
         ] {
             let mut accept = AcceptSurts::new(kind, &[]);
-            assert!(accept.insert(kind, seed));
+            assert!(insert(&mut accept, kind, seed));
             for url in inside {
                 assert!(accept.takes(&scope_surt(url).unwrap()), "{kind:?} {url}");
             }
@@ -131,7 +163,7 @@ mod tests {
     fn a_seed_without_a_path_is_taken_as_heritrix_does() {
         let takes = |kind, seed: &str, url: &str| {
             let mut accept = AcceptSurts::new(kind, &[]);
-            assert!(accept.insert(kind, seed));
+            assert!(insert(&mut accept, kind, seed));
             accept.takes(&scope_surt(url).unwrap())
         };
         assert!(takes(ScopeKind::Seed, "http://example.com", "http://sub.example.com/"));
@@ -145,8 +177,8 @@ mod tests {
     fn what_is_no_seed_is_told() {
         for kind in [ScopeKind::Domain, ScopeKind::Host, ScopeKind::Path, ScopeKind::Page, ScopeKind::Any] {
             let mut accept = AcceptSurts::new(kind, &[]);
-            assert!(!accept.insert(kind, "mailto:a@b"), "{kind:?}");
-            assert!(!accept.insert(kind, ""), "{kind:?}");
+            assert!(!insert(&mut accept, kind, "mailto:a@b"), "{kind:?}");
+            assert!(!insert(&mut accept, kind, ""), "{kind:?}");
         }
     }
 
@@ -178,7 +210,7 @@ mod tests {
             (ScopeKind::Host, "http://[::1]:8080/", "http://[::1]:8080/a", true),
         ] {
             let mut accept = AcceptSurts::new(kind, &[]);
-            assert!(accept.insert(kind, seed));
+            assert!(insert(&mut accept, kind, seed));
             assert_eq!(accept.takes(&scope_surt(page).unwrap()), taken, "{kind:?} {seed} {page}");
         }
     }

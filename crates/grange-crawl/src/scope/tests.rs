@@ -249,3 +249,26 @@ fn numbers_are_places_in_the_chain() {
         assert_eq!(usize::from(rule.number()), index + 1);
     }
 }
+
+#[test]
+fn hosts_of_seed_domains_and_of_listed_surts_are_the_crawls_own() {
+    use super::ScopeKind::{Any, Host, Page};
+    for (kind, surts, host, own) in [
+        (Host, &[][..], "www.example.co.uk", true),
+        (Host, &[], "img.example.co.uk", true),
+        (Page, &[], "example.co.uk", true),
+        (Host, &[], "example2.co.uk", false),
+        (Host, &["http://(com,a,"], "x.a.com", true),
+        (Host, &["http://(com,a,"], "b.com", false),
+        (Host, &["https://b.com/only/this/"], "b.com", true),
+        (Host, &["https://b.com/only/this/"], "x.b.com", false),
+        (Any, &[], "anything.example", true),
+    ] {
+        let accept_surts = surts.iter().map(|surt| (*surt).to_owned()).collect();
+        let settings = Settings { kind, accept_surts, ..Settings::default() };
+        let seeds = ["http://www.example.co.uk/a"];
+        let scope = Scope::new(&settings, &seeds, &Traps::default(), Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(scope.is_own_host(host), own, "{kind:?} {surts:?} {host}");
+        assert!(scope.with_seeds(&[format!("http://{host}/")]).unwrap().is_own_host(host), "{host}");
+    }
+}

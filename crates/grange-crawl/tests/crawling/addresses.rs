@@ -80,3 +80,19 @@ async fn what_a_page_embeds_links_or_redirects_to_stays_out_of_private_networks(
     );
     assert!(captured(&root).contains_key(&format!("http://{outside}/page")));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_robots_txt_that_leads_to_a_private_address_allows_nothing() {
+    let (outside, _) = serve(|path| match path {
+        "/robots.txt" => "HTTP/1.0 302 Found\r\nLocation: http://127.0.0.2:1/robots.txt\r\n\r\n".to_owned(),
+        _ => html("fine"),
+    })
+    .await;
+    let mut template = template_to(outside);
+    template.fetch.all_hosts_to = String::new();
+    template.fetch.allow_endpoints = vec![outside];
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    run(job(template, vec![format!("http://{outside}/")]), &root).await;
+    assert!(!captured(&root).contains_key(&format!("http://{outside}/")));
+}

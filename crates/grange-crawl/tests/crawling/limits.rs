@@ -4,7 +4,8 @@ use grange_crawl::engine::End;
 use grange_crawl::job::{ByteLimitFrom, DomainBudget, Limits, StopReason};
 use grange_testkit::web::{Options, Profile, Web};
 
-use super::{captured, job, run, serve, template};
+use super::site::{Asked, Reply, Site};
+use super::{captured, job, run, serve, template, template_to};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_limit_stops_where_it_says() {
@@ -73,4 +74,24 @@ async fn the_limit_of_the_whole_crawl_is_exact_and_can_be_raised() {
     assert_eq!(documents(&root), 40);
     assert!(captured(&root).values().all(|captures| captures.len() == 1));
     server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_response_that_does_not_come_does_not_outlast_the_time_limit() {
+    let site = Site::serve(|asked: Asked| async move {
+        if asked.url == "one.test/never" {
+            std::future::pending::<()>().await;
+        }
+        Some(Reply::links("x", vec!["/never".to_owned()]))
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut template = template_to(site.addr());
+    template.robots.policy = grange_crawl::robots::Policy::Ignore;
+    template.engine.stop_within = grange_base::Period::from_millis(10);
+    let mut job = job(template, vec!["http://one.test/".to_owned()]);
+    job.budgets.crawl.max_seconds = 1;
+    let outcome = run(job, &folder.path().join("crawl")).await;
+    assert_eq!(outcome.end, End::Limit(StopReason::TimeLimit));
+    assert_eq!((outcome.last.queued, site.times("one.test/never")), (1, 1), "it is left for a resume");
 }

@@ -17,7 +17,9 @@ mod redirects;
 mod retries;
 mod rotation;
 mod site;
+mod stragglers;
 mod unreachable;
+mod user_info;
 mod waiting;
 mod wild;
 

@@ -67,6 +67,18 @@ fn what_should_be_a_url_and_is_none_is_told_and_guesses_are_not() {
             ("http://exa mple.com/", "invalid international domain name".to_owned()),
         ]
     );
+    let long = format!(
+        "<a href='http://u:p@a.example/{}'>x</a><a href='{}'>y</a>",
+        "l".repeat(3000),
+        "ü".repeat(800)
+    );
+    let found = extracted("text/html", long.as_bytes(), &plain());
+    assert_eq!(found.annotations.last().map(String::as_str), Some("tooLongLinks:2"));
+    let told: Vec<_> = found.bad.iter().map(|bad| bad.reason.to_string()).collect();
+    assert!(told[0].ends_with("bytes are longer than extract.max_url_length (2083)"), "{told:?}");
+    assert!(found.bad[0].text.starts_with("http://a.example/lll") && found.bad[0].text.len() <= 200);
+    let data = format!("<img src='data:image/png;base64,{}'>", "A".repeat(3000));
+    assert_eq!(extracted("text/html", data.as_bytes(), &plain()).bad, []);
     let rubbish = "<a href='http://[x'>x</a>".repeat(1000);
     assert_eq!(extracted("text/html", rubbish.as_bytes(), &plain()).bad.len(), 50);
 }

@@ -135,7 +135,8 @@ fn phase(snapshot: &Snapshot) -> String {
     match (snapshot.phase, &snapshot.waits_for) {
         (Phase::Waiting, Some(reason)) => format!("waiting: {reason}"),
         (Phase::Preparing, _) => "preparing".to_owned(),
-        (Phase::Running, _) => "crawling".to_owned(),
+        (Phase::Running, Some(reason)) => format!("crawling: {reason}"),
+        (Phase::Running, None) => "crawling".to_owned(),
         (Phase::Paused, _) => "paused".to_owned(),
         (Phase::Waiting, None) => "waiting".to_owned(),
         (Phase::Stopping, _) => "stopping".to_owned(),

@@ -1,0 +1,107 @@
+//! Reports which hosts are waited for, until when and why, while it lasts.
+
+use std::collections::HashMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::frontier::{FailingQueue, WaitingQueues};
+
+/// Shorter waits than this are not reported: they are over before somebody reads of them.
+const SHORTEST: SignedDuration = SignedDuration::from_secs(10);
+
+/// Lines written at once; the next come a second later. Thousands of hosts may fail at the same time.
+const LINES_MAX: usize = 20;
+
+/// What was reported of each queue that still waits.
+#[derive(Debug, Default)]
+pub(super) struct WaitLog(HashMap<String, Timestamp>);
+
+impl WaitLog {
+    /// A line for each queue that waits longer than when it was last reported.
+    pub(super) fn changes(&mut self, waiting: &WaitingQueues, now: Timestamp) -> Vec<String> {
+        let mut before = std::mem::take(&mut self.0);
+        let mut lines = Vec::new();
+        for queue in &waiting.failing {
+            let known = before.remove(&queue.name);
+            let is_new = known != Some(queue.wakes) && queue.wakes.duration_since(now) >= SHORTEST;
+            if is_new && lines.len() < LINES_MAX {
+                lines.push(describe(queue));
+                self.0.insert(queue.name.clone(), queue.wakes);
+            } else if let Some(known) = known {
+                self.0.insert(queue.name.clone(), known);
+            }
+        }
+        lines
+    }
+}
+
+/// Why nothing is fetched, if that is because hosts fail.
+pub(super) fn waits_for(waiting: &WaitingQueues) -> Option<String> {
+    let first = waiting.failing.first().filter(|_| !waiting.has_others)?;
+    let more = waiting.failing.len() - 1;
+    let others = if more > 0 { format!("; {more} more hosts fail") } else { String::new() };
+    Some(format!("{}{others}", describe(first)))
+}
+
+fn describe(queue: &FailingQueue) -> String {
+    let reason = match (queue.status.0, queue.is_robots) {
+        (-1, _) => "its name cannot be resolved".to_owned(),
+        (-2, _) => "the connection failed".to_owned(),
+        (-3, _) => "the connection was lost".to_owned(),
+        (-4, _) => "no response within the timeout".to_owned(),
+        (200..=299, true) => "robots.txt was cut off".to_owned(),
+        (status @ 100.., true) => format!("robots.txt returned status {status}"),
+        (-61, _) => "robots.txt was requested too often".to_owned(),
+        (status, _) => format!("status {status}"),
+    };
+    let wakes = queue.wakes.round(jiff::Unit::Second).unwrap_or(queue.wakes);
+    format!("waits for {} until {wakes}: {reason} (failures: {})", queue.name, queue.failures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::FetchStatus;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn queue(name: &str, wakes: i64, status: i32, is_robots: bool) -> FailingQueue {
+        let (name, status) = (name.to_owned(), FetchStatus(status));
+        FailingQueue { name, since: at(0), failures: 2, status, is_robots, wakes: at(wakes) }
+    }
+
+    #[test]
+    fn a_wait_is_reported_once_and_again_when_it_changes() {
+        let mut log = WaitLog::default();
+        let mut lines = |failing: &[FailingQueue], now| {
+            log.changes(&WaitingQueues { failing: failing.to_vec(), has_others: true }, at(now)).len()
+        };
+        let (a, b) = (queue("a", 60, -2, true), queue("b", 300, 503, true));
+        assert_eq!(lines(&[a.clone(), b.clone()], 0), 2);
+        assert_eq!(lines(&[a, b.clone()], 1), 0);
+        assert_eq!(lines(&[queue("a", 180, -2, true), b.clone()], 60), 1);
+        assert_eq!(lines(std::slice::from_ref(&b), 61), 0);
+        assert_eq!(lines(&[queue("c", 65, -2, true), b], 61), 0, "a short wait");
+        let many: Vec<_> = (0..50).map(|n| queue(&format!("h{n}"), 900, -1, false)).collect();
+        assert_eq!([62, 63, 64, 65].map(|now| lines(&many, now)), [20, 20, 10, 0]);
+    }
+
+    #[test]
+    fn the_reason_is_in_words() {
+        for (status, is_robots, words) in [
+            (-1, false, "its name cannot be resolved"),
+            (-2, true, "the connection failed"),
+            (200, true, "robots.txt was cut off"),
+            (503, true, "robots.txt returned status 503"),
+            (-61, false, "robots.txt was requested too often"),
+        ] {
+            let failing = vec![queue("h.example", 60, status, is_robots)];
+            let waiting = WaitingQueues { failing, has_others: false };
+            let expected = format!("waits for h.example until 1970-01-01T00:01:00Z: {words} (failures: 2)");
+            assert_eq!(waits_for(&waiting), Some(expected));
+            assert_eq!(waits_for(&WaitingQueues { has_others: true, ..waiting }), None);
+        }
+    }
+}
