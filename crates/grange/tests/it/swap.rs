@@ -20,7 +20,7 @@ async fn the_commands_of_the_paper_work_as_printed() {
     }
     let network = Network::start(2, 2);
     let server = network.addresses[0].as_str();
-    until("the servers see each other", async || network.alive(0) == 2 && network.alive(1) == 2).await;
+    network.complete().await;
     network.run(&["swap", "create", "collection", "--slices", "2", "--server", server]).ok();
     until("both know the collection", async || {
         network.status(1)["collections"][0]["slices"][1]["alive"] == true
@@ -152,7 +152,7 @@ async fn write(addresses: Arc<Vec<String>>, course: Arc<Course>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_acknowledged_file_is_lost_by_kills_freezes_and_moves() {
     let mut network = Network::start(3, 2);
-    until("the servers see each other", async || network.alive(0) == 3 && network.alive(2) == 3).await;
+    network.complete().await;
     let address = network.addresses[0].clone();
     network.run(&["swap", "create", "c", "--slices", "3", "--public", "--server", &address]).ok();
     let (course, addresses) = (Arc::new(Course::default()), Arc::new(network.addresses.clone()));
@@ -171,14 +171,14 @@ async fn no_acknowledged_file_is_lost_by_kills_freezes_and_moves() {
     network.kill(2);
     until("its death is noticed", async || network.alive(0) == 2).await;
     network.up(2);
-    until("its return is noticed", async || network.alive(0) == 3 && network.alive(1) == 3).await;
+    network.complete().await;
     more(20).await;
 
     // Frozen: its connections stay open and nothing comes over them.
     network.signal(1, Signal::STOP);
     until("its silence is noticed", async || network.alive(0) == 2).await;
     network.signal(1, Signal::CONT);
-    until("its return is noticed", async || network.alive(0) == 3 && network.alive(2) == 3).await;
+    network.complete().await;
     more(20).await;
 
     // Doubled under load, and killed in the middle.
@@ -196,10 +196,7 @@ async fn no_acknowledged_file_is_lost_by_kills_freezes_and_moves() {
     for writer in writers {
         writer.await.unwrap();
     }
-    until("all servers are there", async || {
-        network.alive(0) == 3 && network.alive(1) == 3 && network.alive(2) == 3
-    })
-    .await;
+    network.complete().await;
 
     let acknowledged = course.acknowledged.lock().await;
     let copied = network.copied("c");

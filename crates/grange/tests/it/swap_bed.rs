@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
+use grange_testkit::until;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -91,6 +92,14 @@ impl Network {
     pub(crate) fn alive(&self, server: usize) -> usize {
         let status = self.status(server);
         status["servers"].as_array().unwrap().iter().filter(|server| server["alive"] == true).count()
+    }
+
+    /// Waits until every server sees every other one. Each acts by its own view, and the one that decides about a
+    /// collection need not be the one that was asked.
+    pub(crate) async fn complete(&self) {
+        let all = self.servers.len();
+        until("every server sees every other one", async || (0..all).all(|server| self.alive(server) == all))
+            .await;
     }
 
     /// What `cp -r` of all slices into one folder gives.
