@@ -120,6 +120,10 @@ pub struct Settings {
     /// the seeds that it is given.
     #[schemars(with = "Vec<String>")]
     pub allow_endpoints: Vec<SocketAddr>,
+
+    /// Whether an order may add seeds at addresses that are not public, as `grange crawl control DIR add-seeds` does. Set by
+    /// `grange crawl`, whose operator gives the orders; in crawls of a node the operator's settings decide.
+    pub allow_ordered_endpoints: bool,
 }
 
 /// A content encoding that can be undone.
@@ -244,6 +248,7 @@ impl Default for Settings {
             all_hosts_to: String::new(),
             allow_networks: Vec::new(),
             allow_endpoints: Vec::new(),
+            allow_ordered_endpoints: false,
         }
     }
 }
