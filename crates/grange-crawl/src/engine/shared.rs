@@ -30,6 +30,7 @@ use crate::record::parcel::Scratch;
 use crate::record::recorder::Desk;
 use crate::scope::{
     Content, Decision, LiveScope, Observation, RepeatedContent, Scope, ScopeError, ScopeLog, SessionPaths,
+    ShapeContent,
 };
 use crate::status::FetchStatus;
 use crate::template::Template;
@@ -257,7 +258,12 @@ impl Shared {
 
     /// Notes what came under a URL, if that has a session id.
     pub(super) fn observe_session_path(&self, url: &Url, content: Content<'_>) -> Observation {
-        self.session_paths.lock().unwrap_or_else(PoisonError::into_inner).observe(url, content)
+        if self.template.scope.max_session_repetitions == 0 {
+            return Observation::default();
+        }
+        // The lock is for all workers; the work is done before.
+        let Some(seen) = ShapeContent::of(url, content) else { return Observation::default() };
+        self.session_paths.lock().unwrap_or_else(PoisonError::into_inner).observe(seen)
     }
 
     /// Whether a URL is one more session of a page that was fetched often enough, and what to keep of that.

@@ -425,6 +425,16 @@ mod tests {
     }
 
     #[test]
+    fn every_response_has_an_end_by_default() {
+        let settings = Settings::default();
+        let bytes_per_second = settings.max_bytes.0 / settings.total_timeout.0.as_secs();
+        assert!((1_000_000..20_000_000).contains(&bytes_per_second), "{bytes_per_second}");
+        assert!(settings.scratch_min_free.0 > 0, "and leaves space on the disk");
+        let text = crate::template::shipped().iter().map(|(_, text)| *text).collect::<String>();
+        assert!(!text.contains("max_bytes"), "no shipped template says otherwise");
+    }
+
+    #[test]
     fn a_template_says_only_what_differs() {
         let settings: Settings =
             toml::from_str("trust = \"trust-all\"\nmax_bytes = \"10MB\"\n[dns]\nmin_ttl = \"1h\"").unwrap();

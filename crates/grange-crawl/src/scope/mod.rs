@@ -46,7 +46,7 @@ pub use log::ScopeLog;
 pub use regexes::{PatternError, PatternOrigin, check_pattern};
 pub use repeated::RepeatedContent;
 pub use rule::{Decision, Rule};
-pub use session_paths::{Content, Observation, SessionPaths, ShapeRecord};
+pub use session_paths::{Content, Observation, SessionPaths, ShapeContent, ShapeRecord};
 pub use settings::{RedirectedSeeds, ScopeKind, Settings, Traps};
 
 #[cfg(test)]

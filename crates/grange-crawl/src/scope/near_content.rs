@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use url::Position;
 
-use super::shape::{Shape, first_bits, is_token, pieces};
+use super::shape::{OPAQUE_LENGTH_MIN, Shape, first_bits, is_token, pieces};
 use crate::hops::Hop;
 use crate::link::Link;
 
@@ -13,12 +13,13 @@ use crate::link::Link;
 pub(super) struct NearContent {
     /// Pages with the same digest differ only in the session ids of their links, and in tokens that are part of no link.
     pub(super) digest: u64,
-    /// The shapes of its embeds that have an opaque part of its own URL: whether its content is new, they decide.
-    pub(super) own_embeds: Vec<u64>,
+    /// The shapes of links and embeds that have an opaque part of its own URL, such as the pages of a section and the image
+    /// of an album: if what they lead to is new, so is the page, whatever it says itself.
+    pub(super) own_links: Vec<u64>,
 }
 
-/// Embeds with a part of the page's own URL that are looked at.
-const OWN_EMBEDS_MAX: usize = 4;
+/// Shapes with a part of the page's own URL that are looked at. One that is new is enough.
+const OWN_LINKS_MAX: usize = 4;
 
 /// None if the page does not lead on: no link has another value where its own URL has an opaque part.
 ///
@@ -27,18 +28,19 @@ const OWN_EMBEDS_MAX: usize = 4;
 pub(super) fn near_content(shape: &Shape<'_>, body: &[u8], links: &[Link]) -> Option<NearContent> {
     let mut next = HashSet::new();
     let mut leads_on = false;
-    let mut own_embeds = Vec::new();
+    let own_key = shape.key();
+    let mut own_links = Vec::new();
     for link in links {
         let Some(other) = Shape::of(&link.url) else { continue };
         let before = next.len();
         next.extend(shape.replaced_by(&other));
-        if link.hop == Hop::Embed {
+        leads_on |=
+            link.hop != Hop::Embed && (next.len() > before || shape.replaced_by(&other).next().is_some());
+        if own_links.len() < OWN_LINKS_MAX && shape.shares_value(&other) {
             let key = other.key();
-            if shape.shares_value(&other) && own_embeds.len() < OWN_EMBEDS_MAX && !own_embeds.contains(&key) {
-                own_embeds.push(key);
+            if key != own_key && !own_links.contains(&key) {
+                own_links.push(key);
             }
-        } else {
-            leads_on |= next.len() > before || shape.replaced_by(&other).next().is_some();
         }
     }
     if !leads_on {
@@ -51,13 +53,14 @@ pub(super) fn near_content(shape: &Shape<'_>, body: &[u8], links: &[Link]) -> Op
         .map(|piece| piece.text)
         .collect();
     let text = String::from_utf8_lossy(body);
-    let mut hasher = blake3::Hasher::new();
+    let mut reduced = Vec::with_capacity(text.len());
     for piece in pieces(&text) {
         let is_new = piece.is_word
+            && piece.text.len() >= OPAQUE_LENGTH_MIN
             && (next.contains(piece.text) || (is_token(piece.text) && !in_links.contains(piece.text)));
-        hasher.update(if is_new { b"*" } else { piece.text.as_bytes() });
+        reduced.extend_from_slice(if is_new { b"*" } else { piece.text.as_bytes() });
     }
-    Some(NearContent { digest: first_bits(&hasher.finalize()), own_embeds })
+    Some(NearContent { digest: first_bits(&blake3::hash(&reduced)), own_links })
 }
 
 #[cfg(test)]
@@ -120,13 +123,19 @@ mod tests {
     }
 
     #[test]
-    fn embeds_beside_a_page_are_named_since_they_decide() {
+    fn what_is_below_a_page_is_named_since_it_decides() {
         let page = |own: &str, next: &str| {
             near(&format!("/album/{own}/"), "", &["!photo.jpg", &format!("../{next}/")]).unwrap()
         };
         let one = page("aaaa1111", "bbbb2222");
-        assert_eq!(one.own_embeds.len(), 1);
+        assert_eq!(one.own_links.len(), 1);
         assert_eq!(one, page("bbbb2222", "cccc3333"), "only the image tells them apart");
+        let section = |own: &str, next: &str| {
+            let links = ["page-1.html", "page-2.html", ".", &format!("../{next}/")].map(str::to_owned);
+            let links: Vec<_> = links.iter().map(String::as_str).collect();
+            near(&format!("/{own}/"), "", &links).unwrap()
+        };
+        assert_eq!(section("section1", "section2").own_links.len(), 2);
     }
 
     #[test]

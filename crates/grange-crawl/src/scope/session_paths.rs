@@ -41,9 +41,9 @@ pub struct ShapeRecord {
     /// Responses with a content not seen before, and pages that do not lead on.
     new: u32,
     repeated: u32,
-    /// Shapes of embeds; if those are not repetitions, the pages are not.
+    /// Shapes of what is below these pages; if that does not repeat itself, the pages do not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    own_embeds: Vec<u64>,
+    own_links: Vec<u64>,
     /// It is a shape of pages that lead on.
     leads_on: bool,
     /// URLs that came after it was left alone.
@@ -83,6 +83,36 @@ pub enum Content<'a> {
     Other {
         digest: &'a [u8],
     },
+}
+
+/// A response of a URL with opaque parts. Made of a long page it costs some milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShapeContent {
+    shape: String,
+    key: u64,
+    /// None of a page that does not lead on.
+    content: Option<u64>,
+    leads_on: bool,
+    own_links: Vec<u64>,
+}
+
+impl ShapeContent {
+    /// None if nothing of the URL is opaque.
+    pub fn of(url: &Url, content: Content<'_>) -> Option<ShapeContent> {
+        let shape = Shape::of(url)?;
+        let key = shape.key();
+        let near = match content {
+            Content::Page { body, links } => near_content(&shape, body, links),
+            Content::Other { digest } => {
+                let content = Some(first_bits(&blake3::hash(digest)));
+                let shape = shape.into_text();
+                return Some(ShapeContent { shape, key, content, leads_on: false, own_links: Vec::new() });
+            }
+        };
+        let (content, leads_on) = (near.as_ref().map(|near| near.digest), near.is_some());
+        let own_links = near.map(|near| near.own_links).unwrap_or_default();
+        Some(ShapeContent { shape: shape.into_text(), key, content, leads_on, own_links })
+    }
 }
 
 /// What a response changed.
@@ -136,32 +166,23 @@ impl SessionPaths {
     }
 
     /// Takes note of a response with status 200.
-    pub fn observe(&mut self, url: &Url, content: Content<'_>) -> Observation {
+    pub fn observe(&mut self, seen: ShapeContent) -> Observation {
         if self.limit == 0 {
             return Observation::default();
         }
-        let Some(shape) = Shape::of(url) else { return Observation::default() };
-        let key = shape.key();
+        let key = seen.key;
         let was_trap = self.traps.contains_key(&key);
         let record = self.record(key);
-        match content {
-            Content::Other { digest } => record.take(Some(first_bits(&blake3::hash(digest)))),
-            Content::Page { body, links } => {
-                let near = near_content(&shape, body, links);
-                record.take(near.as_ref().map(|near| near.digest));
-                if let Some(near) = near {
-                    record.leads_on = true;
-                    if !near.own_embeds.is_empty() {
-                        record.own_embeds = near.own_embeds;
-                    }
-                }
-            }
+        record.take(seen.content);
+        record.leads_on |= seen.leads_on;
+        if !seen.own_links.is_empty() {
+            record.own_links = seen.own_links;
         }
         let record = record.clone();
         let is_trap = self.is_trap(key);
         let mut trap = None;
         if is_trap && !was_trap {
-            trap = self.hold_trap(key).then(|| (shape.as_str().to_owned(), record.repeated));
+            trap = self.hold_trap(key).then(|| (seen.shape, record.repeated));
         } else if was_trap && !is_trap {
             self.release(key);
         }
@@ -180,7 +201,7 @@ impl SessionPaths {
             return (false, None);
         }
         if !self.is_trap(key) {
-            // Its embeds turned out to be new.
+            // What is below its pages turned out to be new.
             self.release(key);
             return (false, self.kept(key, true));
         }
@@ -193,8 +214,8 @@ impl SessionPaths {
     fn is_trap(&self, key: u64) -> bool {
         let Some(record) = self.find(key) else { return false };
         let repeats = record.leads_on && record.repeated >= self.limit && record.repeats_itself();
-        repeats
-            && record.own_embeds.iter().all(|embed| self.find(*embed).is_none_or(ShapeRecord::repeats_itself))
+        // What was not fetched yet may be new.
+        repeats && record.own_links.iter().all(|key| self.find(*key).is_some_and(ShapeRecord::repeats_itself))
     }
 
     fn find(&self, key: u64) -> Option<&ShapeRecord> {

@@ -16,6 +16,10 @@ fn id(n: usize) -> String {
     blake3::hash(&n.to_le_bytes()).to_hex()[..16].to_owned()
 }
 
+fn observe(paths: &mut SessionPaths, at: &Url, content: Content<'_>) -> Observation {
+    ShapeContent::of(at, content).map(|seen| paths.observe(seen)).unwrap_or_default()
+}
+
 /// A page with an anchor for each link, and an image for those with `!` before them.
 fn page(paths: &mut SessionPaths, at: &str, text: &str, links: &[String]) -> Observation {
     let at = url(at);
@@ -29,7 +33,7 @@ fn page(paths: &mut SessionPaths, at: &str, text: &str, links: &[String]) -> Obs
         body.push_str(&format!(" {reference}"));
         found.push(Link { url: at.join(reference).unwrap(), hop, context: Cow::Borrowed("") });
     }
-    paths.observe(&at, Content::Page { body: body.as_bytes(), links: &found })
+    observe(paths, &at, Content::Page { body: body.as_bytes(), links: &found })
 }
 
 /// The `n`th page of a visitor who is given a new session each time.
@@ -75,7 +79,8 @@ fn sites_with_many_pages_are_no_trap() {
     };
     let viewer_with_folder = |paths: &mut SessionPaths, n| {
         // The image comes first: embeds are fetched before links.
-        paths.observe(
+        observe(
+            paths,
             &url(&format!("/album/{}/photo.jpg", id(n))),
             Content::Other { digest: id(n).as_bytes() },
         );
@@ -85,6 +90,15 @@ fn sites_with_many_pages_are_no_trap() {
             "",
             &["!photo.jpg".to_owned(), format!("../{}/", id(n + 1))],
         )
+    };
+    // Sections look alike; only what they contain differs, and that is fetched later.
+    let sections = |paths: &mut SessionPaths, n: usize| {
+        let links = ["1.html".to_owned(), format!("../section{:04}/", n + 1)];
+        if n > 100 {
+            let at = url(&format!("/section{:04}/1.html", n - 100));
+            observe(paths, &at, Content::Page { body: b"text", links: &[] });
+        }
+        page(paths, &format!("/section{n:04}/"), "", &links)
     };
     let viewer_with_address = |paths: &mut SessionPaths, n| {
         let links = [format!("!/media/{}.jpg", id(n + 500_000)), format!("/view/{}", id(n + 1))];
@@ -98,7 +112,7 @@ fn sites_with_many_pages_are_no_trap() {
         page(paths, &format!("/cal/{day}/"), "No events.", &[format!("/cal/{next}/")])
     };
     let pixels = |paths: &mut SessionPaths, n| {
-        paths.observe(&url(&format!("/px/{}.gif", id(n))), Content::Other { digest: b"GIF89a" })
+        observe(paths, &url(&format!("/px/{}.gif", id(n))), Content::Other { digest: b"GIF89a" })
     };
     let empty = |paths: &mut SessionPaths, n| page(paths, &format!("/stub/{}", id(n)), "", &[]);
     // One of ten threads is there, and each page leads to others.
@@ -106,9 +120,10 @@ fn sites_with_many_pages_are_no_trap() {
         let text = if n.is_multiple_of(10) { format!("Thread {n}") } else { "Deleted.".to_owned() };
         page(paths, &format!("/forum/{}", id(n)), &text, &[format!("/forum/{}", id(n + 1))])
     };
-    let sites: [(&str, fn(&mut SessionPaths, usize) -> Observation); 8] = [
+    let sites: [(&str, fn(&mut SessionPaths, usize) -> Observation); 9] = [
         ("articles", articles),
         ("albums", viewer_with_folder),
+        ("sections", sections),
         ("viewer", viewer_with_address),
         ("soft 404", gone),
         ("calendar", days),
@@ -128,7 +143,7 @@ fn sites_with_many_pages_are_no_trap() {
 fn a_trap_whose_embeds_are_the_same_too_is_one() {
     let mut paths = new();
     let found = found_after(200, |n| {
-        paths.observe(&url(&format!("/a/{}/logo.png", id(n))), Content::Other { digest: b"logo" });
+        observe(&mut paths, &url(&format!("/a/{}/logo.png", id(n))), Content::Other { digest: b"logo" });
         page(
             &mut paths,
             &format!("/a/{}/", id(n)),
@@ -200,7 +215,8 @@ fn memory_is_bounded_and_a_trap_outlives_what_comes_once() {
     let mut paths = SessionPaths::remembering(100, LIMIT);
     assert_eq!(found_after(100, |n| session_page(&mut paths, n)), Some(20));
     for n in 0..1000 {
-        paths.observe(
+        observe(
+            &mut paths,
             &url(&format!("/{}/slug-{}", id(n), "x".repeat(n % 300))),
             Content::Other { digest: b"" },
         );

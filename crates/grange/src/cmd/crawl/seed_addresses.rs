@@ -39,3 +39,26 @@ pub(super) async fn endpoints_of(url: &str, resolves_name: bool) -> Vec<SocketAd
     let private = ips.into_iter().filter(|ip| AddressKind::of(*ip) != AddressKind::Public);
     private.flat_map(|ip| ports.iter().map(move |port| SocketAddr::new(ip, *port))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn private_addresses_are_found_with_their_ports() {
+        for (url, resolves_name, expected) in [
+            ("http://127.0.0.1:8080/a", false, vec!["127.0.0.1:8080"]),
+            ("http://10.0.0.1/", true, vec!["10.0.0.1:80", "10.0.0.1:443"]),
+            ("https://[::1]/", false, vec!["[::1]:80", "[::1]:443"]),
+            ("http://192.88.99.1.example/", false, vec![]),
+            ("http://93.184.216.34/", true, vec![]),
+            ("http://localhost/", false, vec![]),
+            ("nonsense", true, vec![]),
+        ] {
+            let found: Vec<_> =
+                endpoints_of(url, resolves_name).await.iter().map(ToString::to_string).collect();
+            assert_eq!(found, expected, "{url}");
+        }
+        assert!(!endpoints_of("http://localhost:81/", true).await.is_empty());
+    }
+}
