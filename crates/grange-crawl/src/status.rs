@@ -22,7 +22,7 @@ impl FetchStatus {
     pub const ROBOTS_PREREQUISITE: FetchStatus = FetchStatus(-61);
     pub const OTHER_PREREQUISITE: FetchStatus = FetchStatus(-62);
     pub const SERIOUS: FetchStatus = FetchStatus(-3000);
-    /// A crawler trap.
+    /// A crawler trap: not fetched.
     pub const CHAFF: FetchStatus = FetchStatus(-4000);
     pub const OUT_OF_SCOPE: FetchStatus = FetchStatus(-5000);
     pub const BLOCKED_BY_OPERATOR: FetchStatus = FetchStatus(-5001);
@@ -41,7 +41,7 @@ impl FetchStatus {
 
     /// Left alone on purpose: neither success nor failure, and no budget is charged for it.
     pub const fn is_disregarded(self) -> bool {
-        matches!(self.0, -9998 | -5005 | -5002 | -5000 | -5001 | -4001 | -4002 | -6000)
+        matches!(self.0, -9998 | -4000 | -5005 | -5002 | -5000 | -5001 | -4001 | -4002 | -6000)
     }
 
     pub const fn is_failure(self) -> bool {

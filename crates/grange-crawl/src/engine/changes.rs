@@ -10,11 +10,14 @@
 //! cookies/DOMAIN    the cookies of a domain, as cookies.txt has them
 //! login/HASH        a form that was sent and let us in
 //! auth/AUTHORITY    the challenge of a server that asked for a password
+//! endpoint/ADDRESS  a private address, with its port, of a seed that an operator added
+//! shape/HASH        what came under URLs that differ only in session ids
 //! ```
 //!
 //! A mark is written before or together with the first thing that is decided by it, never after.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -22,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fetch::login::FormLogin;
 use crate::job::{Budgets, Limits};
+use crate::scope::ShapeRecord;
 
 /// A name and its bytes among the frontier's marks.
 pub(super) type Mark = (String, Vec<u8>);
@@ -61,6 +65,10 @@ pub(super) struct CrawlChanges {
     pub(super) logins: Vec<String>,
     /// The values of `WWW-Authenticate` by scheme, host and port.
     pub(super) challenges: BTreeMap<String, Vec<String>>,
+    /// Private addresses of seeds that an operator added.
+    pub(super) endpoints: Vec<SocketAddr>,
+    /// By the hash of the shape.
+    pub(super) shapes: BTreeMap<u64, ShapeRecord>,
 }
 
 impl CrawlChanges {
@@ -80,6 +88,12 @@ impl CrawlChanges {
                 ("login", _) => changes.logins.push(name.clone()),
                 ("auth", authority) => {
                     changes.challenges.insert(authority.to_owned(), read(name, value)?);
+                }
+                ("endpoint", _) => changes.endpoints.push(read(name, value)?),
+                ("shape", hash) => {
+                    if let Ok(hash) = u64::from_str_radix(hash, 16) {
+                        changes.shapes.insert(hash, read(name, value)?);
+                    }
                 }
                 _ => {}
             }
@@ -183,6 +197,14 @@ pub(super) fn challenge(authority: &str, values: &[String]) -> Mark {
     mark(format!("auth/{authority}"), &values)
 }
 
+pub(super) fn endpoint(address: &SocketAddr) -> Mark {
+    mark(format!("endpoint/{address}"), address)
+}
+
+pub(super) fn shape(hash: u64, record: &ShapeRecord) -> Mark {
+    mark(format!("shape/{hash:016x}"), record)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,6 +225,8 @@ mod tests {
             pace(0.5),
             cookies("e.org", "a\tb"),
             challenge("http://e.org", &["Basic".to_owned()]),
+            endpoint(&"[::1]:8080".parse().unwrap()),
+            shape(u64::MAX - 1, &ShapeRecord::default()),
             ("recorder".to_owned(), b"{}".to_vec()),
         ];
         let changes = CrawlChanges::from_marks(&marks.into_iter().collect()).unwrap();
@@ -211,6 +235,8 @@ mod tests {
         assert_eq!((&changes.rejects[..], changes.pace_factor), (&[".*x".to_owned()][..], Some(0.5)));
         assert_eq!(changes.cookies["e.org"], "a\tb");
         assert_eq!(changes.challenges["http://e.org"], ["Basic"]);
+        assert_eq!(changes.endpoints, ["[::1]:8080".parse().unwrap()]);
+        assert_eq!(changes.shapes, BTreeMap::from([(u64::MAX - 1, ShapeRecord::default())]));
         assert_eq!(changes.budgets(&Budgets::default()), budgets);
         let damaged = BTreeMap::from([("limits".to_owned(), b"{".to_vec())]);
         assert!(CrawlChanges::from_marks(&damaged).unwrap_err().contains("limits"));

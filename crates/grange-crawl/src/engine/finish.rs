@@ -12,7 +12,7 @@ use super::folder::Folder;
 use super::meter::{Phase, Snapshot};
 use super::progress::picture;
 use super::shared::Shared;
-use crate::frontier::{DomainResult, QueueFilter, QueueState, QueueView, queue_host};
+use crate::frontier::{DomainResult, Frontier, QueueFilter, QueueState, QueueView, queue_host};
 use crate::job::StopReason;
 use crate::record::chunk::Manifest;
 use crate::report::{
@@ -80,10 +80,7 @@ fn write_reports(crawl: &Shared, folder: &Path, end: End, last: &Snapshot) -> io
     report(folder, "crawl-report.txt", |out| crawl_report(&summary, &statistics, out))?;
     let filter = QueueFilter::default();
     let queues = crawl.frontier.queues(&filter, QUEUES).map_err(io::Error::other)?;
-    let mut remaining: HashMap<String, u64> = HashMap::new();
-    crawl.frontier.for_each_queue(|name, queued| {
-        *remaining.entry(queue_host(name).to_owned()).or_default() += queued;
-    });
+    let remaining = remaining(&crawl.frontier);
     let left = |host: &str| remaining.get(host).copied().unwrap_or(0);
     report(folder, "hosts-report.txt", |out| hosts_report(&statistics, left, out))?;
     report(folder, "mimetype-report.txt", |out| mimetype_report(&statistics, out))?;
@@ -96,6 +93,15 @@ fn write_reports(crawl: &Shared, folder: &Path, end: End, last: &Snapshot) -> io
     report(folder, "frontier-nonempty-report.txt", |out| frontier_nonempty_report(&rows, out))?;
     let summary = frontier_summary(crawl, last, &queues, &rows, now);
     report(folder, "frontier-summary-report.txt", |out| frontier_summary_report(now, &summary, out))
+}
+
+/// How many URLs each host has left, over all its queues.
+fn remaining(frontier: &Frontier) -> HashMap<String, u64> {
+    let mut remaining: HashMap<String, u64> = HashMap::new();
+    frontier.for_each_queue(|name, queued| {
+        *remaining.entry(queue_host(name).to_owned()).or_default() += queued;
+    });
+    remaining
 }
 
 /// A queue as Heritrix tells of it. What is counted by host and not by queue counts for the queue that is named after
@@ -205,4 +211,35 @@ fn chains(crawl: &Shared, last: &Snapshot, totals: &crate::report::Totals) -> Ve
             }],
         },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidate::Candidate;
+    use crate::frontier::Settings;
+    use crate::job::Budgets;
+
+    #[test]
+    fn every_host_has_what_is_left_of_it_however_many_there_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let (frontier, _) =
+            Frontier::open(folder.path(), Settings::default(), Budgets::default(), now).unwrap();
+        let hosts = QUEUES + 1000;
+        let mut urls: Vec<_> = (0..hosts).map(|n| format!("http://h{n}.example/")).collect();
+        urls.extend(
+            ["http://[2001:db8::1]/", "http://[2001:db8::1]:8080/", "https://h1.example:444/"]
+                .map(str::to_owned),
+        );
+        let seeds: Vec<_> = urls.iter().map(|url| Candidate::seed(url.parse().unwrap())).collect();
+        frontier.add(&seeds, now).unwrap();
+        let left = remaining(&frontier);
+        assert_eq!(left.len(), hosts + 1);
+        for (host, expected) in
+            [("h0.example", 1), ("h1.example", 2), ("h2999.example", 1), ("[2001:db8::1]", 2)]
+        {
+            assert_eq!(left.get(host), Some(&expected), "{host}");
+        }
+    }
 }

@@ -131,8 +131,9 @@ impl Handle {
                 json!({})
             }
             Order::Rotate => serde_json::to_value(self.rotate().await?).unwrap_or_default(),
-            Order::AddSeeds { urls } => {
+            Order::AddSeeds { urls, endpoints } => {
                 let candidates = seeds(&urls)?;
+                crawl.allow_ordered(&endpoints)?;
                 crawl.add_seeds(&urls, SeedOrigin::Order).map_err(refused)?;
                 crawl.logins.add_seeds(urls.iter().map(String::as_str));
                 let added = crawl.frontier.add(&candidates, now).map_err(failed)?;

@@ -66,6 +66,16 @@ pub(super) fn authority(url: &Url) -> Cow<'_, str> {
     }
 }
 
+/// The same host by the other scheme, both at their usual ports: they share a queue.
+pub(super) fn other_scheme(url: &Url) -> Option<String> {
+    let other = match (url.scheme(), url.port()) {
+        ("http", None) => "https",
+        ("https", None) => "http",
+        _ => return None,
+    };
+    Some(format!("{other}://{}", url.host_str()?))
+}
+
 impl Hosts {
     /// What is known of the robots.txt at `authority`.
     pub(super) fn robots(
@@ -158,6 +168,18 @@ mod tests {
             ("http://:pass@[::1]:8080/", "http://[::1]:8080"),
         ] {
             assert_eq!(authority(&Url::parse(url).unwrap()), expected);
+        }
+    }
+
+    #[test]
+    fn the_other_scheme_is_at_its_usual_port() {
+        for (url, expected) in [
+            ("http://a.example/x", Some("https://a.example")),
+            ("https://u:p@a.example:443/x", Some("http://a.example")),
+            ("https://[::1]/", Some("http://[::1]")),
+            ("http://a.example:8080/", None),
+        ] {
+            assert_eq!(other_scheme(&Url::parse(url).unwrap()).as_deref(), expected, "{url}");
         }
     }
 

@@ -13,7 +13,7 @@ use crate::fetch::Fetched;
 use crate::hops::Hop;
 use crate::link::Link;
 use crate::log::uri_error;
-use crate::scope::{RepeatedContent, Scratch};
+use crate::scope::{Content, Observation, RepeatedContent, Scratch};
 
 /// How much of an answer extractors are given; each format has a smaller limit of its own.
 const MAX_DOCUMENT_BYTES: u64 = 256 << 20;
@@ -34,6 +34,8 @@ pub(super) struct Found {
     pub(super) sets_cookie: bool,
     /// Who looked into it.
     pub(super) extractor: Option<&'static str>,
+    /// What it says of URLs that differ in session ids only.
+    pub(super) session_path: Observation,
 }
 
 /// Long documents are looked into by this many workers at a time: it is work for the processor, and small pages must
@@ -58,12 +60,19 @@ pub(super) fn find(
     let headers: Vec<(&[u8], &[u8])> = http.iter().collect();
     let (url, content_type, headers) = (&candidate.url, content_type.as_deref(), &headers[..]);
     let mut extraction = None;
+    let mut session_path = None;
+    let is_ok = fetched.status.0 == 200;
     if fetched.response.bytes().is_some() {
         let bytes = fetched.content_bytes(SMALL_DOCUMENT_BYTES + 1)?;
         if bytes.len() as u64 <= SMALL_DOCUMENT_BYTES {
             let body = Body::Bytes(&bytes);
             let document = Document { url, content_type, headers, role, body };
-            extraction = Some(extract::extract(document, settings));
+            let extracted = extract::extract(document, settings);
+            if is_ok && extracted.format == Format::Html {
+                let content = Content::Page { body: &bytes, links: &extracted.links };
+                session_path = Some(crawl.observe_session_path(url, content));
+            }
+            extraction = Some(extracted);
         }
     }
     let extraction = if let Some(extraction) = extraction {
@@ -78,6 +87,11 @@ pub(super) fn find(
             extract::extract(document, settings)
         })
     };
+    if is_ok && session_path.is_none() {
+        // What is no page, or too long for a page that comes again and again.
+        let content = Content::Other { digest: fetched.payload_digest.as_bytes() };
+        session_path = Some(crawl.observe_session_path(url, content));
+    }
     let sets_cookie = http.get("Set-Cookie").is_some();
     let mut found = Found {
         links: extraction.links,
@@ -86,6 +100,7 @@ pub(super) fn find(
         bad: extraction.bad,
         sets_cookie,
         extractor: extraction.format.extractor(),
+        session_path: session_path.unwrap_or_default(),
     };
     if extraction.format == Format::Html
         && fetched.status.0 == 200

@@ -1,5 +1,7 @@
 //! What can be asked of a running crawl, and what it answers. The same words go over the control socket.
 
+use std::net::SocketAddr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::candidate::without_user_info;
@@ -21,6 +23,9 @@ pub enum Order {
     /// Start from more URLs.
     AddSeeds {
         urls: Vec<String>,
+        /// Their addresses that are not public, each with its port.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        endpoints: Vec<SocketAddr>,
     },
     /// Take no URL that matches any more, and drop those that wait.
     Reject {
@@ -71,9 +76,9 @@ impl Order {
     /// As control.log names it: without user names and passwords of URLs.
     pub(super) fn for_the_log(&self) -> Order {
         match self {
-            Order::AddSeeds { urls } => {
+            Order::AddSeeds { urls, endpoints } => {
                 let urls = urls.iter().map(|url| without_user_info(url).into_owned()).collect();
-                Order::AddSeeds { urls }
+                Order::AddSeeds { urls, endpoints: endpoints.clone() }
             }
             other => other.clone(),
         }
@@ -108,7 +113,14 @@ mod tests {
             (r#"{"do":"pause"}"#, Order::Pause),
             (
                 r#"{"do":"add-seeds","urls":["http://e.org/"]}"#,
-                Order::AddSeeds { urls: vec!["http://e.org/".into()] },
+                Order::AddSeeds { urls: vec!["http://e.org/".into()], endpoints: Vec::new() },
+            ),
+            (
+                r#"{"do":"add-seeds","urls":["http://[::1]/"],"endpoints":["[::1]:80"]}"#,
+                Order::AddSeeds {
+                    urls: vec!["http://[::1]/".into()],
+                    endpoints: vec!["[::1]:80".parse().unwrap()],
+                },
             ),
             (
                 r#"{"do":"set-limits","domain":null,"limits":{"max_objects":5,"max_bytes":-1,"max_seconds":-1}}"#,

@@ -1,6 +1,7 @@
 //! What all workers of a crawl hold in common.
 
 use std::collections::HashSet;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use jiff::Timestamp;
 use tokio::sync::{Semaphore, mpsc, watch};
 use url::Url;
 
-use super::changes::{self, SeedOrigin};
+use super::changes::{self, Mark, SeedOrigin};
 use super::commit::{Ledger, Message};
 use super::cut_responses::CutResponses;
 use super::holds::{Hold, is_disk_full};
@@ -17,6 +18,7 @@ use super::hosts::Hosts;
 use super::kept_cookies::KeptCookies;
 use super::login::Logins;
 use super::meter::Meter;
+use super::order::OrderError;
 use super::outage::{Finding, NetworkState, was_reached};
 use crate::candidate::Candidate;
 use crate::fetch::{FetchError, Fetched, Fetcher, Request};
@@ -26,7 +28,10 @@ use crate::politeness::Visit;
 use crate::record::oracle::{DedupRules, DuplicateOracle};
 use crate::record::parcel::Scratch;
 use crate::record::recorder::Desk;
-use crate::scope::{Decision, LiveScope, RepeatedContent, Scope, ScopeError, ScopeLog};
+use crate::scope::{
+    Content, Decision, LiveScope, Observation, RepeatedContent, Scope, ScopeError, ScopeLog, SessionPaths,
+    ShapeContent,
+};
 use crate::status::FetchStatus;
 use crate::template::Template;
 use crate::virus::Scanner;
@@ -48,6 +53,7 @@ pub(super) struct Shared {
     pub(super) scope: LiveScope,
     pub(super) scope_log: Mutex<ScopeLog>,
     pub(super) repeated: Mutex<RepeatedContent>,
+    pub(super) session_paths: Mutex<SessionPaths>,
     pub(super) fetcher: Fetcher,
     pub(super) scanner: Option<Scanner>,
     pub(super) logins: Logins,
@@ -143,6 +149,21 @@ impl Shared {
         })
     }
 
+    /// Allows the private addresses of ordered seeds, and keeps that over restarts.
+    pub(super) fn allow_ordered(&self, endpoints: &[SocketAddr]) -> Result<(), OrderError> {
+        let Some(first) = endpoints.first() else { return Ok(()) };
+        if !self.template.fetch.allow_ordered_endpoints {
+            return Err(OrderError::Bad(format!(
+                "cannot add seeds at the private address {first}: only the operator can allow it \
+                 (harvest.network.allow_networks)"
+            )));
+        }
+        let marks: Vec<_> = endpoints.iter().map(changes::endpoint).collect();
+        self.frontier.put_marks(&marks, &[]).map_err(|error| OrderError::Failed(error.to_string()))?;
+        self.fetcher.allow(endpoints);
+        Ok(())
+    }
+
     /// Rejects what `pattern` matches from now on, and keeps that over restarts.
     pub(super) fn reject(&self, pattern: &str) -> Result<(), ScopeChangeError> {
         self.scope.change(|scope| {
@@ -233,6 +254,23 @@ impl Shared {
     /// Whether a page repeats what many others of its site said, so that its links lead nowhere new.
     pub(super) fn is_repetition(&self, url: &Url, digest: &[u8]) -> bool {
         self.repeated.lock().unwrap_or_else(PoisonError::into_inner).suppresses(url, digest)
+    }
+
+    /// Notes what came under a URL, if that has a session id.
+    pub(super) fn observe_session_path(&self, url: &Url, content: Content<'_>) -> Observation {
+        if self.template.scope.max_session_repetitions == 0 {
+            return Observation::default();
+        }
+        // The lock is for all workers; the work is done before.
+        let Some(seen) = ShapeContent::of(url, content) else { return Observation::default() };
+        self.session_paths.lock().unwrap_or_else(PoisonError::into_inner).observe(seen)
+    }
+
+    /// Whether a URL is one more session of a page that was fetched often enough, and what to keep of that.
+    pub(super) fn leaves_session_alone(&self, url: &Url) -> (bool, Option<Mark>) {
+        let mut paths = self.session_paths.lock().unwrap_or_else(PoisonError::into_inner);
+        let (left_alone, record) = paths.leaves_alone(url);
+        (left_alone, record.map(|(hash, record)| changes::shape(hash, &record)))
     }
 
     /// Notes why a candidate is not ours.

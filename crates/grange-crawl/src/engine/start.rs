@@ -32,7 +32,7 @@ use crate::record::parcel::Scratch;
 use crate::record::recorder::{Desk, Places, Recorder};
 use crate::record::state::State;
 use crate::report::Statistics;
-use crate::scope::{LiveScope, RepeatedContent, Scope, ScopeError, ScopeLog};
+use crate::scope::{LiveScope, RepeatedContent, Scope, ScopeError, ScopeLog, SessionPaths};
 use crate::virus::{Scanner, ScannerError};
 
 /// Why a crawl cannot begin.
@@ -143,7 +143,9 @@ fn open(
         .map_err(|error| StartError::Template(format!("dedup.skip_types: {error}")))?;
     let (frontier, resumed) =
         Frontier::open(&folder.frontier(), template.frontier.clone(), job.budgets.clone(), now)?;
-    let kept = CrawlChanges::from_marks(&resumed.marks).map_err(StartError::Template)?;
+    let mut kept = CrawlChanges::from_marks(&resumed.marks).map_err(StartError::Template)?;
+    fetcher.allow(&kept.endpoints);
+    let shapes = std::mem::take(&mut kept.shapes);
     let started = kept.started.unwrap_or(now);
     let scope = scope_of(&job, &kept, started)?;
     let budgets = kept.budgets(&job.budgets);
@@ -216,6 +218,7 @@ fn open(
         product_token: template.robots.product_token.clone(),
         scope_log: Mutex::new(ScopeLog::new()),
         repeated: Mutex::new(repeated),
+        session_paths: Mutex::new(SessionPaths::new(template.scope.max_session_repetitions, shapes)),
         logins: Logins::new(&job.credentials, &job.seeds, &kept),
         scope: LiveScope::new(scope),
         hosts: Hosts::default(),

@@ -4,27 +4,30 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 use url::{Position, Url};
 use warc::write::Truncated;
 
-use super::changes::Mark;
+use super::changes::{self, Mark};
 use super::commit::Delivery;
 use super::cut_responses::{CutResponse, is_cut};
-use super::hosts::authority;
+use super::hosts::{authority, other_scheme};
 use super::shared::{Shared, VisitError};
+use super::waits::describe_scheme;
 use super::{gate, links, pack};
 use crate::candidate::{Candidate, bare};
 use crate::extract::{Role, never_has_links};
 use crate::fetch::{DnsAnswer, DnsSource, Fetched, ProblemKind, Request, Validators};
 use crate::frontier::{Claim, Finished, Outcome};
 use crate::hops::Hop;
-use crate::log::{Annotations, CrawlLine, nonfatal_error};
+use crate::log::{AlertLevel, Annotations, CrawlLine, Note, alert, nonfatal_error};
 use crate::politeness::{Visit, retry_after};
 use crate::record::capture::Form;
 use crate::record::oracle::History;
 use crate::record::recorder::Ready;
-use crate::robots::{self, Answer, Extent, Policy, Standing};
+use crate::robots::{self, Answer, Extent, HostRobots, Policy, Standing};
+use crate::scope::{Observation, SessionPaths};
 use crate::status::FetchStatus;
 
 /// A robots.txt may lead elsewhere this often (RFC 9309 §2.3.1.2).
@@ -139,6 +142,16 @@ impl Way<'_> {
         if crawl.scope.current().is_rejected_by_order(&candidate.url) {
             return Ok((self.left_alone(claim, FetchStatus::BLOCKED_BY_OPERATOR, ""), Vec::new()));
         }
+        if !candidate.hops.is_seed() {
+            let (left_alone, mark) = crawl.leaves_session_alone(&candidate.url);
+            self.marks.extend(mark);
+            if left_alone {
+                return Ok((
+                    self.left_alone(claim, FetchStatus::CHAFF, SessionPaths::ANNOTATION),
+                    Vec::new(),
+                ));
+            }
+        }
         // Before robots.txt, which is at the same address.
         if let Some(reason) = crawl.fetcher.refusal(&candidate.url).await {
             return Ok((self.refused_address(claim, &reason), Vec::new()));
@@ -147,6 +160,12 @@ impl Way<'_> {
         let authority = authority(&candidate.url);
         let settings = &crawl.template.robots;
         let copy = crawl.hosts.robots(&crawl.frontier, &authority)?;
+        if let Some(due) = copy.waits_until(now, &settings.cache, settings.policy) {
+            // Its scheme is out of reach; other URLs of the queue have their turn.
+            let visit = Visit::new(FetchStatus::ROBOTS_PREREQUISITE, 0, Duration::ZERO);
+            let after = Duration::try_from(due.duration_since(now)).unwrap_or_default();
+            return Ok((Outcome::Retry { visit, after }, Vec::new()));
+        }
         if copy.must_ask(now, &settings.cache, settings.policy) {
             let may_ask = crawl.hosts.may_ask_robots(&authority, now, &settings.cache);
             if may_ask {
@@ -236,7 +255,8 @@ impl Way<'_> {
             Some(found) => Form::Viral(found),
             None => pack::form(crawl, &candidate.target_uri(), &fetched, history, &mut annotations),
         };
-        let found = links::find(crawl, candidate, &mut fetched, role(candidate))?;
+        let mut found = links::find(crawl, candidate, &mut fetched, role(candidate))?;
+        self.note_session_path(std::mem::take(&mut found.session_path));
         for word in &found.annotations {
             annotations.add(word);
         }
@@ -308,13 +328,53 @@ impl Way<'_> {
         let now = crawl.clock.now();
         let ask_at = copy.ask_at(&settings.cache);
         let unknown = copy.standing(now, &settings.cache) == Standing::Unknown;
-        crawl.hosts.set_robots(&crawl.frontier, &authority, copy)?;
         let visit = visit.unwrap_or(Visit::new(FetchStatus::NEVER_TRIED, 0, Duration::ZERO));
+        let answers_otherwise = self.note_other_scheme(&asked.url, visit.status, &copy, now)?;
+        crawl.hosts.set_robots(&crawl.frontier, &authority, copy)?;
         if unknown && settings.policy != Policy::Ignore {
+            if answers_otherwise {
+                self.report_wait(&authority, visit.status, ask_at, now);
+                return Ok((Outcome::Done(visit), Vec::new()));
+            }
             let after = Duration::try_from(ask_at.duration_since(now)).unwrap_or_default();
             return Ok((Outcome::Retry { visit, after }, Vec::new()));
         }
         Ok((Outcome::Done(visit), discovered))
+    }
+
+    /// What the robots.txt of one scheme says of the other. True if this one cannot be connected to and the other answered:
+    /// then the queue, which both share, need not wait.
+    fn note_other_scheme(
+        &self,
+        url: &Url,
+        status: FetchStatus,
+        copy: &HostRobots,
+        now: Timestamp,
+    ) -> Result<bool, VisitError> {
+        let crawl = self.crawl;
+        let Some(other) = other_scheme(url) else { return Ok(false) };
+        match status {
+            FetchStatus::DNS_FAILED => {
+                let mut known = (*crawl.hosts.robots(&crawl.frontier, &other)?).clone();
+                known.share_failures(copy);
+                crawl.hosts.set_robots(&crawl.frontier, &other, known)?;
+                Ok(false)
+            }
+            FetchStatus::CONNECT_FAILED | FetchStatus::CONNECT_LOST | FetchStatus::TIMEOUT => {
+                let known = crawl.hosts.robots(&crawl.frontier, &other)?;
+                Ok(matches!(known.standing(now, &crawl.template.robots.cache), Standing::Rules(_)))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Reports that URLs of one scheme wait while others of their queue do not.
+    fn report_wait(&mut self, authority: &str, status: FetchStatus, until: Timestamp, now: Timestamp) {
+        let Some(text) = describe_scheme(authority, status, until, now) else { return };
+        tracing::info!("{text}");
+        let mut line = Vec::new();
+        Note::Running(&text).write(now, &mut line);
+        self.lines.push(("progress-statistics.log", line));
     }
 
     /// Keeps an answer, to be packed when nothing more is asked for.
@@ -370,6 +430,20 @@ impl Way<'_> {
     fn history(&self, url: &str) -> Option<History> {
         let history = self.crawl.template.dedup.conditional.then(|| self.crawl.oracle.history(url)).flatten();
         history.filter(|history| never_has_links(&history.content_type))
+    }
+
+    /// Keeps what a response says of URLs with session ids, and reports a shape that is left alone from now on.
+    fn note_session_path(&mut self, seen: Observation) {
+        self.marks.extend(seen.record.map(|(hash, record)| changes::shape(hash, &record)));
+        let Some((shape, repetitions)) = seen.trap else { return };
+        let text = format!(
+            "{repetitions} URLs of the shape {shape} were the same page: further ones are not fetched; \
+             scope.max_session_repetitions = 0 fetches them all"
+        );
+        tracing::warn!("{text}");
+        let mut line = Vec::new();
+        alert(self.crawl.clock.now(), AlertLevel::Warning, "scope", &text, &mut line);
+        self.lines.push(("alerts.log", line));
     }
 
     /// Notes a URL whose host is at an address that must not be reached.

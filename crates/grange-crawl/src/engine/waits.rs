@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::frontier::{FailingQueue, WaitingQueues};
+use crate::status::FetchStatus;
 
 /// Shorter waits than this are not reported: they are over before somebody reads of them.
 const SHORTEST: SignedDuration = SignedDuration::from_secs(10);
@@ -43,8 +44,30 @@ pub(super) fn waits_for(waiting: &WaitingQueues) -> Option<String> {
     Some(format!("{}{others}", describe(first)))
 }
 
+/// The URLs of one scheme that wait while others of their queue do not. None if the wait is short.
+pub(super) fn describe_scheme(
+    authority: &str,
+    status: FetchStatus,
+    until: Timestamp,
+    now: Timestamp,
+) -> Option<String> {
+    if until.duration_since(now) < SHORTEST {
+        return None;
+    }
+    let (until, reason) = (until.round(jiff::Unit::Second).unwrap_or(until), reason(status, true));
+    Some(format!(
+        "waits for {authority} until {until}: {reason}; other URLs of the host are fetched meanwhile"
+    ))
+}
+
 fn describe(queue: &FailingQueue) -> String {
-    let reason = match (queue.status.0, queue.is_robots) {
+    let reason = reason(queue.status, queue.is_robots);
+    let wakes = queue.wakes.round(jiff::Unit::Second).unwrap_or(queue.wakes);
+    format!("waits for {} until {wakes}: {reason} (failures: {})", queue.name, queue.failures)
+}
+
+fn reason(status: FetchStatus, is_robots: bool) -> String {
+    match (status.0, is_robots) {
         (-1, _) => "its name cannot be resolved".to_owned(),
         (-2, _) => "the connection failed".to_owned(),
         (-3, _) => "the connection was lost".to_owned(),
@@ -53,15 +76,12 @@ fn describe(queue: &FailingQueue) -> String {
         (status @ 100.., true) => format!("robots.txt returned status {status}"),
         (-61, _) => "robots.txt was requested too often".to_owned(),
         (status, _) => format!("status {status}"),
-    };
-    let wakes = queue.wakes.round(jiff::Unit::Second).unwrap_or(queue.wakes);
-    format!("waits for {} until {wakes}: {reason} (failures: {})", queue.name, queue.failures)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::FetchStatus;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()

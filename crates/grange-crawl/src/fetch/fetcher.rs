@@ -103,6 +103,11 @@ impl Fetcher {
         failed.problem.detail.map(String::from)
     }
 
+    /// Allows addresses, each with its port, although they are not public.
+    pub fn allow(&self, endpoints: &[std::net::SocketAddr]) {
+        self.0.connector.allow(endpoints);
+    }
+
     /// Lets a retry ask for a name that was not found before.
     pub fn forget_failure(&self, host: &str) {
         self.0.connector.dns.forget_failure(host);

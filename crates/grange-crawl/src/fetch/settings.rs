@@ -120,6 +120,10 @@ pub struct Settings {
     /// the seeds that it is given.
     #[schemars(with = "Vec<String>")]
     pub allow_endpoints: Vec<SocketAddr>,
+
+    /// Whether an order may add seeds at addresses that are not public, as `grange crawl control DIR add-seeds` does. Set by
+    /// `grange crawl`, whose operator gives the orders; in crawls of a node the operator's settings decide.
+    pub allow_ordered_endpoints: bool,
 }
 
 /// A content encoding that can be undone.
@@ -244,6 +248,7 @@ impl Default for Settings {
             all_hosts_to: String::new(),
             allow_networks: Vec::new(),
             allow_endpoints: Vec::new(),
+            allow_ordered_endpoints: false,
         }
     }
 }
@@ -417,6 +422,16 @@ mod tests {
         ] {
             assert_eq!(settings.check().err().map(|bad| bad.field), field, "{settings:?}");
         }
+    }
+
+    #[test]
+    fn every_response_has_an_end_by_default() {
+        let settings = Settings::default();
+        let bytes_per_second = settings.max_bytes.0 / settings.total_timeout.0.as_secs();
+        assert!((1_000_000..20_000_000).contains(&bytes_per_second), "{bytes_per_second}");
+        assert!(settings.scratch_min_free.0 > 0, "and leaves space on the disk");
+        let text = crate::template::shipped().iter().map(|(_, text)| *text).collect::<String>();
+        assert!(!text.contains("max_bytes"), "no shipped template says otherwise");
     }
 
     #[test]

@@ -265,6 +265,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_space_of_the_journal_is_taken_beforehand() {
+        use std::os::unix::fs::MetadataExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), 1 << 20).unwrap();
+        match store.reserve() {
+            // Not every file system can.
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => return,
+            reserved => reserved.unwrap(),
+        }
+        let files = std::fs::read_dir(&store.folder).unwrap().map(|entry| entry.unwrap());
+        let journals = files.filter(|file| file.path().extension().is_some_and(|end| end == "jnl"));
+        let taken: u64 = journals.map(|file| file.metadata().unwrap().blocks() * 512).sum();
+        assert!(taken >= JOURNAL_BYTES, "{taken}");
+    }
+
+    #[test]
     fn facts_come_back_as_they_were() {
         let temper = Temper { pace_at: 1 << 41, strain: Strain(3), failures: 7, parks: 2, is_retired: true };
         let bytes = encode_queue(&temper, "www.example.org:81", "example.org");

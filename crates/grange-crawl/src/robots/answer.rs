@@ -177,6 +177,20 @@ impl HostRobots {
         due || (policy != Policy::Ignore && self.standing(now, settings) == Standing::Unknown)
     }
 
+    /// Until when everything else waits: nothing is known, and the file was asked for so recently that it is not due.
+    pub fn waits_until(&self, now: Timestamp, settings: &Settings, policy: Policy) -> Option<Timestamp> {
+        let is_unknown = policy != Policy::Ignore && self.standing(now, settings) == Standing::Unknown;
+        Some(self.ask_at(settings)).filter(|due| is_unknown && *due > now)
+    }
+
+    /// Takes the failures of `other`, whose host has the same name, if nothing else is known: a name that cannot be
+    /// resolved cannot be resolved for another port either.
+    pub fn share_failures(&mut self, other: &HostRobots) {
+        if self.good.is_none() {
+            self.failing = other.failing;
+        }
+    }
+
     /// When the file is to be asked for next; a time in the past means now.
     pub fn ask_at(&self, settings: &Settings) -> Timestamp {
         if let Some(failing) = self.failing {

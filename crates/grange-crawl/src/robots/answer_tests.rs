@@ -149,3 +149,34 @@ fn a_file_that_was_cut_off_is_no_file() {
         assert_eq!(answer(status, extent, body), expected, "{status:?} {extent:?} {body:?}");
     }
 }
+
+#[test]
+fn what_waits_for_the_file_waits_until_it_is_due() {
+    let settings = Settings::default();
+    let minute = |host: &HostRobots, now, policy| {
+        host.waits_until(at(now), &settings, policy).map(|time| time.duration_since(at(0)).as_mins())
+    };
+    for (answers, now, expected) in [
+        (&[][..], 0, None),
+        (&[(0, BROKEN)], 0, Some(1)),
+        (&[(0, BROKEN)], 1, None),
+        (&[(0, BROKEN), (1, BROKEN)], 1, Some(3)),
+        (&[(0, GOOD)], 0, None),
+        (&[(0, GOOD), (DAY, BROKEN)], DAY, None),
+    ] {
+        assert_eq!(minute(&host(answers), now, Policy::Obey), expected, "{answers:?} at {now}");
+        assert_eq!(minute(&host(answers), now, Policy::Ignore), None, "{answers:?} at {now}");
+    }
+}
+
+#[test]
+fn a_name_without_an_address_is_waited_for_once() {
+    let settings = Settings::default();
+    let http = host(&[(0, BROKEN), (1, BROKEN), (3, BROKEN), (7, BROKEN), (15, BROKEN), (31, BROKEN)]);
+    let mut https = HostRobots::default();
+    https.share_failures(&http);
+    assert_eq!(word(https.standing(at(31), &settings)), "disallow all");
+    let mut known = host(&[(0, GOOD)]);
+    known.share_failures(&http);
+    assert_eq!(word(known.standing(at(31), &settings)), "rules", "an answer counts for more");
+}

@@ -27,6 +27,7 @@ mod chain;
 mod hops;
 mod live;
 mod log;
+mod near_content;
 mod path;
 mod query;
 mod regexes;
@@ -34,7 +35,9 @@ mod repeated;
 mod rule;
 mod scheme;
 mod seed_layers;
+mod session_paths;
 mod settings;
+mod shape;
 mod surts;
 
 pub use chain::{Scope, ScopeError, Scratch};
@@ -43,6 +46,7 @@ pub use log::ScopeLog;
 pub use regexes::{PatternError, PatternOrigin, check_pattern};
 pub use repeated::RepeatedContent;
 pub use rule::{Decision, Rule};
+pub use session_paths::{Content, Observation, SessionPaths, ShapeContent, ShapeRecord};
 pub use settings::{RedirectedSeeds, ScopeKind, Settings, Traps};
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use url::Url;
 
+use super::shape::{is_token, pieces};
+
 /// How many (place, content) pairs are remembered in each of two generations; 24 bytes each. A loop shows up within
 /// thousands of pages, so what was long ago may be forgotten.
 const REMEMBERED_MAX: usize = 1 << 16;
@@ -51,10 +53,12 @@ impl RepeatedContent {
     pub const ANNOTATION: &'static str = "trapSuppressExtractor";
 }
 
-/// The part of the site: the first segment of the path when others follow it.
+/// The part of the site: the first segment of the path when others follow it. Long session ids in that place are all one
+/// part: their pages are the same. Shorter ones may be sections (`/section1/`), whose pages look alike and lead to others.
 fn place(url: &Url) -> &str {
     let path = url.path().trim_start_matches('/');
-    path.split_once('/').map_or("", |(first, _)| first)
+    let first = path.split_once('/').map_or("", |(first, _)| first);
+    if pieces(first).any(|piece| piece.is_word && is_token(piece.text)) { "*" } else { first }
 }
 
 #[cfg(test)]
@@ -84,6 +88,18 @@ mod tests {
         let mut repeated = RepeatedContent::new(1);
         assert!(!repeated.suppresses(&url("/?s=1"), b"x"));
         assert!(repeated.suppresses(&url("/a?s=2"), b"x"));
+    }
+
+    #[test]
+    fn pages_below_session_ids_are_one_part() {
+        let mut repeated = RepeatedContent::new(2);
+        assert!(!repeated.suppresses(&url("/8f3a9c2177be21aa/about"), b"x"));
+        assert!(!repeated.suppresses(&url("/(S(lit3py55t21z5v55vlm25s55))/about"), b"x"));
+        assert!(repeated.suppresses(&url("/77be21aa8f3a9c21/about"), b"x"));
+        assert!(!repeated.suppresses(&url("/section1/about"), b"x"));
+        assert!(!repeated.suppresses(&url("/section2/about"), b"x"));
+        assert!(!repeated.suppresses(&url("/section3/about"), b"x"));
+        assert!(!repeated.suppresses(&url("/news/about"), b"x"));
     }
 
     #[test]

@@ -70,6 +70,12 @@ pub struct Settings {
     /// site before: error pages that say 200, empty months, session ids. 0 switches it off.
     pub repeated_content: u32,
 
+    /// Leave URLs alone that differ from others only in opaque parts (session ids, hashes, long numbers) when this many of
+    /// those were the same page, which led to yet others; 0 switches it off. Pages count as the same if they differ in
+    /// nothing but such parts. A few more are fetched; if one is new, nothing is left alone any more. 50 is more than
+    /// chance, and little beside the pages of a site.
+    pub max_session_repetitions: u32,
+
     /// The schemes that are fetched.
     pub schemes: Vec<String>,
 }
@@ -96,6 +102,7 @@ impl Default for Settings {
             // The web is not older by much.
             calendar_years_back: 40,
             repeated_content: 5,
+            max_session_repetitions: 50,
             schemes: ["http", "https", "dns"].map(str::to_owned).to_vec(),
         }
     }

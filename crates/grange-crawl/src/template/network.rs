@@ -47,6 +47,7 @@ impl NetworkSettings {
         let fetch = &mut template.fetch;
         fetch.allow_networks.clone_from(&self.allow_networks);
         fetch.allow_endpoints.clear();
+        fetch.allow_ordered_endpoints = false;
         fetch.dns.servers.clone_from(&self.dns_servers);
         fetch.resolve.clone_from(&self.resolve);
         fetch.all_hosts_to.clone_from(&self.all_hosts_to);
@@ -77,6 +78,7 @@ impl Template {
         let set = [
             ("fetch.allow_networks", !fetch.allow_networks.is_empty()),
             ("fetch.allow_endpoints", !fetch.allow_endpoints.is_empty()),
+            ("fetch.allow_ordered_endpoints", fetch.allow_ordered_endpoints),
             ("fetch.dns.servers", !fetch.dns.servers.is_empty()),
             ("fetch.resolve", !fetch.resolve.is_empty()),
             ("fetch.all_hosts_to", !fetch.all_hosts_to.is_empty()),
@@ -98,6 +100,7 @@ mod tests {
         let keys = [
             ("fetch", "allow_networks = [\"10.0.0.0/8\"]", "fetch.allow_networks"),
             ("fetch", "allow_endpoints = [\"127.0.0.1:80\"]", "fetch.allow_endpoints"),
+            ("fetch", "allow_ordered_endpoints = true", "fetch.allow_ordered_endpoints"),
             ("fetch.dns", "servers = [\"192.0.2.53\"]", "fetch.dns.servers"),
             ("fetch", "resolve = [\"a.dk:443:192.0.2.1\"]", "fetch.resolve"),
             ("fetch", "all_hosts_to = \"192.0.2.1\"", "fetch.all_hosts_to"),

@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use grange_base::Clock;
 use grange_crawl::FetchStatus;
-use grange_crawl::engine::End;
+use grange_crawl::engine::{Crawl, End, Order, OrderError};
 use grange_crawl::log::CrawlLine;
+use grange_crawl::record::NoOracle;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -95,4 +97,36 @@ async fn a_robots_txt_that_leads_to_a_private_address_allows_nothing() {
     let root = folder.path().join("crawl");
     run(job(template, vec![format!("http://{outside}/")]), &root).await;
     assert!(!captured(&root).contains_key(&format!("http://{outside}/")));
+}
+
+/// A crawl of one public-looking page that is paused, an order to it, and what is fetched after that.
+async fn ordered_seed(allowed: bool) -> (Result<serde_json::Value, OrderError>, usize) {
+    let (inside, asked) = serve(|_| html("intranet")).await;
+    let (outside, _) = serve(|path| if path == "/robots.txt" { html("") } else { html("fine") }).await;
+    let mut template = template_to(outside);
+    template.fetch.all_hosts_to = String::new();
+    template.fetch.allow_endpoints = vec![outside];
+    template.fetch.allow_ordered_endpoints = allowed;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let wanted = job(template, vec![format!("http://{outside}/")]);
+    let crawl = Crawl::start(wanted, &root, Arc::new(NoOracle), Clock::system()).unwrap();
+    let order = Order::AddSeeds { urls: vec![format!("http://{inside}/")], endpoints: vec![inside] };
+    let answer = crawl.handle().order("anna", order).await;
+    // The order outlives a crawl that is killed before it does anything.
+    drop(crawl);
+    let crawl = Crawl::resume(&root, Arc::new(NoOracle), Clock::system()).unwrap();
+    assert_eq!(crawl.run().await.unwrap().end, End::Finished);
+    (answer, asked.load(Ordering::SeqCst))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ordered_seed_at_a_private_address_is_fetched_only_where_the_operator_gives_the_orders() {
+    let (answer, asked) = ordered_seed(true).await;
+    assert_eq!(answer.unwrap(), serde_json::json!({"queued": 1, "seen_before": 0}));
+    assert!(asked > 0, "its server is asked");
+    let (answer, asked) = ordered_seed(false).await;
+    let Err(OrderError::Bad(reason)) = answer else { panic!("{answer:?}") };
+    assert!(reason.contains("private address 127.0.0.1:") && reason.contains("harvest.network"), "{reason}");
+    assert_eq!(asked, 0);
 }

@@ -129,7 +129,7 @@ async fn a_crawl_is_paused_changed_rotated_and_goes_on() {
     // One more site, but little of it.
     let few = Limits { max_objects: 4, ..Limits::default() };
     order(Order::SetLimits { domain: Some("h0002.test".to_owned()), limits: few }).await.unwrap();
-    let added = order(Order::AddSeeds { urls: vec![seeds[2].clone()] }).await.unwrap();
+    let added = order(Order::AddSeeds { urls: vec![seeds[2].clone()], endpoints: Vec::new() }).await.unwrap();
     assert_eq!(added, json!({"queued": 1, "seen_before": 0}));
 
     // A chunk is closed while nothing happens, another one in the middle.
@@ -201,7 +201,8 @@ async fn orders_come_over_the_socket_and_a_stopped_crawl_is_resumed() {
     let paused = at_rest(&handle, || server.total()).await;
     let status: Snapshot = serde_json::from_value(ask(&root, "web", Order::Status).await.unwrap()).unwrap();
     assert_eq!((status.phase, status.queued), (Phase::Paused, paused.queued));
-    let bad = ask(&root, "web", Order::AddSeeds { urls: vec!["nowhere".to_owned()] }).await;
+    let bad =
+        ask(&root, "web", Order::AddSeeds { urls: vec!["nowhere".to_owned()], endpoints: Vec::new() }).await;
     assert!(matches!(bad, Err(AskError::Refused(_))), "{bad:?}");
     let before = server.total();
     ask(&root, "web", Order::Resume).await.unwrap();

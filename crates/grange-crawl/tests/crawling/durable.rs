@@ -108,7 +108,7 @@ async fn give_orders(root: &Path) {
     for order in [
         Order::SetLimits { domain: Some("few.test".to_owned()), limits: few },
         Order::Reject { regex: ".*/drop/.*".to_owned() },
-        Order::AddSeeds { urls: seeds },
+        Order::AddSeeds { urls: seeds, endpoints: Vec::new() },
     ] {
         // The child may still be on its way to its socket.
         until("an order to be taken", async || ask(root, "anna", order.clone()).await.is_ok()).await;

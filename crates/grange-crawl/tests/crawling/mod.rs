@@ -3,6 +3,7 @@
 mod addresses;
 mod control;
 mod crash;
+mod dead_port;
 mod dedup;
 mod durable;
 mod exact;
@@ -16,6 +17,7 @@ mod politeness;
 mod redirects;
 mod retries;
 mod rotation;
+mod session_paths;
 mod site;
 mod stragglers;
 mod unreachable;

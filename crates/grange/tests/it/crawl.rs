@@ -170,3 +170,28 @@ fn a_seed_that_is_typed_is_reached_on_loopback_and_other_private_addresses_only_
     let args = ["crawl", &seed, "--out", "three", "--allow-network", "intranet"];
     harness::run(folder.path(), &args).fails(2, &["invalid network", "10.0.0.0/8"]);
 }
+
+#[test]
+fn a_seed_that_is_added_by_order_is_reached_on_loopback_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let added = page_server("added".to_owned());
+    let outside = page_server("<a href='/next'>next</a>".to_owned());
+    // It waits for its second page, so that there is time for the order.
+    let mut child = harness::bare(folder.path())
+        .args(["crawl", &format!("http://{outside}/"), "--out", "out", "--delay", "60s", "--quiet"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let status_of = |end: &str| {
+        let text = std::fs::read_to_string(folder.path().join("out/logs/crawl.log")).unwrap_or_default();
+        let line = text.lines().find(|line| line.contains(end))?.to_owned();
+        line.split_whitespace().nth(1).map(str::to_owned)
+    };
+    wait_for("the crawl", || status_of(&format!("http://{outside}/ ")).or_else(|| status_of("/robots.txt ")));
+    let order = ["crawl", "control", "out", "add-seeds", &added.to_string(), "--json"];
+    assert_eq!(harness::run(folder.path(), &order).ok().json()["queued"], 1);
+    let status = wait_for("the added seed", || status_of(&format!("http://{added}/")));
+    assert_eq!(status, "200");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

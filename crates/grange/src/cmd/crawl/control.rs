@@ -8,7 +8,8 @@ use grange_crawl::engine::{Order, ask};
 use grange_crawl::job::Limits;
 use serde_json::Value;
 
-use super::job::bytes;
+use super::job::{bytes, with_scheme};
+use super::seed_addresses;
 use crate::cli::Common;
 use crate::exit::Exit;
 use crate::output;
@@ -82,7 +83,15 @@ enum OrderCommand {
 pub(super) async fn run(common: &Common, command: ControlCommand) -> anyhow::Result<Exit> {
     let ControlCommand::Control(ControlArgs { folder, order }) = command;
     let who = std::env::var("USER").unwrap_or_else(|_| "operator".to_owned());
-    let answer = ask(&folder, &who, order.into()).await?;
+    let mut order = Order::from(order);
+    if let Order::AddSeeds { urls, endpoints } = &mut order {
+        for url in urls {
+            endpoints.extend(seed_addresses::endpoints_of(url, true).await);
+        }
+        endpoints.sort_unstable();
+        endpoints.dedup();
+    }
+    let answer = ask(&folder, &who, order).await?;
     if common.json {
         output::json(&answer)?;
     } else {
@@ -99,7 +108,10 @@ impl From<OrderCommand> for Order {
             OrderCommand::Resume => Order::Resume,
             OrderCommand::Stop => Order::Stop,
             OrderCommand::Rotate => Order::Rotate,
-            OrderCommand::AddSeeds { urls } => Order::AddSeeds { urls },
+            OrderCommand::AddSeeds { urls } => {
+                let urls = urls.into_iter().map(with_scheme).collect();
+                Order::AddSeeds { urls, endpoints: Vec::new() }
+            }
             OrderCommand::Reject { regex } => Order::Reject { regex },
             OrderCommand::Revive { queue } => Order::Revive { queue },
             OrderCommand::Delete { regex } => Order::Delete { regex },

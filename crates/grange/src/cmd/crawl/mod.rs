@@ -114,11 +114,13 @@ pub(super) async fn run(common: &Common, args: CrawlArgs) -> anyhow::Result<Exit
         let allowed = &mut job.template.fetch.allow_endpoints;
         let new: Vec<_> = endpoints.into_iter().filter(|endpoint| !allowed.contains(endpoint)).collect();
         allowed.extend(new);
+        job.template.fetch.allow_ordered_endpoints = true;
         (Crawl::resume_as(job, folder, oracle, clock), folder.clone())
     } else {
         let mut job = args.job()?;
         let endpoints = seed_addresses::private_endpoints(&args.urls, &job).await;
         job.template.fetch.allow_endpoints.extend(endpoints);
+        job.template.fetch.allow_ordered_endpoints = true;
         let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("crawl-{}", job.name)));
         (Crawl::start(job, &folder, oracle, clock), folder)
     };
