@@ -18,6 +18,7 @@ mod retries;
 mod rotation;
 mod site;
 mod stragglers;
+mod takeover;
 mod unreachable;
 mod user_info;
 mod waiting;
