@@ -141,9 +141,7 @@ pub(super) fn choose(
                 crawl.follow_seed(&scope, &from.url, &candidate.url)?;
                 scope = crawl.scope.current();
             }
-            // A page that gives a cookie and sends us to itself wants it back. Once.
-            candidate.force =
-                found.sets_cookie && candidate.url == from.url && from.hops.last() != Some(Hop::Redirect);
+            candidate.force = wants_cookie_back(&candidate, from, found.sets_cookie);
         }
         let decision = scope.decide(&candidate, &mut scratch);
         if decision.accept {
@@ -159,6 +157,11 @@ pub(super) fn choose(
 }
 
 /// Whether only redirects lie between a seed and this.
-fn follows_seed(candidate: &Candidate, most: u8) -> bool {
+pub(super) fn follows_seed(candidate: &Candidate, most: u8) -> bool {
     candidate.hops.count() <= u32::from(most) && candidate.hops.back().all(|hop| hop == Hop::Redirect)
+}
+
+/// A page that gives a cookie and sends us to itself wants it back. Once.
+pub(super) fn wants_cookie_back(candidate: &Candidate, from: &Candidate, sets_cookie: bool) -> bool {
+    sets_cookie && candidate.url == from.url && from.hops.last() != Some(Hop::Redirect)
 }

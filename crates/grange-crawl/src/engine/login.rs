@@ -261,7 +261,7 @@ fn target(url: &Url) -> &str {
 }
 
 /// Whether a URL belongs to a registrable domain.
-fn is_of(url: &Url, domain: &str) -> bool {
+pub(super) fn is_of(url: &Url, domain: &str) -> bool {
     url.host_str().is_some_and(|host| registrable_domain(host, Suffixes::All).unwrap_or(host) == domain)
 }
 

@@ -29,6 +29,7 @@ mod shared;
 mod socket;
 mod start;
 mod stragglers;
+mod takeover;
 mod visit;
 mod waits;
 
@@ -48,6 +49,7 @@ pub use settings::Settings;
 pub use shared::VisitError;
 pub use socket::{AskError, ask};
 pub use start::StartError;
+pub use takeover::{TakeOver, TakeOverError, TakenOver};
 
 use crate::job::StopReason;
 use crate::record::chunk::Manifest;

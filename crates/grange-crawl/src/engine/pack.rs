@@ -134,6 +134,17 @@ pub(super) fn pack(
         crawl.desk.ticket(beside(before), now)?
     };
     let mut parcel = Parcel::new(&crawl.scratch, ticket.warcinfo);
+    // A crawl whose log is lost is continued from these.
+    if !annotations.is_empty() {
+        notes.push(("annotations", annotations.as_str().to_owned()));
+    }
+    if let Some(extractor) = found.extractor {
+        notes.push(("extractor", extractor.to_owned()));
+    }
+    if matches!(form, Form::Identical(_) | Form::NotModified(_)) {
+        notes.push(("size", fetched.payload_length.to_string()));
+        notes.push(("contentSize", fetched.wire_length.to_string()));
+    }
     let large = fetched.response.bytes().is_none();
     let mut capture = Capture {
         candidate,

@@ -105,12 +105,12 @@ impl Crawl {
     }
 }
 
-fn failed(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> StartError {
+pub(super) fn failed(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> StartError {
     let path = path.to_owned();
     move |source| StartError::Io { doing, path: path.clone(), source }
 }
 
-fn check(job: &Job) -> Result<(), StartError> {
+pub(super) fn check(job: &Job) -> Result<(), StartError> {
     if job.seeds.is_empty() {
         return Err(StartError::NoSeeds);
     }
@@ -120,7 +120,7 @@ fn check(job: &Job) -> Result<(), StartError> {
     seeds(&job.seeds).map(drop)
 }
 
-fn seeds(urls: &[String]) -> Result<Vec<Candidate>, StartError> {
+pub(super) fn seeds(urls: &[String]) -> Result<Vec<Candidate>, StartError> {
     let parse = |text: &String| {
         let url = Url::parse(text).ok().filter(Url::has_host);
         url.map(Candidate::seed).ok_or_else(|| StartError::Seed(text.clone()))
@@ -253,7 +253,7 @@ fn open(
 }
 
 /// The scope as it was when an earlier run ended, however it ended.
-fn scope_of(job: &Job, kept: &CrawlChanges, started: Timestamp) -> Result<Scope, ScopeError> {
+pub(super) fn scope_of(job: &Job, kept: &CrawlChanges, started: Timestamp) -> Result<Scope, ScopeError> {
     let mut scope = Scope::new(&job.template.scope, &job.seeds, &job.traps, started)?;
     if !kept.seeds.is_empty() {
         let seeds: Vec<_> = kept.seeds.iter().map(|seed| seed.url.as_str()).collect();
@@ -266,7 +266,7 @@ fn scope_of(job: &Job, kept: &CrawlChanges, started: Timestamp) -> Result<Scope,
 }
 
 /// The lines of the warcinfo records.
-fn info(job: &Job) -> Vec<(String, String)> {
+pub(super) fn info(job: &Job) -> Vec<(String, String)> {
     let fetch = &job.template.fetch;
     let mut lines = vec![
         ("software".to_owned(), concat!("grange/", env!("CARGO_PKG_VERSION")).to_owned()),
@@ -282,7 +282,7 @@ fn info(job: &Job) -> Vec<(String, String)> {
 }
 
 /// What file names may hold.
-fn names(job: &Job) -> Vec<(&'static str, String)> {
+pub(super) fn names(job: &Job) -> Vec<(&'static str, String)> {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let safe = |text: &str| -> String {
         let keep = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);

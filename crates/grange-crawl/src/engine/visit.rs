@@ -31,7 +31,7 @@ use crate::scope::{Observation, SessionPaths};
 use crate::status::FetchStatus;
 
 /// A robots.txt may lead elsewhere this often (RFC 9309 §2.3.1.2).
-const ROBOTS_REDIRECTS_MAX: usize = 5;
+pub(super) const ROBOTS_REDIRECTS_MAX: usize = 5;
 
 /// The annotation of a URL that is not tried again, because its host fails and only such hosts are waited for.
 const GIVEN_UP: &str = "externalHostUnreachable";
@@ -508,7 +508,7 @@ fn robots_of(candidate: &Candidate) -> Candidate {
 }
 
 /// How much of a robots.txt has come.
-fn extent(fetched: &Fetched) -> Extent {
+pub(super) fn extent(fetched: &Fetched) -> Extent {
     match fetched.truncated {
         None => Extent::Whole,
         Some(Truncated::Length) if !fetched.has_problem(ProblemKind::HeadTruncated) => Extent::CutByOurLimit,
@@ -517,7 +517,7 @@ fn extent(fetched: &Fetched) -> Extent {
 }
 
 /// Where an answer sends us.
-fn redirect(fetched: &Fetched, at: &Candidate) -> Option<Url> {
+pub(super) fn redirect(fetched: &Fetched, at: &Candidate) -> Option<Url> {
     if !matches!(fetched.status.0, 301 | 302 | 303 | 307 | 308) {
         return None;
     }

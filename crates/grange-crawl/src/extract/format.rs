@@ -41,6 +41,13 @@ impl Format {
             Format::Text | Format::Other => return None,
         })
     }
+
+    /// The name of an extractor as [`Format::extractor`] has it.
+    pub fn extractor_named(name: &str) -> Option<&'static str> {
+        use Format::{Css, Html, Json, Pdf, Playlist, Robots, Script, Sitemap, Xml};
+        let all = [Html, Css, Script, Json, Xml, Sitemap, Pdf, Playlist, Robots];
+        all.into_iter().filter_map(Format::extractor).find(|known| *known == name)
+    }
 }
 
 /// How far the root element is looked for, behind comments and declarations.

@@ -29,7 +29,7 @@ const READ_FIRST_BYTES: usize = 16 << 10;
 /// The least room for a read; below it the buffer grows.
 const READ_LEAST_BYTES: usize = 8 << 10;
 /// The digest of blocks and payloads: what every reader of WARC files can check.
-const ALGORITHM: Algorithm = Algorithm::Sha1;
+pub(super) const ALGORITHM: Algorithm = Algorithm::Sha1;
 
 /// Fetches documents. Clones share connections, cookies and names.
 #[derive(Clone, Debug)]

@@ -29,6 +29,7 @@ mod request;
 mod scratch;
 mod settings;
 mod spool;
+mod stored;
 mod tls;
 
 pub use content::Content;

@@ -256,24 +256,9 @@ impl Plan {
     }
 
     fn charge(&mut self, claim: &Claim, visit: &Visit, state: &State) {
-        let totals = &mut self.totals;
-        totals.bytes = totals.bytes.saturating_add(visit.bytes);
-        if visit.status.is_disregarded() {
-            totals.disregarded += 1;
-        } else if visit.status.is_success() {
-            totals.succeeded += 1;
-        } else {
-            totals.failed += 1;
-        }
         let domain = state.queues[claim.queue as usize].domain;
         let spent = self.spent.entry(domain).or_insert(state.domains[domain as usize].spent);
-        if visit.status.is_success() && !claim.is_prerequisite() {
-            spent.objects += 1;
-            spent.bytes = spent.bytes.saturating_add(visit.bytes);
-            totals.objects += 1;
-            totals.object_bytes = totals.object_bytes.saturating_add(visit.bytes);
-            totals.largest = totals.largest.max(visit.bytes);
-        }
+        self.totals.charge(spent, visit, claim.is_prerequisite());
     }
 
     fn place(&mut self, fresh: &Fresh<'_>, state: &mut State, settings: &Settings) {

@@ -14,7 +14,7 @@ const FORCE: u8 = 1;
 const VIA: u8 = 2;
 const SOURCE: u8 = 4;
 
-pub(super) fn encode(candidate: &Candidate, tries: u32) -> Vec<u8> {
+pub(crate) fn encode(candidate: &Candidate, tries: u32) -> Vec<u8> {
     let via = candidate.via.as_deref();
     let source = candidate.source.as_deref();
     let url = candidate.url.as_str();
@@ -32,7 +32,7 @@ pub(super) fn encode(candidate: &Candidate, tries: u32) -> Vec<u8> {
 }
 
 /// The candidate and how often it was tried.
-pub(super) fn decode(bytes: &[u8]) -> Option<(Candidate, u32)> {
+pub(crate) fn decode(bytes: &[u8]) -> Option<(Candidate, u32)> {
     let (flags, mut rest) = bytes.split_first()?;
     let rest = &mut rest;
     let tries = u32::try_from(read_number(rest)?).ok()?;

@@ -22,7 +22,8 @@ mod error;
 mod failing;
 mod finish;
 mod gate;
-mod item;
+mod import;
+pub(crate) mod item;
 mod key;
 mod open;
 mod place;
@@ -48,6 +49,7 @@ use tokio::sync::futures::Notified;
 
 pub use self::error::{FrontierError, Result};
 pub use self::failing::{FailingQueue, WaitingQueues};
+pub use self::import::EarlierVisit;
 pub use self::place::queue_host;
 pub use self::settings::{Canonical, Priorities, QueueBy, Settings};
 pub use self::view::{Counts, DomainResult, Peeked, QueueCounts, QueueFilter, QueueState, QueueView};

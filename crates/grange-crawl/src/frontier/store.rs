@@ -24,7 +24,7 @@ use super::budget::Spent;
 use super::error::{FrontierError, Result};
 use super::item::{number, read_number, read_text};
 use super::queue::Temper;
-use crate::politeness::Strain;
+use crate::politeness::{Strain, Visit};
 
 /// Memory for what is not yet written to tables, per tree; each may be there twice while it is written. Small enough
 /// for the memory a crawl may take, large enough that tables are written every few ten thousand URLs.
@@ -221,6 +221,25 @@ pub(super) struct Totals {
 impl Totals {
     pub(super) fn finished(&self) -> u64 {
         self.succeeded + self.failed + self.disregarded
+    }
+
+    /// Counts a visit that is over, and charges it to the crawl and to its domain.
+    pub(super) fn charge(&mut self, domain: &mut Spent, visit: &Visit, is_prerequisite: bool) {
+        self.bytes = self.bytes.saturating_add(visit.bytes);
+        if visit.status.is_disregarded() {
+            self.disregarded += 1;
+        } else if visit.status.is_success() {
+            self.succeeded += 1;
+        } else {
+            self.failed += 1;
+        }
+        if visit.status.is_success() && !is_prerequisite {
+            domain.objects += 1;
+            domain.bytes = domain.bytes.saturating_add(visit.bytes);
+            self.objects += 1;
+            self.object_bytes = self.object_bytes.saturating_add(visit.bytes);
+            self.largest = self.largest.max(visit.bytes);
+        }
     }
 
     /// The crawl began when its running time did.

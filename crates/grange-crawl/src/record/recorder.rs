@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,10 +11,10 @@ use jiff::Timestamp;
 
 use super::capture::Packed;
 use super::chunk::{Manifest, chunk_name};
-use super::files::{Files, Lane, Resumed, Ticket};
+use super::files::{Files, Lane, Resumed, Ticket, digest_file};
 use super::logs::Logs;
 use super::parcel::Parcel;
-use super::state::{State, Work};
+use super::state::{FileEntry, State, Work};
 use crate::log::CrawlLine;
 
 /// Where a recorder writes.
@@ -54,6 +54,17 @@ pub struct Ready {
     pub line: CrawlLine<'static>,
     /// Which extractor looked into it, and how many links it found.
     pub extracted: Option<(&'static str, u64)>,
+}
+
+/// What a file holds that was stored before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoredContents {
+    pub records: u64,
+    /// Bytes of blocks, as far as their lengths are known.
+    pub block_bytes: u64,
+    /// When the first and the last capture were made.
+    pub first: Option<Timestamp>,
+    pub last: Option<Timestamp>,
 }
 
 impl Desk {
@@ -200,6 +211,18 @@ impl Recorder {
         Ok(())
     }
 
+    /// Makes a whole file that is stored already part of the chunk. It need not stay where it is.
+    pub fn enter_stored(&mut self, path: &Path, viral: bool, contents: &StoredContents) -> io::Result<()> {
+        let (size, sha512, md5) = digest_file(path)?;
+        let StoredContents { records, block_bytes, first, last } = *contents;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.state.closed.push(FileEntry { name, size, sha512, md5, records, first, last, viral });
+        let mut work = self.desk.work_so_far();
+        work.record_bytes += block_bytes;
+        work.disk_bytes += size;
+        Ok(())
+    }
+
     /// Adds a line, its end included, to another log.
     pub fn log(&mut self, name: &'static str, line: &[u8]) {
         self.logs.add(name, line);
@@ -291,12 +314,7 @@ impl Recorder {
         self.close_chunk(&name, logs, true)
     }
 
-    fn close_chunk(
-        &mut self,
-        name: &str,
-        logs: Vec<super::state::FileEntry>,
-        last: bool,
-    ) -> io::Result<Manifest> {
+    fn close_chunk(&mut self, name: &str, logs: Vec<FileEntry>, last: bool) -> io::Result<Manifest> {
         let closed = self.state.closed.clone();
         let manifest = Manifest::new(name, &self.places.job, self.state.urls, closed, logs, last);
         manifest.save(&self.places.manifests)?;

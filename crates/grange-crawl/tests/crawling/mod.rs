@@ -20,6 +20,7 @@ mod rotation;
 mod session_paths;
 mod site;
 mod stragglers;
+mod takeover;
 mod unreachable;
 mod user_info;
 mod waiting;

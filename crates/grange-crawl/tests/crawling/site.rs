@@ -41,6 +41,16 @@ impl Reply {
         Reply::page(format!("<html><title>{title}</title>\n{links}</html>"))
     }
 
+    /// More of a page.
+    pub(crate) fn and(mut self, text: &str) -> Reply {
+        self.body.push_str(text);
+        self
+    }
+
+    pub(crate) fn picture(body: impl Into<String>) -> Reply {
+        Reply { headers: "Content-Type: image/png\r\n".to_owned(), ..Reply::page(body) }
+    }
+
     pub(crate) fn status(status: u16) -> Reply {
         Reply { status, ..Reply::page(format!("<html>{status}</html>")) }
     }
