@@ -206,7 +206,7 @@ impl Fetch<'_> {
     /// Whether the server at the other end may see this request.
     fn may_send(&self, connection: &Connection) -> bool {
         let is_verified = |tls: &Arc<super::tls::Tls>| tls.certificate == super::tls::Verdict::Verified;
-        !self.request.is_secret || connection.tls.as_ref().is_none_or(is_verified)
+        !self.request.holds_password() || connection.tls.as_ref().is_none_or(is_verified)
     }
 
     /// Sends the request and takes the answer.
