@@ -42,4 +42,5 @@ pub use reply::{End, HEAD_BYTES_MAX, Outcome, read_reply};
 pub use request::{Method, Request, Validators, WantsBody};
 pub use settings::{AddressChoice, BadSetting, ContentEncoding, DnsSettings, HttpVersion, Settings, Trust};
 pub use spool::{Spool, SpoolReader};
+pub use scratch::CopyRoom;
 pub use tls::{Tls, Verdict};
