@@ -68,11 +68,11 @@ pub fn bare(mut url: Url) -> Url {
     url
 }
 
-/// A text that should be a web address and may be none, without what would be its user name and password.
+/// A text that should be a URL with a host and may be none, without what would be its user name and password.
 pub fn without_user_info(text: &str) -> Cow<'_, str> {
     let web = |scheme: &str| matches!(scheme.trim().to_ascii_lowercase().as_str(), "http" | "https");
     let after = match text.split_once(':') {
-        Some((scheme, rest)) if web(scheme) => rest,
+        Some((scheme, rest)) if web(scheme) || rest.starts_with("//") => rest,
         _ if text.starts_with(['/', '\\']) => text,
         _ => return Cow::Borrowed(text),
     };
@@ -95,6 +95,8 @@ mod tests {
             ("HTTPS:\\\\u:p@[1::2/a@b", "HTTPS:\\\\[1::2/a@b"),
             ("//u:p@q@[x/", "//[x/"),
             ("http:u:p@[x", "http:[x"),
+            ("ftp://u:p@[x/", "ftp://[x/"),
+            ("mailto:u@x", "mailto:u@x"),
             ("http://[x/a?b=c@d", "http://[x/a?b=c@d"),
             ("a@b", "a@b"),
             ("", ""),

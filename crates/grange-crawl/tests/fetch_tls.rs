@@ -117,10 +117,17 @@ async fn a_password_goes_only_to_a_server_whose_certificate_was_verified() {
         // A connection that waits in the pool is no way round it.
         assert_eq!(client.get(url.clone()).await.status, FetchStatus(200));
         let authorization = Some("Basic dTpw".to_owned());
-        let secret = Request { authorization, is_secret: true, ..Request::get(url) };
-        let fetched = client.fetcher.fetch(&secret).await.unwrap();
-        assert_eq!(fetched.status == FetchStatus(200), sent, "{:?}: {:?}", settings.trust, fetched.problems);
-        assert_eq!(fetched.request.is_empty(), !sent, "{:?}", settings.trust);
+        let in_url = Url::parse("https://u:p@site.example/").unwrap();
+        for secret in [
+            Request { is_secret: true, ..Request::get(url.clone()) },
+            Request { authorization, ..Request::get(url) },
+            Request::get(in_url),
+        ] {
+            let fetched = client.fetcher.fetch(&secret).await.unwrap();
+            let case = format!("{:?} {secret:?}: {:?}", settings.trust, fetched.problems);
+            assert_eq!(fetched.status == FetchStatus(200), sent, "{case}");
+            assert_eq!(fetched.request.is_empty(), !sent, "{case}");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use grange_base::{Period, Size};
+use grange_crawl::candidate::without_user_info;
 use grange_crawl::fetch::login::{FormLogin, FormMethod, SuccessCheck};
 use grange_crawl::job::{Budgets, ByteLimitFrom, Credential, CredentialKind, DomainBudget, Job, Limits};
 use grange_crawl::scope::Traps;
@@ -33,7 +34,12 @@ pub fn crawl_job(order: &Order, defaults: Defaults) -> Result<Made, String> {
     for line in spec.seeds() {
         match seeds::seed(line) {
             Ok(seed) => seeds.extend(seed),
-            Err(reason) => problems.push(format!("the seed {line} was left out: {reason}")),
+            Err(reason) => {
+                // Logs and the job's page show it, and it may have a password.
+                let url = if line.contains("://") { line.to_owned() } else { format!("http://{line}") };
+                let line = without_user_info(&url);
+                problems.push(format!("the seed {line} was left out: {reason}"));
+            }
         }
     }
     if seeds.is_empty() {

@@ -340,8 +340,12 @@ fn what_cannot_be_crawled_says_why() {
         ("name = \"x\"\n[scpoe]\n", seeds(&["http://a.dk/"]), ["default (version 4)", "scpoe"]),
         (DEFAULT, seeds(&[]), ["no seed", "no seed"]),
         (DEFAULT, seeds(&["gopher://a.dk/"]), ["no seed", "gopher"]),
+        (DEFAULT, seeds(&["http://u:s33dpass@a.dk/x"]), ["http://a.dk/x", "no password"]),
+        (DEFAULT, seeds(&["u:s33dpass@a.dk/x"]), ["http://a.dk/x", "left out"]),
+        (DEFAULT, seeds(&["ftp://u:s33dpass@a .dk/x"]), ["ftp://a .dk/x", "blanks"]),
     ] {
         let reason = crawl_job(&order(text, none, seeds), DEFAULTS).unwrap_err();
+        assert!(!reason.contains("s33dpass"), "{reason}");
         assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
     }
 }

@@ -1,12 +1,20 @@
 use async_trait::async_trait;
-use grange_base::Trigger;
+use grange_base::{Period, Size, Trigger};
+use grange_crawl::engine::Crawl;
+use grange_crawl::politeness::Pace;
 use grange_crawl::record::NoOracle;
+use grange_crawl::template::NetworkSettings;
+use grange_testkit::until;
 use jiff::Timestamp;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::*;
+use crate::crawl_job::Defaults;
 use crate::engine::{ClosedFile, End, OracleHandle, Order};
 use crate::folder::JobFolder;
+use crate::native::Native;
 use crate::test_bed;
 
 /// An engine that does nothing but live, or not even that.
@@ -146,4 +154,78 @@ async fn a_crawl_that_is_silent_is_told_to_stop_and_then_cut_off() {
     assert_eq!(word, "cut off NoResponse(40s)");
     // It has 5 s to stop.
     assert!((45..=47).contains(&second), "{second}");
+}
+
+/// A server that answers every request with 503. Its address.
+async fn overloaded() -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut request = Vec::new();
+                while !request.ends_with(b"\r\n\r\n") {
+                    request.push(stream.read_u8().await.ok()?);
+                }
+                let reply = b"HTTP/1.1 503 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+                stream.write_all(reply).await.ok()
+            });
+        }
+    });
+    addr
+}
+
+/// The crawler asks a robots.txt for half an hour, which is also how long a crawl may stand still.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crawl_that_waits_for_the_robots_txt_of_its_only_host_ends_by_itself() {
+    let addr = overloaded().await;
+    let (clock, hand) = Clock::test(Timestamp::from_second(1_700_000_000).unwrap());
+    let base = tempfile::tempdir().unwrap();
+    let folder = test_bed::folder(base.path(), &test_bed::papers(1, &[]));
+    let mut job = test_bed::crawl_job_to(addr, vec!["http://a.dk/".to_owned()]);
+    job.template.robots.cache = grange_crawl::robots::Settings::default();
+    job.template.frontier.pace = Pace::default();
+    job.template.frontier.retry_delay = Period::from_secs(60);
+    drop(Crawl::start(job, &folder.crawl(), std::sync::Arc::new(NoOracle), clock.clone()).unwrap());
+    let engine = Native {
+        clock: clock.clone(),
+        defaults: Defaults { chunk_size: Size(0), chunk_age: Period::from_secs(0) },
+        network: NetworkSettings { all_hosts_to: addr.to_string(), ..NetworkSettings::default() },
+    };
+    let trigger = Trigger::new();
+    let shutdown = trigger.listener();
+    let (progress, signs) = watch::channel(None);
+    let (wish, wanted) = watch::channel(Wish::Run);
+    let (chunks, _closed) = mpsc::unbounded_channel();
+    let oracle = OracleHandle(std::sync::Arc::new(NoOracle));
+    let run = Run { folder: folder.clone(), oracle, progress, chunks, wish: wanted };
+    let patience = Patience { inactivity: Duration::from_secs(1800), no_response: Duration::from_secs(600) };
+    let watch = Watch {
+        clock: &clock,
+        shutdown: &shutdown,
+        patience,
+        stop_within: Duration::from_secs(600),
+        heard: None,
+    };
+    let start = clock.now();
+    let has_ended = std::cell::Cell::new(false);
+    let watched = async {
+        let watched = watch.over(&engine, run, wish, signs.clone()).await;
+        has_ended.set(true);
+        watched
+    };
+    let time = until("the end of the crawl", async || {
+        let seen = signs.borrow().as_ref().map_or(start, |sign| sign.progress.at);
+        // Not far ahead of what the crawl has seen of it.
+        if clock.now() < seen + Duration::from_secs(60) {
+            hand.advance(Duration::from_secs(10));
+        }
+        has_ended.get()
+    });
+    let (outcome, ()) = tokio::join!(watched, time);
+    let Watched::Ended(outcome, None) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(outcome.end, End::Finished);
+    assert!(clock.now() > start + Duration::from_secs(1800), "it waited as long as it must");
+    let log = std::fs::read_to_string(folder.logs().join("crawl.log")).unwrap();
+    assert!(log.contains("robotsUnreachable"), "{log}");
 }

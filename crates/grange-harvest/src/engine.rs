@@ -145,7 +145,7 @@ pub struct Sign {
     pub progress: Progress,
     /// Documents finished, well or not. A crawl in which it stands still is inactive.
     pub finished: u64,
-    /// Standing still is somebody's wish, or will pass: paused, or waiting for space.
+    /// Standing still is somebody's wish, or will pass: paused, waiting for space, or for nothing but hosts that fail.
     pub excused: bool,
 }
 

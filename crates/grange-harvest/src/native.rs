@@ -217,6 +217,17 @@ fn tell(progress: &watch::Sender<Option<Sign>>, snapshot: &Snapshot, alerts: u64
     }
 }
 
+/// Whether nothing needs to be finished now. A crawl that waits for failing hosts alone ends that wait itself: a robots.txt
+/// is given up after `robots.cache.give_up`, any other URL after `frontier.max_retries`, an external host after two
+/// failures.
+fn is_excused(snapshot: &Snapshot) -> bool {
+    match snapshot.phase {
+        Phase::Paused | Phase::Waiting => true,
+        Phase::Running => snapshot.waits_for.is_some(),
+        Phase::Preparing | Phase::Stopping | Phase::Finished => false,
+    }
+}
+
 fn sign(snapshot: &Snapshot, at: Timestamp, alerts: u64) -> Sign {
     let mean = |total: u64| {
         if snapshot.ran_seconds > 0.0 { total as f64 / snapshot.ran_seconds } else { 0.0 }
@@ -231,7 +242,7 @@ fn sign(snapshot: &Snapshot, at: Timestamp, alerts: u64) -> Sign {
     };
     Sign {
         finished: snapshot.finished,
-        excused: matches!(snapshot.phase, Phase::Paused | Phase::Waiting),
+        excused: is_excused(snapshot),
         progress: Progress {
             at,
             state,
@@ -303,4 +314,29 @@ pub fn check_template(text: &str) -> Result<(), String> {
 /// The templates that come with the crawler: name and text.
 pub fn shipped_templates() -> Vec<(&'static str, &'static str)> {
     template::shipped().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standing_still_is_excused_by_an_order_and_by_whatever_the_crawl_waits_for() {
+        let waits = Some("waits for h.example until 1970-01-01T00:31:00Z: robots.txt returned status 503");
+        for (phase, waits_for, excused) in [
+            (Phase::Preparing, None, false),
+            (Phase::Running, None, false),
+            (Phase::Running, waits, true),
+            (Phase::Paused, None, true),
+            (Phase::Waiting, Some("the disk is full"), true),
+            (Phase::Stopping, None, false),
+            (Phase::Stopping, waits, false),
+            (Phase::Finished, None, false),
+        ] {
+            let waits_for = waits_for.map(str::to_owned);
+            let snapshot = Snapshot { phase, waits_for, finished: 7, ..Snapshot::default() };
+            let sign = sign(&snapshot, Timestamp::UNIX_EPOCH, 0);
+            assert_eq!((sign.excused, sign.finished), (excused, 7), "{snapshot:?}");
+        }
+    }
 }

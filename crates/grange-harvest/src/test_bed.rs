@@ -1,5 +1,6 @@
 //! What tests of this crate share: a job's papers, its folder, and a crawl of the synthetic web.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use grange_base::Period;
@@ -110,9 +111,14 @@ fn default_template() -> &'static str {
 
 /// A crawl of the default template without waiting. Its password is `sesame`.
 pub(crate) fn crawl_job(server: &WebServer, seeds: Vec<String>) -> Job {
+    crawl_job_to(server.addr(), seeds)
+}
+
+/// The same, of a server at this address.
+pub(crate) fn crawl_job_to(server: SocketAddr, seeds: Vec<String>) -> Job {
     let mut template = parse(default_template()).unwrap();
     "grange-test (+http://grange.invalid/)".clone_into(&mut template.fetch.user_agent);
-    template.fetch.all_hosts_to = server.addr().to_string();
+    template.fetch.all_hosts_to = server.to_string();
     template.fetch.accept_encodings = Vec::new();
     template.frontier.pace = Pace::none();
     template.frontier.retry_delay = Period::from_millis(20);

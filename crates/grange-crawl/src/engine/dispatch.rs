@@ -11,9 +11,15 @@ use super::commit::{Delivery, Message};
 use super::holds::Hold;
 use super::shared::{Shared, VisitError, Wish};
 use super::stragglers;
-use super::visit::visit;
-use crate::frontier::{Claim, Finished, Next, Outcome};
+use super::visit::{unfetched, visit};
+use crate::frontier::{self, Claim, Finished, Next, Outcome};
 use crate::job::StopReason;
+use crate::politeness::Visit;
+use crate::record::recorder::Ready;
+use crate::status::FetchStatus;
+
+/// The annotation of a URL whose response found no space at any try.
+const NO_SPACE: &str = "noDiskSpace";
 
 /// Why a crawl ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +167,7 @@ async fn work(crawl: Arc<Shared>, claim: Claim, number: u32) -> Result<u32, Visi
             if crawl.ledger.holds.set(Hold::Scratch, reason) {
                 tracing::error!(%error, "no space for the scratch folder; paused until there is some");
             }
-            given_back(*claim)
+            found_no_space(&crawl, *claim, number)
         }
         Err((_, error)) => return Err(error),
     };
@@ -170,15 +176,29 @@ async fn work(crawl: Arc<Shared>, claim: Claim, number: u32) -> Result<u32, Visi
     Ok(number)
 }
 
-/// A claim that goes back to where it was, as if it had never been taken.
-fn given_back(claim: Claim) -> Delivery {
-    let outcome = Outcome::Defer { prerequisites: Vec::new() };
+/// A URL whose response found no space. It counts as a try: a response may be too long for the disk however often it is
+/// fetched, and the space that it takes comes back as soon as it is given up.
+fn found_no_space(crawl: &Shared, claim: Claim, worker: u32) -> Delivery {
+    let outcome = without_space(&crawl.template.frontier, claim.tries);
+    let given_up = matches!(outcome, Outcome::Done(_));
+    let line = given_up
+        .then(|| unfetched(crawl.clock.now(), &claim.candidate, worker, FetchStatus::RUNTIME, NO_SPACE));
     Delivery {
-        captures: Vec::new(),
+        captures: line.map(|line| Ready { records: None, line, extracted: None }).into_iter().collect(),
         finished: Finished { claim, outcome, discovered: Vec::new() },
         lines: Vec::new(),
         marks: Vec::new(),
         permit: None,
+    }
+}
+
+/// What becomes of a URL that was tried so often before and whose response found no space.
+fn without_space(settings: &frontier::Settings, tries: u32) -> Outcome {
+    let visit = Visit::new(FetchStatus::RUNTIME, 0, Duration::ZERO);
+    if tries < settings.max_retries {
+        Outcome::Retry { visit, after: settings.retry_delay.0 }
+    } else {
+        Outcome::Done(visit)
     }
 }
 
@@ -197,6 +217,20 @@ fn worker_of(ended: Result<Result<u32, VisitError>, tokio::task::JoinError>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_response_that_finds_no_space_is_tried_as_often_as_any_failure() {
+        let settings = frontier::Settings { max_retries: 2, ..frontier::Settings::default() };
+        for (tries, again) in [(0, true), (1, true), (2, false), (u32::MAX, false)] {
+            match without_space(&settings, tries) {
+                Outcome::Retry { visit, after } => {
+                    assert!(again, "{tries}");
+                    assert_eq!((visit.status, after), (FetchStatus::RUNTIME, settings.retry_delay.0));
+                }
+                outcome => assert!(!again && matches!(outcome, Outcome::Done(_)), "{tries} {outcome:?}"),
+            }
+        }
+    }
 
     #[test]
     fn the_time_ends_a_crawl_that_is_held_whatever_other_limit_is_reached() {

@@ -12,7 +12,7 @@ use super::commit::Message;
 use super::meter::Snapshot;
 use super::order::{Order, OrderError};
 use super::shared::{ScopeChangeError, Shared, Wish};
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, without_user_info};
 use crate::frontier::QueueFilter;
 use crate::record::chunk::Manifest;
 use crate::scope::check_pattern;
@@ -203,7 +203,11 @@ fn refused(error: ScopeChangeError) -> OrderError {
 fn seeds(urls: &[String]) -> Result<Vec<Candidate>, OrderError> {
     let parse = |url: &String| match Url::parse(url) {
         Ok(url) if url.has_host() => Ok(Candidate::seed(url)),
-        _ => Err(OrderError::Bad(format!("{url:?} is not a URL with a host; write http://example.org/"))),
+        _ => {
+            // The reason is written to control.log.
+            let url = without_user_info(url);
+            Err(OrderError::Bad(format!("{url:?} is not a URL with a host; write http://example.org/")))
+        }
     };
     urls.iter().map(parse).collect()
 }

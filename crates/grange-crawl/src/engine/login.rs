@@ -12,7 +12,7 @@ use super::links;
 use super::links::Found;
 use super::shared::VisitError;
 use super::visit::Way;
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, bare};
 use crate::extract::Role;
 use crate::fetch::auth::{Challenge, Credentials, Session, challenges, strongest};
 use crate::fetch::login::{FormLogin, FormMethod};
@@ -155,8 +155,14 @@ impl Way<'_> {
             }
         }
         request.authorization = crawl.logins.known(&request.url);
-        request.is_secret = request.authorization.is_some();
         let mut fetched = crawl.fetch(&request).await?;
+        let had_password = request.authorization.is_some() || Credentials::of_url(&request.url).is_some();
+        if had_password && fetched.has_problem(ProblemKind::CertificateNotVerified) {
+            // Nothing was sent. The page is archived as everybody sees it.
+            request.url = bare(request.url);
+            request.authorization = None;
+            fetched = crawl.fetch(&request).await?;
+        }
         withhold(&mut fetched.request);
         if fetched.status.0 != 401 {
             return Ok(fetched);
@@ -180,7 +186,6 @@ impl Way<'_> {
         let found = links::find(crawl, &claim.candidate, &mut refused, Role::Any)?;
         self.keep(&claim.candidate, refused, &found);
         request.authorization = Some(authorization);
-        request.is_secret = true;
         let mut fetched = crawl.fetch(&request).await?;
         withhold(&mut fetched.request);
         Ok(fetched)

@@ -158,6 +158,7 @@ pub(super) fn pack(
     let write = &crawl.template.write;
     let mut work = || with_press(write.packing(), |press| capture.pack(write, press, &mut parcel));
     let packed = if large { tokio::task::block_in_place(work)? } else { work()? };
+    parcel.keep_room(fetched.response.take_copy_room());
     let extracted = found.extractor.map(|name| (name, found.links.len() as u64));
     Ok(Ready { records: packed.map(|packed| (ticket, parcel, packed)), line, extracted })
 }

@@ -21,7 +21,7 @@ use super::login::Logins;
 use super::meter::{Meter, Snapshot};
 use super::shared::Shared;
 use super::{Crawl, OUTBOX, channel, wishes};
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, without_user_info};
 use crate::fetch::{FetchError, Fetcher};
 use crate::frontier::{Frontier, FrontierError};
 use crate::job::Job;
@@ -123,7 +123,7 @@ pub(super) fn check(job: &Job) -> Result<(), StartError> {
 pub(super) fn seeds(urls: &[String]) -> Result<Vec<Candidate>, StartError> {
     let parse = |text: &String| {
         let url = Url::parse(text).ok().filter(Url::has_host);
-        url.map(Candidate::seed).ok_or_else(|| StartError::Seed(text.clone()))
+        url.map(Candidate::seed).ok_or_else(|| StartError::Seed(without_user_info(text).into_owned()))
     };
     urls.iter().map(parse).collect()
 }

@@ -460,28 +460,38 @@ impl Way<'_> {
 
     /// Notes a URL that is not fetched.
     fn left_alone(&mut self, claim: &Claim, status: FetchStatus, why: &str) -> Outcome {
-        let mut annotations = Annotations::new();
-        if !why.is_empty() {
-            annotations.add(why);
-        }
-        let candidate = &claim.candidate;
-        let line = CrawlLine {
-            logged: self.crawl.clock.now(),
-            status,
-            size: None,
-            url: Cow::Owned(candidate.target_uri().into_owned()),
-            hops: Cow::Owned(candidate.hops.clone()),
-            via: candidate.via.as_deref().map(|via| Cow::Owned(via.to_owned())),
-            mime: Cow::Borrowed("unknown"),
-            worker: self.worker,
-            fetched: None,
-            digest: None,
-            source: candidate.source.as_deref().map(|source| Cow::Owned(source.to_owned())),
-            annotations: Cow::Owned(annotations.as_str().to_owned()),
-            extra: None,
-        };
+        let line = unfetched(self.crawl.clock.now(), &claim.candidate, self.worker, status, why);
         self.captures.push(Ready { records: None, line, extracted: None });
         Outcome::Done(Visit::new(status, 0, Duration::ZERO))
+    }
+}
+
+/// The line of a URL without a response. `why` is its annotation.
+pub(super) fn unfetched(
+    now: Timestamp,
+    candidate: &Candidate,
+    worker: u32,
+    status: FetchStatus,
+    why: &str,
+) -> CrawlLine<'static> {
+    let mut annotations = Annotations::new();
+    if !why.is_empty() {
+        annotations.add(why);
+    }
+    CrawlLine {
+        logged: now,
+        status,
+        size: None,
+        url: Cow::Owned(candidate.target_uri().into_owned()),
+        hops: Cow::Owned(candidate.hops.clone()),
+        via: candidate.via.as_deref().map(|via| Cow::Owned(via.to_owned())),
+        mime: Cow::Borrowed("unknown"),
+        worker,
+        fetched: None,
+        digest: None,
+        source: candidate.source.as_deref().map(|source| Cow::Owned(source.to_owned())),
+        annotations: Cow::Owned(annotations.as_str().to_owned()),
+        extra: None,
     }
 }
 

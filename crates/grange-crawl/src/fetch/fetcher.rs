@@ -80,7 +80,7 @@ impl Fetcher {
             connector: Connector::new(settings, dns)?,
             pool: Pool::new(settings.keep_alive_max as usize, settings.keep_alive_idle.0),
             cookies: CookieJar::default(),
-            scratch: ScratchFolder { path: scratch.to_owned(), min_free: settings.scratch_min_free.0 },
+            scratch: ScratchFolder::new(scratch, settings.scratch_min_free.0),
             clock,
             settings: settings.clone(),
         })))
@@ -211,7 +211,7 @@ impl Fetch<'_> {
     /// Whether the server at the other end may see this request.
     fn may_send(&self, connection: &Connection) -> bool {
         let is_verified = |tls: &Arc<super::tls::Tls>| tls.certificate == super::tls::Verdict::Verified;
-        !self.request.is_secret || connection.tls.as_ref().is_none_or(is_verified)
+        !self.request.holds_password() || connection.tls.as_ref().is_none_or(is_verified)
     }
 
     /// Sends the request and takes the answer.
@@ -319,7 +319,7 @@ impl Fetch<'_> {
         let (file, bytes, more) = self
             .on_disk(move |folder| {
                 file.append(&bytes)?;
-                let more = folder.reserve(&file, next)?;
+                let more = folder.reserve(&mut file, next)?;
                 Ok((file, bytes, more))
             })
             .await?;
@@ -338,7 +338,7 @@ impl Fetch<'_> {
             Ok(worked) => worked,
             Err(_) => Err(std::io::Error::other("the runtime is shutting down")),
         };
-        worked.map_err(|source| FetchError::Scratch { folder: self.shared.scratch.path.clone(), source })
+        worked.map_err(|source| FetchError::Scratch { folder: self.shared.scratch.path().to_owned(), source })
     }
 
     fn fetched(
@@ -364,7 +364,10 @@ impl Fetch<'_> {
             ip,
             request: std::mem::take(&mut self.wire),
             response: match spilled {
-                Some(file) => Spool::file(file.into_file(), outcome.len),
+                Some(file) => {
+                    let (file, copy) = file.into_parts();
+                    Spool::file(file, outcome.len, copy)
+                }
                 None => Spool::memory(outcome.buffer),
             },
             head_len: outcome.head_len,

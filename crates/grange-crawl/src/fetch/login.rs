@@ -9,6 +9,7 @@ use url::form_urlencoded::Serializer;
 use super::fetched::Fetched;
 use super::request::{Method, Request};
 use super::settings::BadSetting;
+use crate::candidate::without_user_info;
 
 /// How much of the answer the success check looks at.
 const CHECKED_BYTES_MAX: u64 = 1 << 20;
@@ -70,7 +71,9 @@ impl FormLogin {
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https"))
             .ok_or_else(|| {
-                BadSetting::new("login_url", format!("{:?} is not a web address", self.login_url))
+                // The reason is written to alerts.log.
+                let url = without_user_info(&self.login_url);
+                BadSetting::new("login_url", format!("{url:?} is not a web address"))
             })?;
         let form = Serializer::new(String::new()).extend_pairs(&self.fields).finish();
         let mut request = match self.method {

@@ -33,6 +33,8 @@ mod stored;
 mod tls;
 
 pub use content::Content;
+#[cfg(test)]
+pub(crate) use cookies::DOMAINS_MAX;
 pub use cookies::{Cookie, CookieJar};
 pub use dns::{DnsAnswer, DnsFailure, DnsSource};
 pub use error::FetchError;
@@ -41,6 +43,7 @@ pub use fetcher::Fetcher;
 pub use problem::{Problem, ProblemKind};
 pub use reply::{End, HEAD_BYTES_MAX, Outcome, read_reply};
 pub use request::{Method, Request, Validators, WantsBody};
+pub use scratch::CopyRoom;
 pub use settings::{AddressChoice, BadSetting, ContentEncoding, DnsSettings, HttpVersion, Settings, Trust};
 pub use spool::{Spool, SpoolReader};
 pub use tls::{Tls, Verdict};

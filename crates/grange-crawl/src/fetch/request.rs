@@ -7,6 +7,7 @@ use std::sync::Arc;
 use url::{Position, Url};
 use warc::HttpHead;
 
+use super::auth::Credentials;
 use super::settings::{HttpVersion, Settings, is_header_name, is_header_value};
 use crate::candidate::target_uri;
 
@@ -23,8 +24,8 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The value of `Authorization`, made by [`auth`](super::auth).
     pub authorization: Option<String>,
-    /// Whether it holds a password. Over TLS it is sent only to a server whose certificate was verified, whatever the
-    /// settings trust.
+    /// Whether it holds a password elsewhere than in `authorization` and in the user name and password of the URL. Over TLS
+    /// a password is sent only to a server whose certificate was verified, whatever the settings trust.
     pub is_secret: bool,
     /// Asked once the head is there: whether the body is wanted too.
     pub wants_body: Option<WantsBody>,
@@ -87,6 +88,11 @@ impl Request {
             is_secret: false,
             wants_body: None,
         }
+    }
+
+    /// Whether only its server may see it.
+    pub(super) fn holds_password(&self) -> bool {
+        self.is_secret || self.authorization.is_some() || Credentials::of_url(&self.url).is_some()
     }
 
     /// Path and query as they are sent; what [`Session::authorization`](super::auth::Session) signs.

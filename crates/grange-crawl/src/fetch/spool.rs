@@ -3,9 +3,15 @@
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
+use super::scratch::CopyRoom;
+
 /// The bytes of an answer.
 #[derive(Debug)]
-pub struct Spool(Store);
+pub struct Spool {
+    store: Store,
+    /// Of one in a file.
+    copy: Option<CopyRoom>,
+}
 
 #[derive(Debug)]
 enum Store {
@@ -16,15 +22,20 @@ enum Store {
 
 impl Spool {
     pub(super) fn memory(bytes: Vec<u8>) -> Spool {
-        Spool(Store::Memory(bytes))
+        Spool { store: Store::Memory(bytes), copy: None }
     }
 
-    pub(super) fn file(file: File, len: u64) -> Spool {
-        Spool(Store::File(file, len))
+    pub(super) fn file(file: File, len: u64, copy: CopyRoom) -> Spool {
+        Spool { store: Store::File(file, len), copy: Some(copy) }
+    }
+
+    /// Room on the disk for its records, if it is there itself. To be kept until they are in their WARC file.
+    pub fn take_copy_room(&mut self) -> Option<CopyRoom> {
+        self.copy.take()
     }
 
     pub fn len(&self) -> u64 {
-        match &self.0 {
+        match &self.store {
             Store::Memory(bytes) => bytes.len() as u64,
             Store::File(_, len) => *len,
         }
@@ -36,7 +47,7 @@ impl Spool {
 
     /// All bytes, if they are in memory.
     pub fn bytes(&self) -> Option<&[u8]> {
-        match &self.0 {
+        match &self.store {
             Store::Memory(bytes) => Some(bytes),
             Store::File(..) => None,
         }
@@ -44,7 +55,7 @@ impl Spool {
 
     /// Reads the bytes from the first one on, as often as wanted; one reader at a time.
     pub fn reader(&mut self) -> io::Result<SpoolReader<'_>> {
-        match &mut self.0 {
+        match &mut self.store {
             Store::Memory(bytes) => Ok(SpoolReader(Source::Memory(Cursor::new(bytes)))),
             Store::File(file, _) => {
                 file.seek(SeekFrom::Start(0))?;

@@ -69,7 +69,7 @@ impl Frontier {
             let decoded = Key::read(&bytes).zip(item::decode(&value));
             let ((_, key), (candidate, tries)) = decoded.ok_or_else(|| self.store.damaged("a URL"))?;
             list.push(Peeked {
-                url: candidate.url.into(),
+                url: candidate.target_uri().into_owned(),
                 via: candidate.via.as_deref().map(str::to_owned),
                 hops: candidate.hops,
                 tries,

@@ -205,7 +205,7 @@ fn check_claims(state: &State, finished: &[Finished]) -> Result<()> {
         let is_claimed =
             state.queues.get(claim.queue as usize).is_some_and(|queue| queue.claimed.contains(&claim.key));
         if !is_claimed || !twice.insert(claim.key.sequence()) {
-            return Err(FrontierError::NotClaimed { url: claim.candidate.url.to_string() });
+            return Err(FrontierError::NotClaimed { url: claim.candidate.target_uri().into_owned() });
         }
     }
     Ok(())

@@ -83,7 +83,7 @@ pub struct QueueView {
     /// The domain's objects and their limit, -1 for none.
     pub spent: u64,
     pub budget: i64,
-    /// The URL that comes next.
+    /// The URL that comes next, without user name and password.
     pub head: Option<String>,
     /// Give it to go on listing after this queue.
     pub cursor: u32,
@@ -105,6 +105,7 @@ pub struct QueueFilter {
 /// A URL in a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peeked {
+    /// Without user name and password.
     pub url: String,
     pub via: Option<String>,
     pub hops: Hops,

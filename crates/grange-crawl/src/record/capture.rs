@@ -119,9 +119,7 @@ impl Capture<'_> {
             Form::Viral(found) => {
                 // The whole message is masked, so that no scanner on the way stumbles over the file.
                 body.seek(SeekFrom::Start(0))?;
-                let mut masked = parcel.scratch().file()?;
-                io::copy(&mut virus::Xor::new(&mut body), &mut masked)?;
-                masked.seek(SeekFrom::Start(0))?;
+                let mut masked = virus::Xor::new(&mut body);
                 let mut record = NewRecord::new(warc::RecordType::Conversion, date)
                     .target_uri(self.url)
                     .content_type(virus::CONTENT_TYPE)

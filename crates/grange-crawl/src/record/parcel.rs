@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use warc::write::{NewRecord, Press, RecordId, Written};
 
+use crate::fetch::CopyRoom;
+
 /// Parcels grow in memory up to this many bytes, then go to a scratch file. Hundreds of workers may each hold
 /// one; most are a few kilobytes.
 const IN_MEMORY_BYTES: usize = 1 << 20;
@@ -51,6 +53,8 @@ pub struct Parcel {
     plain: u64,
     records: u64,
     warcinfo: Option<RecordId>,
+    /// Room on the disk for the WARC file to grow by it, if it is large.
+    copy: Option<CopyRoom>,
 }
 
 impl Parcel {
@@ -64,6 +68,7 @@ impl Parcel {
             plain: 0,
             records: 0,
             warcinfo,
+            copy: None,
         }
     }
 
@@ -89,9 +94,9 @@ impl Parcel {
         self.warcinfo
     }
 
-    /// Where large things are kept meanwhile.
-    pub fn scratch(&self) -> &Scratch {
-        &self.scratch
+    /// Keeps room on the disk until it is dropped, which is when it has been appended.
+    pub fn keep_room(&mut self, copy: Option<CopyRoom>) {
+        self.copy = copy;
     }
 
     pub fn length(&self) -> u64 {

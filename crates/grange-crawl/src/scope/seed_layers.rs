@@ -13,6 +13,7 @@ use urlkey::{Suffixes, registrable_domain};
 use super::chain::ScopeError;
 use super::settings::ScopeKind;
 use super::surts::{AcceptSurts, SeedSurts};
+use crate::candidate::without_user_info;
 
 /// What all seeds and listed SURTs stand for. A copy costs little.
 #[derive(Clone, Debug)]
@@ -56,7 +57,7 @@ impl SeedLayers {
             }
             let Some(kind) = count_as else { continue };
             let surts = SeedSurts::of(kind, seed)
-                .ok_or_else(|| ScopeError::Seed(seed.chars().take(200).collect()))?;
+                .ok_or_else(|| ScopeError::Seed(without_user_info(seed).chars().take(200).collect()))?;
             if !self.layers.iter().any(|layer| layer.accept.covers(&surts)) {
                 fresh.accept.insert(surts);
                 fresh.entries += 1;

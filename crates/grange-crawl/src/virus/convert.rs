@@ -1,7 +1,7 @@
 //! How an infected answer is kept: every byte combined with one key by exclusive or. Doing it again gives the bytes
 //! back. The form is the one UKWA writes, so its tools read ours.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 
 /// The key: `v`.
 pub const KEY: u8 = b'v';
@@ -38,6 +38,13 @@ impl<R: Read> Read for Xor<R> {
         let count = self.inner.read(buffer)?;
         xor(&mut buffer[..count], self.key);
         Ok(count)
+    }
+}
+
+/// The key is the same everywhere.
+impl<R: Seek> Seek for Xor<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(to)
     }
 }
 

@@ -1,20 +1,25 @@
 //! A full disk pauses a crawl. Nothing is lost and nothing is there twice when there is space again.
 
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::Mutex;
 
 use grange_base::Clock;
 use grange_crawl::engine::{Crawl, End, Phase};
 use grange_crawl::politeness::Pace;
 use grange_crawl::record::NoOracle;
+use grange_crawl::record::settings::Packing;
+use grange_crawl::virus::OnUnscanned;
 use grange_testkit::web::{Options, Profile, Rules, Web};
 use grange_testkit::{note_skipped, until};
 use tokio::sync::watch;
+use warc::{Reader, RecordType};
 
 use super::site::{Reply, Site};
-use super::{captured, job, serve, template, template_to};
+use super::{annotations, captured, job, run, serve, template, template_to, warcs};
 
 /// A small disk of its own, in memory. It is gone with its value.
 struct SmallDisk(tempfile::TempDir);
@@ -22,9 +27,13 @@ struct SmallDisk(tempfile::TempDir);
 impl SmallDisk {
     /// None where only root may mount, and we are not root.
     fn mount() -> Option<SmallDisk> {
+        SmallDisk::of("128m")
+    }
+
+    fn of(size: &str) -> Option<SmallDisk> {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=128m", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
             .arg(folder.path())
             .output()
             .is_ok_and(|output| output.status.success());
@@ -126,6 +135,70 @@ async fn a_response_that_finds_no_space_is_fetched_again_when_there_is_some() {
     assert_eq!((outcome.end, outcome.last.failed), (End::Finished, 0));
     let large = &captured(&root)["http://h.test/large"];
     assert_eq!(large.iter().map(|capture| capture.length).collect::<Vec<_>>(), [600 << 10]);
+}
+
+/// How often each large document is in the WARC files, by URL and as one of these records.
+fn stored_as(root: &Path, kind: RecordType) -> Vec<String> {
+    let mut urls = Vec::new();
+    for path in warcs(root) {
+        let mut reader = Reader::open(&path).expect("it opens");
+        while let Some(record) = reader.next().expect("it reads") {
+            let url = String::from_utf8_lossy(record.target_uri().unwrap_or_default()).into_owned();
+            if record.kind() == kind && url.ends_with("/large") {
+                assert_eq!(record.header().get_text("WARC-Truncated").as_deref(), Some("disk"), "{url}");
+                urls.push(url);
+            }
+        }
+    }
+    urls.sort();
+    urls
+}
+
+/// A response is on the disk twice while it is packed, and once more as a record: nobody else may have that room.
+#[tokio::test(flavor = "multi_thread")]
+async fn responses_longer_than_half_the_free_space_are_cut_and_stored_at_the_first_try() {
+    // Of 192 MB the frontier takes 64 for its journal.
+    for (hosts, quarantined, min_free) in [(1, false, 0), (1, true, 0), (4, false, 40 << 20)] {
+        let Some(disk) = SmallDisk::of("192m") else { return };
+        let site = Site::serve({
+            let asked_before = Arc::new(Mutex::new(HashSet::new()));
+            move |asked| {
+                let asked_before = Arc::clone(&asked_before);
+                async move {
+                    if !asked.url.ends_with("/large") {
+                        return Some(Reply::status(404));
+                    }
+                    // A second request is a fault, and is not answered at the same length: it would never end.
+                    let is_first = asked_before.lock().unwrap().insert(asked.url.clone());
+                    Some(if is_first { Reply::bytes("x".repeat(100 << 20)) } else { Reply::status(404) })
+                }
+            }
+        })
+        .await;
+        let root = disk.path().join("crawl");
+        let mut template = template_to(site.addr());
+        template.write.compression = Packing::None;
+        template.fetch.scratch_min_free = grange_base::Size(min_free);
+        // A response that is cut in memory, for want of any room, is stored without another try too.
+        template.frontier.max_retries = 0;
+        if quarantined {
+            // Nobody listens there.
+            template.virus.clamd = "tcp:127.0.0.1:1".to_owned();
+            template.virus.on_unscanned = OnUnscanned::Quarantine;
+        }
+        let urls: Vec<_> = (0..hosts).map(|n| format!("http://h{n}.test/large")).collect();
+        let outcome = run(job(template, urls.clone()), &root).await;
+        let case = format!("{hosts} {quarantined}");
+        assert_eq!((outcome.end, outcome.last.failed), (End::Finished, 0), "{case}");
+        let kind = if quarantined { RecordType::Conversion } else { RecordType::Response };
+        assert_eq!(stored_as(&root, kind), urls, "{case}");
+        let annotations = annotations(&root);
+        for url in &urls {
+            let asked = url.strip_prefix("http://").unwrap();
+            assert_eq!(site.times(asked), 1, "{case} {url}");
+            assert!(annotations[url].contains("diskTrunc"), "{case} {url} {}", annotations[url]);
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

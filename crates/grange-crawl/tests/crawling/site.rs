@@ -34,6 +34,12 @@ impl Reply {
         Reply { status: 200, headers, body: body.into(), missing: 0 }
     }
 
+    /// A document that nobody looks for links in.
+    pub(crate) fn bytes(body: impl Into<String>) -> Reply {
+        let headers = "Content-Type: application/octet-stream\r\n".to_owned();
+        Reply { headers, ..Reply::page(body) }
+    }
+
     /// A page with links.
     pub(crate) fn links(title: &str, links: impl IntoIterator<Item = String>) -> Reply {
         let links: Vec<_> = links.into_iter().map(|url| format!("<a href=\"{url}\">x</a>")).collect();

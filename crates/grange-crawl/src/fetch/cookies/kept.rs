@@ -14,10 +14,15 @@ impl CookieJar {
         domains_of(url).map(|domain| (domain.to_owned(), text(domain))).collect()
     }
 
-    /// All domains with their cookies in the form of `cookies.txt`.
+    /// All domains with their cookies in the form of `cookies.txt`, the one that was used last at the end.
     pub fn by_domain(&self) -> Vec<(String, String)> {
         let jar = self.lock();
-        jar.domains.iter().map(|(domain, held)| (domain.clone(), netscape::write(&held.cookies))).collect()
+        jar.by_use.values().map(|domain| (domain.clone(), netscape::write(jar.of(domain)))).collect()
+    }
+
+    /// The domains that made room for others since this was last asked, and have no cookies now.
+    pub fn take_evicted(&self) -> Vec<String> {
+        self.lock().evicted.drain().collect()
     }
 
     /// Adds cookies in the form of `cookies.txt`.

@@ -4,7 +4,7 @@ mod kept;
 mod netscape;
 mod set_cookie;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +19,7 @@ const COOKIE_BYTES_MAX: usize = 4096;
 const PER_DOMAIN_MAX: usize = 50;
 /// The most domains with cookies; a further one takes the place of the one used least recently. With full ones of 100
 /// bytes this is 100 MB; in practice a tenth.
-const DOMAINS_MAX: usize = 20_000;
+pub(crate) const DOMAINS_MAX: usize = if cfg!(test) { 200 } else { 20_000 };
 /// The longest `Cookie` header sent; servers refuse more.
 const HEADER_BYTES_MAX: usize = 8 << 10;
 
@@ -49,6 +49,9 @@ struct Jar {
     /// The domains by their last use.
     by_use: BTreeMap<u64, String>,
     uses: u64,
+    /// Domains that made room for others and have no cookies any more, until somebody asks. Not more than the jar has:
+    /// whoever keeps cookies elsewhere asks after every response.
+    evicted: HashSet<String>,
 }
 
 #[derive(Debug)]
@@ -140,9 +143,8 @@ impl CookieJar {
         let failed = |source| FetchError::Cookies { act: "write", path: path.to_owned(), source };
         let text = {
             let jar = self.lock();
-            let mut all: Vec<&Cookie> = jar.domains.values().flat_map(|domain| &domain.cookies).collect();
-            all.sort_by(|a, b| a.domain.cmp(&b.domain));
-            netscape::write(all)
+            // What was used last comes last, so that a jar that is filled from it forgets the others first.
+            netscape::write(jar.by_use.values().flat_map(|domain| jar.of(domain)))
         };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let write = || {
@@ -193,7 +195,11 @@ impl Jar {
                 && let Some((_, oldest)) = self.by_use.pop_first()
             {
                 self.domains.remove(&oldest);
+                if self.evicted.len() < DOMAINS_MAX {
+                    self.evicted.insert(oldest);
+                }
             }
+            self.evicted.remove(&domain);
             self.uses += 1;
             self.by_use.insert(self.uses, domain.clone());
             let empty = DomainCookies { cookies: Vec::new(), last_use: self.uses };
