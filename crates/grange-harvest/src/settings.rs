@@ -55,8 +55,8 @@ pub struct Settings {
     /// How often a word on progress is kept for good.
     pub sample_every: Period,
 
-    /// A crawl in which no document was finished for this long is stopped, unless it is paused, waits for space, or waits only for
-    /// hosts that fail.
+    /// A crawl in which no document was finished for this long is stopped, unless it is paused, waits for space, or waits
+    /// only for hosts that fail.
     pub inactivity_timeout: Period,
 
     /// A crawl that gave no sign of life for so long is stopped.

@@ -64,9 +64,9 @@ pub struct Settings {
     /// twice the longest head. With 500 fetches at once the default is at most 250 MB.
     pub memory_bytes: Size,
 
-    /// The space that stays free on the disk of the scratch folder, beside the room to pack the responses in it: with less, a
-    /// response longer than `memory_bytes` is cut and marked with `WARC-Truncated: disk`. `0B` uses the disk up. 500 MB, half of `engine.min_free`, so that a
-    /// crawl pauses before it cuts.
+    /// The space that stays free on the disk of the scratch folder, beside the room to pack the responses in it: with less,
+    /// a response longer than `memory_bytes` is cut and marked with `WARC-Truncated: disk`. `0B` uses the disk up. 500 MB,
+    /// half of `engine.min_free`, so that a crawl pauses before it cuts.
     pub scratch_min_free: Size,
 
     /// The most bytes per second of one fetch; `0B` is no limit.

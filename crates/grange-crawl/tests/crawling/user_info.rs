@@ -109,7 +109,7 @@ async fn the_reason_why_a_crawl_cannot_begin_names_no_password() {
     let template = template_to("127.0.0.1:1".parse().unwrap());
     let bad = job(template, vec![format!("http://user:{PASSWORD}@exa mple.test/")]);
     let error = Crawl::start(bad, &folder.path().join("crawl"), Arc::new(NoOracle), Clock::system());
-    let error = error.err().expect("it is refused");
+    let error = error.expect_err("it is refused");
     assert!(matches!(error, StartError::Seed(_)), "{error:?}");
     assert!(!holds_password(format!("{error} {error:?}").as_bytes()), "{error:?}");
 }
