@@ -36,6 +36,17 @@ impl Harvester {
                 return Ok(Some(broken(folder, None, &error).map_err(Error::io("read", folder.root()))?));
             }
         };
+        if folder.must_take_over(info) {
+            if pulse.is_none() {
+                // The job is somebody else's or over, and nothing was fetched into this folder.
+                folder.remove().map_err(Error::io("remove", folder.root()))?;
+                return Ok(None);
+            }
+            let Some(taken_over) = self.0.shutdown.or(self.take_over(folder, info, &*engine)).await else {
+                return Ok(None);
+            };
+            taken_over?;
+        }
         let Parts { archive, clock, settings, .. } = self.parts();
         // An index over many jobs takes minutes; whoever ends this process does not wait for it.
         let Some(oracle) = self.0.shutdown.or(self.oracle(info, engine.asks(&template))).await else {

@@ -16,7 +16,7 @@ use crate::metadata;
 use crate::report::UploadFailure;
 
 /// How a file is tried again: a replica that restarts is back within seconds.
-const PAUSES: RetryPolicy =
+pub(crate) const PAUSES: RetryPolicy =
     RetryPolicy { first: Duration::from_secs(1), most: Duration::from_secs(30), attempts: 0 };
 
 /// Deposits the files of one job.

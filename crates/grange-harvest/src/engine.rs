@@ -31,12 +31,29 @@ pub trait Engine: std::fmt::Debug + Send + Sync {
     /// is enough to run or resume it.
     fn prepare(&self, folder: &JobFolder, order: &Order) -> Result<(), EngineError>;
 
+    /// Imports the captures that earlier attempts at the job stored, so that the first `run` goes on where their files end.
+    /// It can be repeated until it has succeeded.
+    async fn take_over(&self, folder: &JobFolder, stored: &mut dyn StoredFiles) -> Result<(), EngineError> {
+        let _ = (folder, stored);
+        Ok(())
+    }
+
     /// Crawls, or goes on with a crawl that was begun, until its end or an order. Dropping the call is as good as a
     /// crash: the folder can be run again.
     async fn run(&self, run: Run) -> Result<Outcome, EngineError>;
 
     /// The files that are closed and not yet deposited, from the folder alone.
     fn closed_files(&self, folder: &JobFolder) -> std::io::Result<Vec<ClosedFile>>;
+}
+
+/// WARC files of a job that were stored before.
+#[async_trait]
+pub trait StoredFiles: Send {
+    /// How many files of the job are known; new ones are numbered after them.
+    fn known(&self) -> u64;
+
+    /// The next file, under its name; it is here until the one after it is asked for.
+    async fn next(&mut self) -> std::io::Result<Option<PathBuf>>;
 }
 
 /// What is to be crawled.
@@ -186,6 +203,9 @@ pub enum EngineError {
         #[source]
         source: std::io::Error,
     },
+    /// What was stored of the job before could not be imported; it can be tried again.
+    #[error("cannot import the captures that were stored before")]
+    TakeOver(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The crawl broke off. What it has can be stored, and it may be resumed.
     #[error("the crawl broke off")]
     Crawl(#[source] Box<dyn std::error::Error + Send + Sync>),

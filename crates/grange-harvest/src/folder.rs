@@ -9,6 +9,8 @@
 //!   crawl/              the engine's own: job.json, warcs/, logs/, reports/, manifests/, state/
 //!   cdx/                one file for each closed WARC file, kept when the WARC itself has gone
 //!   metadata/           <jobid>-metadata-<number>.warc.gz
+//!   stored/             a file of an earlier attempt while it is imported
+//!   taken-over          what earlier attempts stored is imported
 //!   outcome.json        how the crawl ended; from here on it is only documented and deposited
 //!   reported            the job's end is known to the database
 //! ```
@@ -27,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 const INFO: &str = "harvest-info.json";
 const REPORTED: &str = "reported";
+const TAKEN_OVER: &str = "taken-over";
 /// Where the ending of a crawl is kept.
 pub(crate) const OUTCOME: &str = "outcome.json";
 /// How the name of a folder begins while it is being made.
@@ -48,6 +51,9 @@ pub struct HarvestInfo {
     /// The number in the name of the metadata file: which attempt at the job this folder is. 1 unless a harvester died
     /// and another began anew, so that what both stored does not collide.
     pub metadata_number: u32,
+    /// Earlier attempts may have stored files: the crawl is continued from them.
+    #[serde(default)]
+    pub earlier_attempts: bool,
     /// `domain` shows the same site as its alias.
     pub aliases: Vec<(DomainName, DomainName)>,
     pub duplicate_reduction_jobs: Vec<JobId>,
@@ -172,6 +178,11 @@ impl JobFolder {
         self.root.join("cdx")
     }
 
+    /// Where a file that was stored before is read.
+    pub fn stored(&self) -> PathBuf {
+        self.root.join("stored")
+    }
+
     /// Where the metadata file goes.
     pub fn metadata(&self) -> PathBuf {
         self.root.join("metadata")
@@ -194,6 +205,16 @@ impl JobFolder {
         file.sync_all()?;
         fs::rename(aside, self.root.join(name))?;
         File::open(&self.root)?.sync_all()
+    }
+
+    /// Whether stored files of earlier attempts have to be imported before anything is fetched.
+    pub fn must_take_over(&self, info: &HarvestInfo) -> bool {
+        info.earlier_attempts && !self.root.join(TAKEN_OVER).exists()
+    }
+
+    /// Notes that what earlier attempts stored is imported.
+    pub fn set_taken_over(&self) -> io::Result<()> {
+        self.write(TAKEN_OVER, b"")
     }
 
     /// Notes that the database knows how the job ended: nothing is left but files to deposit.

@@ -14,6 +14,8 @@
 //! * A [`JobFolder`] is made before anything is fetched and goes only when every file in it is proven on every
 //!   replica. What a killed harvester left is found by its folders: resumed if the job is still to be had, else
 //!   documented, stored and left to whoever has the job now.
+//! * A job whose folder is lost is continued from the files that were stored of it: its new folder is crawled only after they
+//!   have been imported.
 //! * Whatever happens to the crawl, what was captured is stored. Errors of the harvest and of the upload are kept apart.
 //! * Whoever lost the lease of a job stops crawling it and reports nothing.
 //!
@@ -55,6 +57,7 @@ pub mod seed_owners;
 mod settings;
 pub mod statistics;
 mod store;
+mod takeover;
 #[cfg(test)]
 pub(crate) mod test_bed;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use grange_base::Clock;
-use grange_crawl::engine::{self as crawler, Crawl, Phase, Snapshot};
+use grange_crawl::engine::{self as crawler, Crawl, Phase, Snapshot, TakeOver, TakeOverError, TakenOver};
 use grange_crawl::record::chunk::Manifest;
 use grange_crawl::record::settings::DedupBy;
 use grange_crawl::template::{self, NetworkSettings};
@@ -18,7 +18,9 @@ use tokio::sync::watch;
 
 use crate::crawl_job::{Defaults, crawl_job};
 use crate::dedup::By;
-use crate::engine::{Chunk, ClosedFile, End, Engine, EngineError, Order, Outcome, Run, Sign, Wish};
+use crate::engine::{
+    Chunk, ClosedFile, End, Engine, EngineError, Order, Outcome, Run, Sign, StoredFiles, Wish,
+};
 use crate::folder::JobFolder;
 use crate::statistics;
 
@@ -66,6 +68,25 @@ impl Engine for Native {
         let failed = |source| EngineError::Io { doing: "prepare", path: path.clone(), source };
         fs::create_dir_all(&path).map_err(failed)?;
         folder.save("crawl/job.json", &made.job).map_err(failed)
+    }
+
+    async fn take_over(&self, folder: &JobFolder, stored: &mut dyn StoredFiles) -> Result<(), EngineError> {
+        let (root, known, clock) = (folder.crawl(), stored.known(), self.clock.clone());
+        let begun = importing(move || TakeOver::begin(&root, known, clock)).await?;
+        let Some(mut import) = begun else { return Ok(()) };
+        while let Some(path) = stored.next().await.map_err(|source| reading(folder, source))? {
+            import = importing(move || import.add_file(&path).map(|()| import)).await?;
+        }
+        let TakenOver { files, captures, unexplained, queued } = importing(|| import.finish()).await?;
+        tracing::info!(
+            folder = folder.name(),
+            files,
+            captures,
+            unexplained,
+            queued,
+            "stored captures imported"
+        );
+        Ok(())
     }
 
     async fn run(&self, run: Run) -> Result<Outcome, EngineError> {
@@ -145,6 +166,16 @@ impl Engine for Native {
         let chunks = new_chunks(folder, &mut BTreeSet::new())?;
         let files = chunks.into_iter().flat_map(|chunk| chunk.files);
         Ok(files.filter(|file| file.path.exists()).collect())
+    }
+}
+
+/// Works on an import beside the threads of the runtime.
+async fn importing<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, TakeOverError> + Send + 'static,
+) -> Result<T, EngineError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result.map_err(|error| EngineError::TakeOver(Box::new(error))),
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     }
 }
 

@@ -33,6 +33,7 @@ impl Harvester {
             operator: settings.operator.clone(),
             file_prefix: spec.file_prefix(),
             metadata_number,
+            earlier_attempts: metadata_number > 1,
             aliases: spec.aliases.clone(),
             duplicate_reduction_jobs: spec.duplicate_reduction_jobs.clone(),
             harvester: name.clone(),

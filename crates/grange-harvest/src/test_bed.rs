@@ -80,6 +80,7 @@ pub(crate) fn papers(job: i64, before: &[i64]) -> JobPapers {
         file_prefix: format!("{}-{}", job.id, job.harvest),
         job,
         metadata_number: 1,
+        earlier_attempts: false,
         aliases: vec![("b.dk".parse().unwrap(), "a.dk".parse().unwrap())],
         duplicate_reduction_jobs: before.iter().map(|id| JobId(*id)).collect(),
         harvester: "h1".to_owned(),

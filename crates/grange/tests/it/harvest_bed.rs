@@ -130,10 +130,15 @@ pub(crate) fn files_of(filedir: &Path, job: &str) -> Vec<String> {
 }
 
 /// Status, length and digest of every answer in the files of a job, by URL. Every record must be sound.
-fn captured(filedir: &Path, job: &str) -> BTreeMap<String, Vec<(u16, u64, String)>> {
+pub(crate) fn captured(filedir: &Path, job: &str) -> BTreeMap<String, Vec<(u16, u64, String)>> {
+    captured_in(filedir, &files_of(filedir, job))
+}
+
+/// The same in some of its files.
+pub(crate) fn captured_in(filedir: &Path, names: &[String]) -> BTreeMap<String, Vec<(u16, u64, String)>> {
     let mut found: BTreeMap<String, Vec<_>> = BTreeMap::new();
-    for name in files_of(filedir, job) {
-        let mut reader = Reader::open(filedir.join(&name)).unwrap();
+    for name in names {
+        let mut reader = Reader::open(filedir.join(name)).unwrap();
         while let Some(mut record) = reader.next().unwrap() {
             let url = record.target_uri().map(|uri| String::from_utf8_lossy(uri).into_owned());
             let digest = record.header().get("WARC-Payload-Digest").unwrap_or_default();
@@ -146,7 +151,7 @@ fn captured(filedir: &Path, job: &str) -> BTreeMap<String, Vec<(u16, u64, String
             }
         }
         assert_eq!(reader.problems(), [], "{name}");
-        let mut reader = Reader::open(filedir.join(&name)).unwrap();
+        let mut reader = Reader::open(filedir.join(name)).unwrap();
         while let Some(mut record) = reader.next().unwrap() {
             let check = record.digest_check().unwrap();
             assert!(

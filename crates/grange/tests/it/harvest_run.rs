@@ -6,7 +6,7 @@ use grange_testkit::{TestDatabase, nats};
 
 use crate::archive_bed::{CHECKSUMS, audit, bytes_at, free_ports, lying_in, machine, single_with};
 use crate::harness::Grange;
-use crate::harvest_bed::{QUICK, Site, files_of, job_with, nothing_left};
+use crate::harvest_bed::{QUICK, Site, captured, captured_in, files_of, job_with, nothing_left};
 
 /// Both bitarchives hold the job's captures and papers, and every copy of every file is good.
 fn is_kept(site: &Site, archiver: &Grange, job: &str, papers: &[&str]) {
@@ -212,6 +212,49 @@ async fn the_job_of_a_dead_harvester_is_taken_over() {
     site.is_counted(scheduler, &id);
     let [_, missing, corrupt, undecided, extra] = audit(archiver);
     assert_eq!([missing, corrupt, undecided, extra], [0; 4]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_a_dead_harvester_stored_is_not_fetched_again() {
+    let Some(cluster) = Cluster::new(2, &[]).await else { return };
+    let Cluster { scheduler, archiver, harvesters, .. } = &cluster;
+    let site = Site::serve(2, 80, Profile::Plain).await;
+    for harvester in harvesters {
+        harvester.crawls_at(site.server.addr());
+    }
+    let (_archive, _plan) = (archiver.up(), scheduler.up());
+    let first = harvesters[0].up();
+    site.harvest(scheduler, "news", "15ms");
+    let id = job_with(scheduler, "news", "started")["id"].to_string();
+    let [one, two] = ["one", "two"].map(|name| archiver.data().join(format!("replicas/{name}/filedir")));
+    let on_both = || {
+        let second = files_of(&two, &id);
+        let mut names = files_of(&one, &id);
+        names.retain(|name| second.contains(name));
+        names
+    };
+    grange_testkit::wait_for("stored chunks", || (on_both().len() >= 4).then_some(()));
+    first.kill();
+    // Its disk is lost with it.
+    std::fs::remove_dir_all(harvesters[0].data().join("harvest")).unwrap();
+    // The newest file may not have been proven yet.
+    let mut stored = on_both();
+    stored.pop();
+    let stored = captured_in(&one, &stored);
+    assert!(stored.len() > 10, "{stored:?}");
+    let _second = harvesters[1].up();
+    let job = job_with(scheduler, "news", "done");
+    assert_eq!(job["attempts"], 2);
+    nothing_left(&harvesters[1]);
+    let captured = captured(&one, &id);
+    let missing: Vec<_> = site.expected.keys().filter(|url| !captured.contains_key(*url)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let doubled: Vec<_> = stored.keys().filter(|url| captured[*url].len() > 1).collect();
+    assert!(doubled.is_empty(), "{} of {} were fetched again: {doubled:?}", doubled.len(), stored.len());
+    // The papers and the statistics tell of both parts.
+    site.is_counted(scheduler, &id);
+    let [_, missing, corrupt, undecided, _] = audit(archiver);
+    assert_eq!([missing, corrupt, undecided], [0; 3]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
