@@ -134,3 +134,7 @@ impl StoredFiles for StoredWarcs<'_> {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+#[path = "takeover_tests.rs"]
+mod tests;

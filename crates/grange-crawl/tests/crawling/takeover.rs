@@ -75,6 +75,7 @@ fn wanted(site: &Site) -> Job {
     template.frontier.pace = Pace::fixed(std::time::Duration::from_millis(8));
     template.write.chunk_size = Size(6_000);
     template.write.roll_at = Size(3_000);
+    template.write.writers = 2;
     template.dedup.skip_types = vec!["text/.*".to_owned()];
     job(template, ["http://one.test/", "http://two.test/"].map(str::to_owned).to_vec())
 }
@@ -277,4 +278,23 @@ async fn a_crawl_that_has_begun_is_not_touched_and_one_without_stored_files_begi
     assert_eq!(import(&root, &[]), TakenOver::default());
     Crawl::resume(&root, oracle(), Clock::system()).unwrap().run().await.unwrap();
     assert_eq!(logged(&root), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn captures_whose_files_do_not_say_how_they_came_about_are_fetched_again() {
+    let site = Site::serve(answer).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut job = wanted(&site);
+    job.template.write.metadata = false;
+    let (whole, root) = (folder.path().join("whole"), folder.path().join("crawl"));
+    undisturbed(job.clone(), &whole).await;
+    let mut stored = lost(job.clone(), folder.path(), 2).await;
+    let damaged = folder.path().join("damaged.warc.gz");
+    std::fs::write(&damaged, b"\x1f\x8b\x08\x00nothing of this can be read").unwrap();
+    stored.push(damaged);
+    prepared(&job, &root);
+    let taken = import(&root, &stored);
+    assert!(taken.captures == 0 && taken.unexplained > 3, "{taken:?}");
+    Crawl::resume(&root, oracle(), Clock::system()).unwrap().run().await.unwrap();
+    assert_eq!(logged(&root), logged(&whole));
 }
