@@ -182,7 +182,7 @@ impl SessionPaths {
         let is_trap = self.is_trap(key);
         let mut trap = None;
         if is_trap && !was_trap {
-            trap = self.hold_trap(key).then(|| (seen.shape, record.repeated));
+            trap = self.hold_trap(key).then_some((seen.shape, record.repeated));
         } else if was_trap && !is_trap {
             self.release(key);
         }

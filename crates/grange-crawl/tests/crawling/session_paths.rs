@@ -30,7 +30,7 @@ impl Ids {
 }
 
 /// Whatever is asked for is answered with the page of that name, in which each link has a new session.
-async fn session_site(asked: Asked, ids: Ids) -> Option<Reply> {
+fn session_site(asked: &Asked, ids: &Ids) -> Option<Reply> {
     let path = asked.url.split_once('/').map_or("", |(_, path)| path);
     let name = path.rsplit('/').next().unwrap_or_default();
     let id = ids.next();
@@ -74,7 +74,7 @@ fn lines(root: &Path) -> Vec<CrawlLine<'static>> {
 
 async fn serve_sessions() -> Site {
     let ids = Ids::default();
-    Site::serve(move |asked| session_site(asked, ids.clone())).await
+    Site::serve(move |asked| std::future::ready(session_site(&asked, &ids))).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,7 +22,7 @@ struct KnowsPictures;
 
 impl DuplicateOracle for KnowsPictures {
     fn same_url(&self, url: &str, _: &Digest) -> Option<Original> {
-        url.ends_with(".png").then(|| Original {
+        url.contains(".png").then(|| Original {
             url: url.to_owned(),
             date: jiff::Timestamp::UNIX_EPOCH,
             file: "earlier.warc.gz".to_owned(),
@@ -61,7 +61,7 @@ async fn answer(asked: Asked) -> Option<Reply> {
         (_, "cookie/start") => links((0..6).map(|n| format!("cookie/p{n}")).collect())
             .with("Set-Cookie: taste=oatmeal; Path=/cookie"),
         (_, page) if page.starts_with("cookie/") && !cookies.contains("taste=oatmeal") => Reply::status(403),
-        (_, page) if page.ends_with(".png") => Reply::picture(page),
+        (_, page) if page.contains(".png") => Reply::picture(page),
         // Three levels, with a picture on each page.
         (_, page) if page.matches('/').count() < 2 => {
             links(vec![format!("{page}/deep")]).and(&format!("<img src=\"/{page}.png\">"))
@@ -130,7 +130,9 @@ fn begin(root: &Path, files: &[PathBuf]) -> TakeOver {
 
 fn import(root: &Path, files: &[PathBuf]) -> TakenOver {
     let mut import = begin(root, files);
-    files.iter().for_each(|path| import.add_file(path).unwrap());
+    for path in &files {
+        import.add_file(path).unwrap();
+    }
     import.finish().unwrap()
 }
 
@@ -157,7 +159,9 @@ fn logged(root: &Path) -> BTreeMap<String, Vec<String>> {
             ));
         }
     }
-    lines.values_mut().for_each(|lines| lines.sort());
+    for lines in lines.values_mut() {
+        lines.sort();
+    }
     lines
 }
 

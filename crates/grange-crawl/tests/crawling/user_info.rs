@@ -82,12 +82,14 @@ async fn operators_and_reports_see_a_waiting_seed_without_its_password() {
     until("the pause", async || handle.snapshot().phase == Phase::Paused).await;
     // One that waits behind it, and some that are refused.
     let added = vec![format!("http://user:{PASSWORD}@one.test/b")];
-    handle.order("anna", Order::AddSeeds { urls: added }).await.unwrap();
+    handle.order("anna", Order::AddSeeds { urls: added, endpoints: Vec::new() }).await.unwrap();
     for seed in
         ["http://user:s33dpass@exa mple.test/", "http://user:s33dpass@[::1/", "ftp://user:s33dpass@[::1/"]
     {
-        let refused =
-            handle.order("anna", Order::AddSeeds { urls: vec![seed.to_owned()] }).await.unwrap_err();
+        let refused = handle
+            .order("anna", Order::AddSeeds { urls: vec![seed.to_owned()], endpoints: Vec::new() })
+            .await
+            .unwrap_err();
         assert!(!holds_password(refused.to_string().as_bytes()), "{seed}: {refused}");
     }
     let queue = "one.test".to_owned();

@@ -91,7 +91,10 @@ pub enum TakeOverError {
 
 impl std::fmt::Debug for TakeOver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TakeOver").field("folder", &self.folder.root()).field("counts", &self.counts).finish()
+        f.debug_struct("TakeOver")
+            .field("folder", &self.folder.root())
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
     }
 }
 
