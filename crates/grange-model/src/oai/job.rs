@@ -47,8 +47,8 @@ pub struct HarvestSpec {
     /// The text of a normalize file.
     #[serde(default)]
     pub normalize: Option<String>,
-    /// Delete all records that a complete list lacks, also if they are more than a fifth of those held. For one harvest
-    /// that a person asks for.
+    /// Delete all records that a complete list lacks, also if they are more than a fifth of those held, or if the list is
+    /// doubtful. For one harvest that a person asks for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accept_deletions: bool,
 }

@@ -34,6 +34,23 @@ pub(super) fn implausible_deletions(active: u64, unseen: u64) -> Option<String> 
     })
 }
 
+/// The warning of a list that is complete and doubtful: `unseen` held records did not come, and may have come as ones that
+/// nobody could recognize. `accepted`: a person says that they are gone.
+pub(super) fn doubtful_deletions(unseen: u64, accepted: bool) -> String {
+    let doubt = "the list was begun again, or records came damaged";
+    if accepted {
+        format!(
+            "{unseen} records that are held did not come and are deleted, as --accept-deletions says; some of them may \
+             still exist: {doubt}"
+        )
+    } else {
+        format!(
+            "{unseen} records that are held did not come, and none was deleted: {doubt}; if they are gone, harvest again \
+             with --accept-deletions"
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use grange_base::{Period, Size};

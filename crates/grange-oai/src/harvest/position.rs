@@ -49,7 +49,7 @@ pub struct Position {
     /// The server ignores windows of dates: one list of everything is taken.
     pub windows_broken: bool,
     /// Records may have come that nobody could recognize, or in lists of different states: no record counts as gone
-    /// because it was missing.
+    /// because it was missing, unless a person accepts it.
     pub doubtful: bool,
     /// Why the lists are known to lack records, by the first of them that does.
     #[serde(default, skip_serializing_if = "Option::is_none")]

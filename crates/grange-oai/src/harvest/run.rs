@@ -251,7 +251,7 @@ impl Received {
     }
 
     /// Why the harvest is incomplete, if it is. Of repositories that do not announce deletions, records that a complete
-    /// list lacks are deleted.
+    /// list lacks are deleted; a doubtful list deletes them only where a person accepts it, an incomplete one never.
     async fn conclude(&mut self, keeper: &mut Keeper) -> Result<Option<String>, String> {
         let Repository { said, rules, .. } = &self.order.repository;
         if let Some(reason) = self.position.shortcoming(rules.estimated_size) {
@@ -270,12 +270,11 @@ impl Received {
             return Ok(refused);
         }
         if self.position.doubtful {
-            let told = format!(
-                "{unseen} records that are held did not come, and none was deleted: the list was begun again, or \
-                 records came damaged"
-            );
-            keeper.tell(told, &self.position).await?;
-            return Ok(None);
+            let accepted = self.order.spec.accept_deletions;
+            keeper.tell(limits::doubtful_deletions(unseen, accepted), &self.position).await?;
+            if !accepted {
+                return Ok(None);
+            }
         }
         self.delete_unseen(keeper).await?;
         Ok(None)

@@ -117,6 +117,60 @@ async fn a_record_without_a_readable_identifier_lets_nothing_vanish() {
     }
 }
 
+/// A repository whose list always has one record without an identifier would keep its deleted records for ever.
+#[tokio::test]
+async fn a_doubtful_list_deletes_only_when_a_person_accepts_it_and_an_incomplete_one_never() {
+    type Respond = fn(&str, usize) -> String;
+    // All but record 3, and one that nobody can recognize.
+    fn listed() -> impl Iterator<Item = String> {
+        let unreadable = "<record><header></header><metadata><a>3</a></metadata></record>".to_owned();
+        (0..11).filter(|n| *n != 3).map(good).chain([unreadable])
+    }
+    let accepted = || HarvestSpec { accept_deletions: true, ..HarvestSpec::all("oai_dc") };
+    let doubtful: [(&str, Respond); 2] = [
+        ("a record without an identifier", |_, _| list(listed(), "")),
+        ("a list that was begun again", |query, number| {
+            if token_of(query).is_some() {
+                return response("<error code='badResumptionToken'>no</error>");
+            }
+            let token = if number == 0 { "<resumptionToken>a</resumptionToken>" } else { "" };
+            list((0..11).filter(|n| *n != 3).map(good), token)
+        }),
+    ];
+    for (what, respond) in doubtful {
+        let held = Held::records(11).await;
+        let server = Server::answering(respond).await;
+        let ended = held.harvest(&server).await;
+        assert!(matches!(ended, Ended::Whole { .. }), "{what}: {ended:?}");
+        assert_eq!((held.active(), held.counts().deleted), (11, 0), "{what}");
+        assert!(held.warned("none was deleted") && held.warned("--accept-deletions"), "{what}");
+        let server = Server::answering(respond).await;
+        let ended = held.harvest_as(&server, accepted(), RepositoryRules::default()).await;
+        assert!(matches!(ended, Ended::Whole { .. }), "{what}: {ended:?}");
+        assert_eq!((held.active(), held.counts().deleted), (10, 1), "{what}");
+        assert!(!held.has_file(3) && held.has_file(4), "{what}");
+        assert!(held.warned("may still exist"), "{what}");
+    }
+    // A list that is doubtful and known to lack records as well.
+    let incomplete_too: [(&str, &str, Respond); 3] = [
+        ("fewer than its size", "11 of 12", |_, _| {
+            list(listed(), "<resumptionToken completeListSize='12'/>")
+        }),
+        ("a list without an end", "again", |_, _| list(listed(), "<resumptionToken>a</resumptionToken>")),
+        ("an error among its last records", "x", |_, _| {
+            let records: String = listed().collect();
+            response(&format!("<error code='x'>no</error><ListRecords>{records}</ListRecords>"))
+        }),
+    ];
+    for (what, word, respond) in incomplete_too {
+        let held = Held::records(11).await;
+        let server = Server::answering(respond).await;
+        let reason = incomplete(&held.harvest_as(&server, accepted(), RepositoryRules::default()).await);
+        assert!(reason.contains(word), "{what}: {reason}");
+        assert_eq!((held.active(), held.counts().deleted), (11, 0), "{what}");
+    }
+}
+
 #[tokio::test]
 async fn a_record_that_is_listed_and_cannot_be_had_keeps_the_copy_that_is_held() {
     let held = Held::records(11).await;

@@ -24,7 +24,7 @@ pub(crate) struct HarvestArgs {
     pub id: RepositoryId,
     #[command(flatten)]
     pub what: SpecArgs,
-    /// Delete all records that a complete list lacks, also if they are more than a fifth of those held
+    /// Delete all records that a complete list lacks, also if they are more than a fifth of those held or the list is doubtful
     #[arg(long)]
     pub accept_deletions: bool,
     /// Wait for the end and tell how it went
