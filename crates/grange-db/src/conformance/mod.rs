@@ -16,6 +16,7 @@ mod jobs;
 mod leaving;
 mod nodes;
 pub(crate) mod oai;
+mod oai_schedules;
 mod places;
 mod planning;
 mod records;

@@ -6,7 +6,7 @@ use grange_model::FindingKind;
 use grange_model::harvest::{Every, Unit};
 use grange_model::oai::{
     Counts, DeletedSupport, Format, Granularity, HarvestSpec, Identified, OaiJobStatus, OaiPage, Outcome,
-    RecordRow, RecordStatus, RecurringState, Repository, RepositoryId, RepositoryRules, Set,
+    RecordRow, RecordStatus, Repository, RepositoryId, RepositoryRules, Set,
 };
 use jiff::Timestamp;
 
@@ -22,11 +22,9 @@ on_both_engines! {
     no_repository_is_asked_by_two_jobs_at_once,
     two_claimers_of_one_repository_get_one_job,
     a_dead_harvesters_job_is_failed_and_planned_again,
-    a_recurring_job_goes_on_after_success_and_failure,
     a_running_job_that_is_deleted_stops_first,
     a_whole_harvest_sets_the_mark_and_a_failed_one_keeps_its_place,
     an_incomplete_harvest_moves_no_mark_and_leaves_no_place,
-    a_changed_schedule_keeps_its_slots_and_its_planned_harvest,
     text_of_a_repository_may_have_any_length,
     records_a_whole_harvest_did_not_see_are_found,
     holdings_are_served_in_the_order_they_changed,
@@ -231,53 +229,6 @@ async fn a_dead_harvesters_job_is_failed_and_planned_again(bed: &Bed) {
     assert_eq!(bed.db.oai_history().delete(&[history[0].id], &anna()).await.unwrap(), 1);
 }
 
-async fn a_recurring_job_goes_on_after_success_and_failure(bed: &Bed) {
-    let repository = bed.repository("http://x/oai").await.id;
-    let (schedules, jobs) = (bed.db.oai_recurring(), bed.db.oai_jobs());
-    let start = bed.clock.now();
-    let new = NewRecurring {
-        repository,
-        spec: HarvestSpec { incremental: true, ..HarvestSpec::all("oai_dc") },
-        starts_at: start,
-        ends_at: None,
-        every: Some(Every { count: 1, unit: Unit::Day }),
-    };
-    let made = schedules.add(new.clone(), &anna()).await.unwrap();
-    assert_eq!(made.state, RecurringState::New);
-    assert_eq!(schedules.plan().await.unwrap(), 1);
-    assert_eq!(schedules.plan().await.unwrap(), 0, "once");
-    let mut claim = jobs.claim("node", LONG).await.unwrap().unwrap();
-    let mark: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    jobs.finish(&claim, whole(Some(mark)), 3).await.unwrap();
-    let [waiting] = &jobs.list(None).await.unwrap()[..] else { panic!("one job waits") };
-    let start = Timestamp::from_microsecond(start.as_microsecond()).unwrap();
-    assert_eq!(waiting.due_at, start + Duration::from_hours(24));
-    assert_eq!(waiting.recurring, Some(made.id));
-    // Failures come back sooner, and then wait for a person.
-    for failure in 1..=3 {
-        let due = jobs.list(None).await.unwrap()[0].due_at;
-        bed.hand.set(due);
-        claim = match jobs.claim("node", LONG).await.unwrap() {
-            Some(claim) => claim,
-            // PostgreSQL judges by its own clock, which is not ours to move: the rest is SQLite's to show.
-            None => return,
-        };
-        assert_eq!(jobs.order(&claim).await.unwrap().next_from, Some(mark), "only success moves the mark");
-        let reason = "it is away".to_owned();
-        jobs.finish(&claim, Ending::Failed { reason }, 3).await.unwrap();
-        let one = &schedules.list(Some(repository)).await.unwrap()[0];
-        assert_eq!(one.failures, failure);
-        assert_eq!(one.state == RecurringState::Parked, failure == 3);
-    }
-    assert!(jobs.list(None).await.unwrap().is_empty());
-    let changed = schedules.change(made.id, new.clone(), Some(1), &anna()).await.unwrap();
-    assert_eq!(schedules.change(made.id, new, Some(1), &anna()).await.unwrap_err().code(), "stale");
-    assert_eq!((changed.state, changed.failures, changed.edition), (RecurringState::New, 0, 2));
-    assert_eq!(schedules.plan().await.unwrap(), 1);
-    schedules.delete(made.id, &anna()).await.unwrap();
-    assert!(jobs.list(None).await.unwrap().is_empty(), "its waiting job went with it");
-}
-
 async fn a_running_job_that_is_deleted_stops_first(bed: &Bed) {
     let repository = bed.repository("http://x/oai").await.id;
     let jobs = bed.db.oai_jobs();
@@ -323,7 +274,7 @@ async fn a_whole_harvest_sets_the_mark_and_a_failed_one_keeps_its_place(bed: &Be
 }
 
 /// The end of a whole harvest without rules.
-fn whole(next_from: Option<Timestamp>) -> Ending {
+pub(super) fn whole(next_from: Option<Timestamp>) -> Ending {
     Ending::Whole { next_from, rules: String::new() }
 }
 
@@ -355,46 +306,6 @@ async fn an_incomplete_harvest_moves_no_mark_and_leaves_no_place(bed: &Bed) {
     let claim = bed.oai_claim(repository).await;
     let ordered = jobs.order(&claim).await.unwrap();
     assert_eq!((ordered.position, ordered.next_from), (None, Some(mark)), "as if it had not been");
-}
-
-async fn a_changed_schedule_keeps_its_slots_and_its_planned_harvest(bed: &Bed) {
-    let repository = bed.repository("http://x/oai").await.id;
-    let (schedules, jobs) = (bed.db.oai_recurring(), bed.db.oai_jobs());
-    let day = Duration::from_hours(24);
-    let start = Timestamp::from_second(bed.clock.now().as_second()).unwrap() - Duration::from_hours(1);
-    let new = NewRecurring {
-        repository,
-        spec: HarvestSpec::all("oai_dc"),
-        starts_at: start,
-        ends_at: None,
-        every: Some(Every { count: 1, unit: Unit::Day }),
-    };
-    let made = schedules.add(new.clone(), &anna()).await.unwrap();
-    schedules.plan().await.unwrap();
-    let claim = jobs.claim("node", LONG).await.unwrap().unwrap();
-    jobs.finish(&claim, Ending::Failed { reason: "away".to_owned() }, 3).await.unwrap();
-    let retry = jobs.list(None).await.unwrap()[0].due_at;
-    assert!(retry < start + day, "a failure comes back sooner");
-    // What is changed is in force for the planned harvest, which keeps its time.
-    let spec = HarvestSpec { set: Some("a".to_owned()), ..new.spec.clone() };
-    let weekly = NewRecurring { spec, every: Some(Every { count: 1, unit: Unit::Week }), ..new.clone() };
-    let changed = schedules.change(made.id, weekly.clone(), None, &anna()).await.unwrap();
-    assert_eq!((changed.state, changed.starts_at, changed.failures), (RecurringState::Recurring, start, 0));
-    assert_eq!(schedules.list(None).await.unwrap(), std::slice::from_ref(&changed));
-    assert_eq!(schedules.plan().await.unwrap(), 0);
-    let [waiting] = &jobs.list(None).await.unwrap()[..] else { panic!("one job waits") };
-    assert_eq!((waiting.due_at, waiting.spec.set.as_deref()), (retry, Some("a")));
-    // Without it the next is a slot of the schedule, not a week after the retry.
-    jobs.delete(waiting.id, &anna()).await.unwrap();
-    assert_eq!(jobs.list(None).await.unwrap()[0].due_at, start + 7 * day);
-    // Another start is where it is planned, and an end before the planned harvest ends it.
-    let later = NewRecurring { starts_at: start + 3 * day, ..weekly.clone() };
-    schedules.change(made.id, later, None, &anna()).await.unwrap();
-    assert_eq!(schedules.plan().await.unwrap(), 1);
-    assert_eq!(jobs.list(None).await.unwrap()[0].due_at, start + 3 * day);
-    let over = NewRecurring { starts_at: start + 3 * day, ends_at: Some(start + 2 * day), ..weekly };
-    assert_eq!(schedules.change(made.id, over, None, &anna()).await.unwrap().state, RecurringState::Over);
-    assert!(jobs.list(None).await.unwrap().is_empty());
 }
 
 /// Letters in no order, which no index can compress.

@@ -50,7 +50,7 @@ impl OaiRecurring<'_> {
     }
 
     /// Changes one, or takes up a parked one again. Its waiting job is replaced by one at the same time, or at the start
-    /// where that was changed; one that runs ends as it began.
+    /// where that was changed. A job that runs ends as it began, and the next one is planned by what was changed.
     pub async fn change(
         &self,
         id: RecurringId,
@@ -72,9 +72,14 @@ impl OaiRecurring<'_> {
                         bound(tx.sql(&CHANGE).bind(id.0), new).bind(micros(tx.now)).bind(actor.who.clone());
                     let row = tx.row(query).await?.ok_or_else(|| missing("recurring job", id))?;
                     let mut after = recurring(&row)?;
-                    if let Some(due_at) = waiting.filter(|_| after.starts_at == before.starts_at) {
-                        // The start stays what slots are counted from, so the job cannot be planned at the start again.
-                        after.state = replan(tx, &after, due_at).await?;
+                    // The start stays what slots are counted from, so no job can be planned at the start again.
+                    if after.starts_at == before.starts_at {
+                        if let Some(due_at) = waiting {
+                            after.state = replan(tx, &after, due_at).await?;
+                        } else if is_running(tx, *id).await? {
+                            after.state = planned(&after);
+                            set_state(tx, *id, after.state, 0).await?;
+                        }
                     }
                     let subject = format!("recurring-job:{id}");
                     told(tx, actor, "recurring-job.change", subject, Some(&before), Some(&after)).await?;
@@ -156,7 +161,7 @@ static LIST: Sql = Sql::new(concat!(
     columns!(),
     " FROM oai_recurring_jobs WHERE $1 IS NULL OR repository_id = $1 ORDER BY id"
 ));
-// A changed one whose job still runs is planned when that is over.
+// One whose start was changed while its job runs is planned when that is over.
 static TO_PLAN: Sql = Sql::new(concat!(
     "SELECT ",
     columns!(),
@@ -166,6 +171,8 @@ static TO_PLAN: Sql = Sql::new(concat!(
 ));
 static UNPLAN: Sql =
     Sql::new("DELETE FROM oai_jobs WHERE recurring_id = $1 AND status = 'scheduled' RETURNING due_at");
+static RUNNING: Sql =
+    Sql::new("SELECT id FROM oai_jobs WHERE recurring_id = $1 AND status <> 'scheduled' LIMIT 1");
 static DELETE: Sql = Sql::new("DELETE FROM oai_recurring_jobs WHERE id = $1");
 static STATE: Sql = Sql::new("UPDATE oai_recurring_jobs SET state = $2, failures = $3 WHERE id = $1");
 
@@ -183,10 +190,21 @@ async fn replan(tx: &mut Tx<'_>, one: &RecurringJob, due_at: Timestamp) -> Resul
         RecurringState::Over
     } else {
         jobs::insert(tx, one.repository.0, Some(one.id), &one.spec, due_at).await?;
-        if one.every.is_some() { RecurringState::Recurring } else { RecurringState::Once }
+        planned(one)
     };
     set_state(tx, one.id, state, 0).await?;
     Ok(state)
+}
+
+/// The state of one whose job waits or runs.
+fn planned(one: &RecurringJob) -> RecurringState {
+    if one.every.is_some() { RecurringState::Recurring } else { RecurringState::Once }
+}
+
+/// Whether a job of it was claimed and has not ended.
+async fn is_running(tx: &mut Tx<'_>, id: RecurringId) -> Result<bool, Fail> {
+    let query = tx.sql(&RUNNING).bind(id.0);
+    Ok(tx.row(query).await?.is_some())
 }
 
 async fn set_state(
@@ -199,7 +217,7 @@ async fn set_state(
     tx.run(query).await.map(|_| ())
 }
 
-/// The recurring job of a job, if it is still there and was not changed meanwhile.
+/// The recurring job of a job, if it is still there and is not planned at another start.
 async fn of(tx: &mut Tx<'_>, job: &OaiJob) -> Result<Option<RecurringJob>, Fail> {
     let Some(id) = job.recurring else { return Ok(None) };
     let query = tx.sql(&GET).bind(id.0);
