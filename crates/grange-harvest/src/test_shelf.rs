@@ -33,6 +33,8 @@ pub(crate) struct Shelf {
     pub(crate) answers: Mutex<VecDeque<Says>>,
     /// Files that the second replica does not hold.
     pub(crate) unverified: Mutex<BTreeSet<String>>,
+    /// Files of which no replica returns a part.
+    pub(crate) unreadable: Mutex<BTreeSet<String>>,
 }
 
 impl Shelf {
@@ -45,7 +47,8 @@ impl Shelf {
     pub(crate) fn answering(folder: &Path, answers: &[Says]) -> Arc<Shelf> {
         let answers = Mutex::new(answers.iter().copied().collect());
         let (fetched, unverified) = (AtomicUsize::new(0), Mutex::default());
-        Arc::new(Shelf { folder: folder.to_owned(), fetched, answers, unverified })
+        let (folder, unreadable) = (folder.to_owned(), Mutex::default());
+        Arc::new(Shelf { folder, fetched, answers, unverified, unreadable })
     }
 
     fn file_status(&self, name: FileName) -> FileStatus {
@@ -116,6 +119,10 @@ impl ArchiveClient for Shelf {
 
     async fn read_at(&self, name: &FileName, offset: u64, len: u64) -> Result<Bytes, ArchiveError> {
         let absent = |_| ArchiveError::NotFound { name: name.clone() };
+        if self.unreadable.lock().unwrap().contains(name.as_str()) {
+            let (path, source) = (self.folder.join(name.as_str()), std::io::Error::other("it is worn out"));
+            return Err(ArchiveError::Io { doing: "read", path, source });
+        }
         let bytes = Bytes::from(std::fs::read(self.folder.join(name.as_str())).map_err(absent)?);
         let end = (offset + len).min(bytes.len() as u64);
         Ok(bytes.slice(offset as usize..end as usize))

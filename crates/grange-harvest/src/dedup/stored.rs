@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use grange_archive::ArchiveClient;
 use grange_db::{FileStatus, deciding};
 use grange_model::{FileName, Presence, UploadState, Verdict};
@@ -25,6 +26,9 @@ const QUERIES_MAX: usize = 16;
 pub(super) const SAMPLES_MAX: usize = 3;
 /// How long a replica may take to return the beginning of a record.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long files that could not be read are tried again when a kept index is opened: a crawl waits for it, and files that
+/// are not reached are tried by a later crawl.
+const RETRIES_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A capture that a file must hold if it is the file that the logs describe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +48,8 @@ pub enum FileEvidence {
     OtherRecords(String),
     /// Unknown to the archive, or not verified on some replica.
     Unverified,
-    /// Verified, but no replica returned its records.
-    Unread,
+    /// Verified with this checksum, but no replica returned the record at this offset.
+    Unread { checksum: String, offset: u64 },
 }
 
 impl FileEvidence {
@@ -58,7 +62,7 @@ impl FileEvidence {
             FileEvidence::Verified(checksum) => format!("={checksum}"),
             FileEvidence::OtherRecords(checksum) => format!("!{checksum}"),
             FileEvidence::Unverified => "-".to_owned(),
-            FileEvidence::Unread => "?".to_owned(),
+            FileEvidence::Unread { checksum, offset } => format!("?{offset} {checksum}"),
         }
     }
 
@@ -67,18 +71,24 @@ impl FileEvidence {
             Some(("=", checksum)) => FileEvidence::Verified(checksum.to_owned()),
             Some(("!", checksum)) => FileEvidence::OtherRecords(checksum.to_owned()),
             Some(("-", "")) => FileEvidence::Unverified,
-            _ => FileEvidence::Unread,
+            other => {
+                let unread = other.and_then(|(_, rest)| rest.split_once(' '));
+                let parsed = unread.and_then(|(offset, sum)| Some((offset.parse().ok()?, sum.to_owned())));
+                // No file has no checksum: what cannot be parsed never holds, and the index is built again.
+                let (offset, checksum) = parsed.unwrap_or_default();
+                FileEvidence::Unread { checksum, offset }
+            }
         }
     }
 
-    /// Whether this still holds for a file that is now verified with this checksum, or not verified.
+    /// Whether this may still hold for a file that is now verified with this checksum, or not verified. Of a file that was not
+    /// read it holds as long as it cannot be read.
     fn holds(&self, checksum: Option<&str>) -> bool {
         match self {
-            FileEvidence::Verified(before) | FileEvidence::OtherRecords(before) => {
-                checksum == Some(before.as_str())
-            }
+            FileEvidence::Verified(before)
+            | FileEvidence::OtherRecords(before)
+            | FileEvidence::Unread { checksum: before, .. } => checksum == Some(before.as_str()),
             FileEvidence::Unverified => checksum.is_none(),
-            FileEvidence::Unread => false,
         }
     }
 }
@@ -106,9 +116,9 @@ pub(super) async fn evidence(
                 return Ok((name, FileEvidence::Unverified));
             };
             let evidence = match holds_records(&*archive, &name, &samples).await {
-                Some(true) => FileEvidence::Verified(checksum),
-                Some(false) => FileEvidence::OtherRecords(checksum),
-                None => FileEvidence::Unread,
+                Ok(true) => FileEvidence::Verified(checksum),
+                Ok(false) => FileEvidence::OtherRecords(checksum),
+                Err(Unreadable { offset }) => FileEvidence::Unread { checksum, offset },
             };
             Ok((name, evidence))
         }
@@ -116,11 +126,18 @@ pub(super) async fn evidence(
     .await
 }
 
-/// Whether everything that an index knows of its files still holds.
+/// Whether everything that an index knows of its files still holds. A file that could not be read is tried again where it
+/// failed: while that fails too, an index built again would say the same.
 pub(super) async fn still_holds(
     archive: &Arc<dyn ArchiveClient>,
     files: HashMap<String, FileEvidence>,
 ) -> Result<bool, grange_archive::Error> {
+    let mut unread = HashMap::new();
+    for (name, evidence) in &files {
+        if let FileEvidence::Unread { offset, .. } = evidence {
+            unread.insert(name.clone(), *offset);
+        }
+    }
     let compared = each(files, |name, before| {
         let archive = archive.clone();
         async move {
@@ -128,7 +145,18 @@ pub(super) async fn still_holds(
             Ok((name, before.holds(now.as_deref())))
         }
     });
-    Ok(compared.await?.values().all(|holds| *holds))
+    let same = compared.await?.values().all(|holds| *holds);
+    Ok(same && !any_readable(archive, unread).await)
+}
+
+/// Whether one of these files can be read at its offset now. They come in no order: each crawl reaches others first.
+async fn any_readable(archive: &Arc<dyn ArchiveClient>, files: HashMap<String, u64>) -> bool {
+    let reads = stream::iter(files).map(|(name, offset)| async move {
+        let Ok(name) = name.parse::<FileName>() else { return false };
+        read_header(&**archive, &name, offset).await.is_ok()
+    });
+    let any = reads.buffer_unordered(QUERIES_MAX).any(|readable| async move { readable });
+    tokio::time::timeout(RETRIES_TIMEOUT, any).await.unwrap_or(false)
 }
 
 async fn checksum_now(
@@ -165,33 +193,45 @@ where
     }
 }
 
-/// Whether the file holds one of the captures it should hold; none if it cannot be read.
-async fn holds_records(archive: &dyn ArchiveClient, name: &str, samples: &[SampleCapture]) -> Option<bool> {
+/// No replica returned the record at this offset.
+struct Unreadable {
+    offset: u64,
+}
+
+/// Whether the file holds one of the captures it should hold.
+async fn holds_records(
+    archive: &dyn ArchiveClient,
+    name: &str,
+    samples: &[SampleCapture],
+) -> Result<bool, Unreadable> {
     // Records of ARC files carry no digest; only NetarchiveSuite wrote such files, and their names are its own.
     let arc = Path::new(name.strip_suffix(".gz").unwrap_or(name)).extension();
     if samples.is_empty() || arc.is_some_and(|extension| extension.eq_ignore_ascii_case("arc")) {
-        return Some(true);
+        return Ok(true);
     }
-    let name: FileName = name.parse().ok()?;
+    let Ok(name) = name.parse::<FileName>() else { return Err(Unreadable { offset: 0 }) };
     for sample in samples {
-        let reading = archive.read_at(&name, sample.offset, HEADER_READ_BYTES);
-        let bytes = match tokio::time::timeout(READ_TIMEOUT, reading).await {
-            Ok(Ok(bytes)) => bytes,
-            Ok(Err(error)) => {
-                let error = grange_base::Chain(&error);
-                tracing::warn!(file = %name, %error, "duplicate index: cannot read a record of a stored file");
-                return None;
-            }
-            Err(_) => {
-                tracing::warn!(file = %name, "duplicate index: no replica returned a record of a stored file in time");
-                return None;
-            }
-        };
-        if sample.is_in(bytes) {
-            return Some(true);
+        if sample.is_in(read_header(archive, &name, sample.offset).await?) {
+            return Ok(true);
         }
     }
-    Some(false)
+    Ok(false)
+}
+
+/// The beginning of the record at this offset.
+async fn read_header(archive: &dyn ArchiveClient, name: &FileName, offset: u64) -> Result<Bytes, Unreadable> {
+    let reading = archive.read_at(name, offset, HEADER_READ_BYTES);
+    match tokio::time::timeout(READ_TIMEOUT, reading).await {
+        Ok(Ok(bytes)) => return Ok(bytes),
+        Ok(Err(error)) => {
+            let error = grange_base::Chain(&error);
+            tracing::warn!(file = %name, offset, %error, "duplicate index: cannot read a record of a stored file");
+        }
+        Err(_) => {
+            tracing::warn!(file = %name, offset, "duplicate index: no replica returned a record of a stored file in time");
+        }
+    }
+    Err(Unreadable { offset })
 }
 
 impl SampleCapture {
@@ -222,13 +262,19 @@ mod tests {
             (FileEvidence::Verified(sum()), true, true),
             (FileEvidence::OtherRecords(sum()), true, false),
             (FileEvidence::Unverified, false, false),
-            (FileEvidence::Unread, false, false),
+            (FileEvidence::Unread { checksum: sum(), offset: 77 }, true, false),
         ] {
             assert_eq!(FileEvidence::from_text(&evidence.to_text()), evidence);
             assert_eq!(evidence.holds(Some(&sum())), same, "{evidence:?}");
             assert!(!evidence.holds(Some("sha512=cd")), "{evidence:?}");
             assert_eq!(evidence.holds(None), evidence == FileEvidence::Unverified, "{evidence:?}");
             assert_eq!(evidence.is_verified(), verified, "{evidence:?}");
+        }
+        // Of an index that was built before the offset was kept, or of a text that is damaged: never holds.
+        for text in ["", "?", "?x sha512=ab", "?77", "-x"] {
+            let evidence = FileEvidence::from_text(text);
+            assert!(!evidence.is_verified(), "{text:?}");
+            assert!(!evidence.holds(Some(&sum())) && !evidence.holds(None), "{text:?}");
         }
     }
 }

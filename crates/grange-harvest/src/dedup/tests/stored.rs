@@ -146,6 +146,43 @@ async fn a_kept_index_follows_what_becomes_of_its_files() {
 }
 
 #[tokio::test]
+async fn an_index_with_a_file_that_cannot_be_read_is_built_again_only_when_that_file_can_be_read() {
+    let base = tempfile::tempdir().unwrap();
+    let (store, cache) = (base.path().join("store"), base.path().join("cache"));
+    std::fs::create_dir(&store).unwrap();
+    let shelf = Shelf::new(&store);
+    let (name_a, name_b) = ("1-1-a.warc.gz", "1-1-b.warc.gz");
+    let a = stored(&store, name_a, &["a"])[0];
+    let b = stored(&store, name_b, &["other", "b"])[1];
+    metadata(&store, 1, &[captured("a", name_a, a), captured("b", name_b, b)]);
+    let unreadable = || shelf.unreadable.lock().unwrap();
+    let unverified = || shelf.unverified.lock().unwrap();
+    let fetched = || shelf.fetched.load(std::sync::atomic::Ordering::Relaxed);
+
+    unreadable().insert(name_b.to_owned());
+    for _ in 0..2 {
+        assert_eq!(originals(&shelf, &cache, &[1], &["a", "b"]).await, [name_a, "-"]);
+        assert_eq!(fetched(), 1, "another index would say the same");
+    }
+    // No longer verified, which says more; and then as before.
+    unverified().insert(name_b.to_owned());
+    for _ in 0..2 {
+        assert_eq!(originals(&shelf, &cache, &[1], &["a", "b"]).await, [name_a, "-"]);
+        assert_eq!(fetched(), 2);
+    }
+    unverified().remove(name_b);
+    for _ in 0..2 {
+        assert_eq!(originals(&shelf, &cache, &[1], &["a", "b"]).await, [name_a, "-"]);
+        assert_eq!(fetched(), 3);
+    }
+    unreadable().remove(name_b);
+    for _ in 0..2 {
+        assert_eq!(originals(&shelf, &cache, &[1], &["a", "b"]).await, [name_a, name_b]);
+        assert_eq!(fetched(), 4);
+    }
+}
+
+#[tokio::test]
 async fn an_index_of_an_older_version_is_built_again() {
     let base = tempfile::tempdir().unwrap();
     let (store, cache) = (base.path().join("store"), base.path().join("cache"));
