@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use futures_util::future::join_all;
 use grange_base::worker::Step;
-use grange_base::{Chain, Retry, RetryPolicy};
+use grange_base::{Chain, Retry, RetryPolicy, Shutdown};
 use grange_db::{Claim, FileStatus, Holding, HoldingChange, STORE_WORK, deciding};
 use grange_model::store_state::step;
 use grange_model::{
@@ -15,12 +15,14 @@ use serde_json::json;
 
 use crate::archive::Archive;
 use crate::error::Error;
+use crate::held_file::HeldFile;
 use crate::replica::{Answer, Replica, UNREADABLE, UploadFault};
 use crate::transfer::From;
 
 impl Archive {
-    /// Takes one file that is due and brings it on: after a crash, or where a replica was away.
-    pub async fn store_step(&self) -> Result<Step, Error> {
+    /// Takes one file that is due and brings it on: after a crash, or where a replica was away. When `stop` comes, the file is
+    /// given back at once; an upload that can be resumed is resumed wherever there is a worker.
+    pub async fn store_step(&self, stop: &Shutdown) -> Result<Step, Error> {
         let lease = self.0.settings.lease.0;
         let Some(claim) = self.0.db.work().claim(STORE_WORK, &self.0.owner, lease).await? else {
             return Ok(Step::Idle);
@@ -35,10 +37,14 @@ impl Archive {
             self.0.db.work().finish(&claim).await?;
             return Ok(Step::More);
         };
-        match self.held(&claim, self.drive(&status, &claim, None, "grange")).await {
+        let file = HeldFile::default();
+        let drive = self.settling(&file, &claim, self.drive(&status, &claim, None, "grange"));
+        let ended = stop.or(Box::pin(drive)).await;
+        self.give_back(&file).await;
+        match ended {
             // Somebody else has it now.
-            Ok(_) | Err(Error::Db(grange_db::Error::LeaseLost { .. })) => Ok(Step::More),
-            Err(error) => Err(error),
+            None | Some(Ok(_) | Err(Error::Db(grange_db::Error::LeaseLost { .. }))) => Ok(Step::More),
+            Some(Err(error)) => Err(error),
         }
     }
 
@@ -174,9 +180,14 @@ impl Archive {
         begins: StoreEvent,
         sources: &[From],
     ) -> Result<CopyDone, Error> {
-        // A copy that failed is sent once more in any case: it may never have been there.
-        let failed = holding.state == UploadState::UploadFailed;
-        let retries = self.0.settings.upload_retries.max(u32::from(failed));
+        // A copy that failed is sent once more in any case: it may never have been there. So is one whose upload was
+        // interrupted: retries are for replicas that took a copy and do not have it.
+        let once_more = match holding.state {
+            UploadState::UploadFailed => 1,
+            UploadState::UploadStarted => holding.attempts.saturating_add(1),
+            _ => 0,
+        };
+        let retries = self.0.settings.upload_retries.max(once_more);
         let replica = holding.replica.to_string();
         let mut done = CopyDone { replica, sent: false, answered_equal: false, error: None };
         let Some(replica) = self.replica_by_id(holding.replica_id) else { return Ok(done) };

@@ -25,6 +25,7 @@ mod client;
 mod digest;
 mod drive;
 mod error;
+mod held_file;
 mod journal;
 mod key_trust;
 mod keys;

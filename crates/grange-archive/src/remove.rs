@@ -10,6 +10,7 @@ use subtle::ConstantTimeEq;
 use crate::archive::Archive;
 use crate::digest::{Sums, copy_summed};
 use crate::error::Error;
+use crate::held_file::HeldFile;
 use crate::replica::{Answer, Replica};
 use crate::store::LOOK_AGAIN;
 
@@ -95,16 +96,21 @@ impl Archive {
         if self.seconded(replica, &actor.who, second)?.is_none() {
             return Err(Error::Credential { replica: replica.name().to_owned() });
         }
-        self.replace(replica, &status, Some(bad), &actor.who).await
+        let file = HeldFile::default();
+        let replaced = self.replace(replica, &status, Some(bad), &actor.who, &file).await;
+        self.give_back(&file).await;
+        replaced
     }
 
-    /// Takes the copy out and a proven one in. `bad`: what it must answer, or anything that is not the file.
+    /// Takes the copy out and a proven one in. `bad`: what it must answer, or anything that is not the file. The caller gives
+    /// the file back that is `held`.
     pub(crate) async fn replace(
         &self,
         replica: &Replica,
         status: &FileStatus,
         bad: Option<&Checksums>,
         by: &str,
+        held: &HeldFile,
     ) -> Result<FileStatus, Error> {
         let (name, file) = (&status.file.name, &status.file);
         let answer = self.bad_answer(replica, status, bad).await?;
@@ -141,7 +147,7 @@ impl Archive {
             let fresh = self.file(name).await?;
             self.drive(&fresh, &claim, None, by).await
         };
-        self.held(&claim, act).await?;
+        self.settling(held, &claim, act).await?;
         self.file(name).await
     }
 

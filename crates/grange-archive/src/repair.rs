@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::amend::contradicted;
 use crate::archive::Archive;
 use crate::error::Error;
+use crate::held_file::HeldFile;
 use crate::remove::{NO_GOOD_COPY, Second, again};
 use crate::replica::Replica;
 use crate::store::LOOK_AGAIN;
@@ -282,24 +283,32 @@ impl Archive {
             match self.0.db.repairs().begin(id, owner, lease).await? {
                 RepairTurn::NotDue(row) => return Ok(row),
                 RepairTurn::Busy(_) => tokio::time::sleep(LOOK_AGAIN).await,
-                RepairTurn::Claimed(row, claim) => match self.perform_claimed(&row, &claim, by).await {
-                    // Somebody took over from us, who were too slow: how it ends is theirs to say.
-                    Err(Error::Db(grange_db::Error::LeaseLost { .. })) => {}
-                    ended => return ended,
-                },
+                RepairTurn::Claimed(row, claim) => {
+                    let file = HeldFile::default();
+                    let ended = self.perform_claimed(&row, &claim, by, &file).await;
+                    self.give_back(&file).await;
+                    match ended {
+                        // Somebody took over from us, who were too slow: how it ends is theirs to say.
+                        Err(Error::Db(grange_db::Error::LeaseLost { .. })) => {}
+                        ended => return ended,
+                    }
+                }
             }
         }
     }
 
-    /// Completes a repair that was confirmed and that nobody performs: its node was killed. When `stop` comes, the repair is
-    /// given back at once and is completed wherever there is a worker.
+    /// Completes a repair that was confirmed and that nobody performs: its node was killed. When `stop` comes, the repair and
+    /// its file are given back at once, and it is completed wherever there is a worker.
     pub async fn repair_step(&self, stop: &Shutdown) -> Result<Step, Error> {
         let (owner, lease) = (&self.0.owner, self.0.settings.lease.0);
         let Some((row, claim)) = self.0.db.repairs().claim(owner, lease).await? else {
             return Ok(Step::Idle);
         };
         // Boxed: a repair is a large act, and most steps need none.
-        match stop.or(Box::pin(self.perform_claimed(&row, &claim, &row.asked_by))).await {
+        let file = HeldFile::default();
+        let ended = stop.or(Box::pin(self.perform_claimed(&row, &claim, &row.asked_by, &file))).await;
+        self.give_back(&file).await;
+        match ended {
             None => match self.0.db.work().release(&claim).await {
                 Ok(()) | Err(grange_db::Error::LeaseLost { .. }) => Ok(Step::More),
                 Err(error) => Err(error.into()),
@@ -309,7 +318,13 @@ impl Archive {
         }
     }
 
-    async fn perform_claimed(&self, row: &RepairRow, claim: &Claim, by: &str) -> Result<RepairRow, Error> {
+    async fn perform_claimed(
+        &self,
+        row: &RepairRow,
+        claim: &Claim,
+        by: &str,
+        file: &HeldFile,
+    ) -> Result<RepairRow, Error> {
         let (status, replica) = match (self.file(&row.name).await, self.replica(row.replica.as_str())) {
             (Ok(status), Ok(replica)) => (status, replica),
             // Taken out of the settings since it was confirmed: it ends, for nobody else could perform it.
@@ -319,7 +334,7 @@ impl Archive {
             }
             (Err(error), _) => return Err(error),
         };
-        let error = self.held(claim, Box::pin(self.carry_out(row, &status, replica, by))).await?;
+        let error = self.held(claim, Box::pin(self.carry_out(row, &status, replica, by, file))).await?;
         Ok(self.0.db.repairs().end(claim, row.id, error, Vec::new()).await?)
     }
 
@@ -330,13 +345,14 @@ impl Archive {
         status: &FileStatus,
         replica: &Replica,
         by: &str,
+        file: &HeldFile,
     ) -> Result<Option<String>, Error> {
         let outcome = match row.kind {
-            RepairKind::Missing => self.reestablish(status, by).await,
+            RepairKind::Missing => self.reestablish(status, by, file).await,
             // The copy that was seen: a size or an unreadable copy says too little to compare.
             RepairKind::Corrupt => {
                 let seen: Option<Checksums> = row.bad_checksum.as_deref().and_then(|text| text.parse().ok());
-                self.replace(replica, status, seen.as_ref(), by).await
+                self.replace(replica, status, seen.as_ref(), by, file).await
             }
             // Corrected by a node that was killed before it could say so.
             RepairKind::Record if row.new_checksum == Some(grange_db::deciding(&status.file.checksums)) => {
@@ -364,13 +380,13 @@ impl Archive {
     }
 
     /// Makes what is missing again from a proven copy.
-    async fn reestablish(&self, status: &FileStatus, by: &str) -> Result<FileStatus, Error> {
+    async fn reestablish(&self, status: &FileStatus, by: &str, file: &HeldFile) -> Result<FileStatus, Error> {
         loop {
             let (owner, lease) = (&self.0.owner, self.0.settings.lease.0);
             let begun = self.0.db.files().begin(again(status), owner, lease, IfStored::Skip).await?;
             match begun {
                 Begun::Claimed(fresh, claim) => {
-                    self.held(&claim, self.drive(&fresh, &claim, None, by)).await?;
+                    self.settling(file, &claim, self.drive(&fresh, &claim, None, by)).await?;
                     return self.file(&status.file.name).await;
                 }
                 Begun::Busy(_) => tokio::time::sleep(LOOK_AGAIN).await,

@@ -16,12 +16,15 @@ use tokio::io::{AsyncRead, AsyncWriteExt};
 use crate::archive::Archive;
 use crate::drive::CopyDone;
 use crate::error::Error;
+use crate::held_file::HeldFile;
 use crate::replica::Replica;
 use crate::transfer::From;
 use crate::witness;
 
-/// How often a wait for another process's upload or repair reads the rows, which is cheap.
-pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(25);
+/// How often a wait for another process's upload or repair asks again. Each time is a write transaction, and several may wait
+/// for one file: four a second do not burden the database. What is waited for reads a file on every replica, mostly for
+/// seconds, so a quarter of a second more is not noticed.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// What is to be stored, and for whom.
 #[derive(Clone, Debug)]
@@ -133,7 +136,11 @@ impl Archive {
                 }
                 Begun::Claimed(status, claim) => {
                     let already = status.file.stored_at.is_some() && status.proven();
-                    match self.held(&claim, self.drive(&status, &claim, Some(from.clone()), by)).await {
+                    let file = HeldFile::default();
+                    let drive = self.drive(&status, &claim, Some(from.clone()), by);
+                    let ended = self.settling(&file, &claim, drive).await;
+                    self.give_back(&file).await;
+                    match ended {
                         Ok(done) => {
                             let status = self.file(&name).await?;
                             // Two people may have corrected the record meanwhile.

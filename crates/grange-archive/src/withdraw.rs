@@ -11,7 +11,7 @@ use crate::replica::{Answer, Replica};
 use crate::store::LOOK_AGAIN;
 
 /// How often the end of an upload is looked for before a withdrawal is refused: five seconds.
-const LOOKS_MAX: u32 = 200;
+const LOOKS_MAX: u32 = 20;
 
 impl Archive {
     /// Takes back a deposit of which no replica has the bytes, so that its name is free. Every replica is asked first. A file

@@ -111,7 +111,10 @@ pub(crate) fn working_archive(settings: &Settings, data: &Path, db: &Db, speakin
             };
             // They end with the process; the next one resumes what they leave.
             let (files, work) = (worker("archive", archive.hint()), archive.clone());
-            tokio::spawn(async move { files.run(|| work.store_step()).await });
+            tokio::spawn(async move {
+                let never = Shutdown::never();
+                files.run(|| work.store_step(&never)).await
+            });
             let (repairs, work) = (worker("repairs", &Hint::new()), archive.clone());
             tokio::spawn(async move {
                 let never = Shutdown::never();

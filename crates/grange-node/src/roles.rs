@@ -76,7 +76,8 @@ pub fn archiver(parts: &mut Parts, archive: &OpenArchive, clock: &Clock) {
     let (files, late) = (worker("archive", ARCHIVE_EVERY), archive.clone());
     parts.start("archiver", |shutdown| async move {
         let Some(archive) = opened(&late, &shutdown).await else { return Ok(()) };
-        files(shutdown, archive.hint().clone()).run(|| archive.store_step()).await
+        let stop = shutdown.clone();
+        files(shutdown, archive.hint().clone()).run(|| archive.store_step(&stop)).await
     });
     // A worker of their own: a repair reads whole files and waits for other work on its file, and no store waits for that.
     let (repairs, late) = (worker("repairs", ARCHIVE_EVERY), archive.clone());

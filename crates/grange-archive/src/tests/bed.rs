@@ -130,7 +130,7 @@ impl Bed {
     /// Does the archive's own work until nothing is due.
     pub(crate) async fn work(&self) {
         for _ in 0..1000 {
-            let stored = self.archive.store_step().await.unwrap();
+            let stored = self.archive.store_step(&Shutdown::never()).await.unwrap();
             if stored == Step::Idle
                 && self.archive.repair_step(&Shutdown::never()).await.unwrap() == Step::Idle
                 && self.archive.audit_step(&Shutdown::never()).await.unwrap() == Step::Idle

@@ -1,6 +1,7 @@
 //! Copies that contradict what a depositor said: never acknowledged, never called complete, never mended by a guess. Check,
 //! repair and check again agree with each other, and two people can always decide.
 
+use grange_base::Shutdown;
 use grange_model::{AuditKind, RepairChoice, RepairKind, RepairState, UploadState, Verdict};
 
 use super::bed::{Bed, anna, bert, named, settings};
@@ -60,7 +61,7 @@ async fn no_check_turns_a_refused_store_into_a_stored_one() {
         assert_eq!(status.file.stored_at, None);
         // The queue tries again, as it does for a replica that was away.
         for _ in 0..3 {
-            bed.archive.store_step().await.unwrap();
+            bed.archive.store_step(&Shutdown::never()).await.unwrap();
         }
         assert_eq!(dry_run_agrees(&bed).await.done, 0, "round {round}");
     }

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use grange_base::{Clock, Period};
+use grange_base::{Clock, Period, Shutdown};
 use grange_model::{AuditKind, LogEvent};
 use rand::RngExt as _;
 use tempfile::TempDir;
@@ -99,7 +99,7 @@ async fn killed_at_random_moments_nothing_acknowledged_is_lost_and_nothing_doubl
     let bed = Bed::on(dir, quick()).await;
     // The worker finishes what the dead left, from their sources and from proven copies.
     grange_testkit::until("the queue to be empty", async || {
-        bed.archive.store_step().await.unwrap();
+        bed.archive.store_step(&Shutdown::never()).await.unwrap();
         bed.archive.db().work().counts(grange_db::STORE_WORK).await.unwrap() == grange_db::Counts::default()
     })
     .await;

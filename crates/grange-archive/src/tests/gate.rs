@@ -34,6 +34,10 @@ pub(crate) struct Gate {
     pub(crate) refused: Mutex<Option<FileName>>,
     /// Never gives another checksum.
     pub(crate) stuck: AtomicBool,
+    /// Takes the bytes of a put and never ends it.
+    pub(crate) stuck_puts: AtomicBool,
+    /// Lets nothing go to the attic.
+    pub(crate) keeps_all: AtomicBool,
 }
 
 impl Gate {
@@ -52,6 +56,8 @@ impl Gate {
             unreadable: Mutex::new(None),
             refused: Mutex::new(None),
             stuck: AtomicBool::new(false),
+            stuck_puts: AtomicBool::new(false),
+            keeps_all: AtomicBool::new(false),
         }
     }
 
@@ -81,6 +87,9 @@ impl Blob for Gate {
     ) -> Result<Stored, Error> {
         self.open()?;
         self.puts.fetch_add(1, Ordering::SeqCst);
+        if self.stuck_puts.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         self.inner.put(name, source, expected).await
     }
 
@@ -93,6 +102,9 @@ impl Blob for Gate {
     ) -> Result<Stored, Error> {
         self.open()?;
         self.puts.fetch_add(1, Ordering::SeqCst);
+        if self.stuck_puts.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         if self.forgets.load(Ordering::SeqCst) > 0 {
             self.forgets.fetch_sub(1, Ordering::SeqCst);
             return Ok(Stored { size: 0, checksums: expected.copied().unwrap_or_default(), already: false });
@@ -161,6 +173,9 @@ impl Blob for Gate {
     async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error> {
         self.open()?;
         self.removals.fetch_add(1, Ordering::SeqCst);
+        if self.keeps_all.load(Ordering::SeqCst) {
+            return Err(Error::ReadOnly { place: self.place().to_owned() });
+        }
         if self.unreadable.lock().unwrap().take_if(|bad| bad == name).is_some() {
             assert_eq!(*expected, Checksums::default());
             let lies_there = self.inner.checksum(name, &[Algorithm::Md5]).await?.unwrap();

@@ -82,7 +82,7 @@ async fn a_stop_gives_a_check_back_at_once_and_copies_never_wait_for_one() {
     until("the check reads", async || bed.one.checksums.load(Ordering::SeqCst) > before).await;
     // The other replica comes back while the check stands still.
     bed.two.down.store(false, Ordering::SeqCst);
-    assert_eq!(bed.archive.store_step().await.unwrap(), Step::More);
+    assert_eq!(bed.archive.store_step(&Shutdown::never()).await.unwrap(), Step::More);
     assert!(bed.archive.status(&named("late")).await.unwrap().unwrap().proven());
     trigger.pull();
     check.await.unwrap();

@@ -6,6 +6,7 @@ mod contested;
 mod crash;
 mod damage;
 mod gate;
+mod given_back;
 mod interrupted;
 mod log;
 mod names;

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use grange_base::Shutdown;
 use grange_db::{Amendment, Begun, Holding, HoldingChange, IfStored};
 use grange_model::{
     Actor, AuditKind, LogEvent, LogRecord, Presence, RepairChoice, RepairKind, RepairState, UploadState,
@@ -180,7 +181,7 @@ async fn a_copy_that_was_sent_and_not_asked_yet_is_the_source_of_the_others_in_t
         _ => (UploadState::Unknown, Presence::Unknown, Verdict::Unknown),
     })
     .await;
-    bed.archive.store_step().await.unwrap();
+    bed.archive.store_step(&Shutdown::never()).await.unwrap();
     let status = bed.archive.status(&named(&name)).await.unwrap().unwrap();
     assert!(status.proven(), "{status:?}");
     assert_eq!(std::fs::read(bed.path("one", &name)).unwrap(), content(0));

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use grange_base::Trigger;
 use grange_base::worker::Step;
+use grange_base::{Shutdown, Trigger};
 use grange_db::{Begun, IfStored, NewRepair, REPAIR_WORK};
 use grange_model::{Actor, AuditKind, LogEvent, RepairKind, RepairState};
 use grange_testkit::until;
@@ -61,7 +61,11 @@ async fn no_store_waits_for_a_repair_and_a_repair_does_not_hold_up_a_stop() {
     let status = bed.archive.file(&named(&file(0))).await.unwrap();
     let begun = bed.archive.db().files().begin(again(&status), "another node", long, IfStored::Verify).await;
     assert!(matches!(begun.unwrap(), Begun::Claimed(..)));
-    assert_eq!(bed.archive.store_step().await.unwrap(), Step::Idle, "the repair is not the stores' business");
+    assert_eq!(
+        bed.archive.store_step(&Shutdown::never()).await.unwrap(),
+        Step::Idle,
+        "the repair is not the stores' business"
+    );
     bed.two.down.store(true, Ordering::SeqCst);
     assert!(!bed.store("late", b"late").await.stored);
     bed.two.down.store(false, Ordering::SeqCst);
@@ -70,7 +74,7 @@ async fn no_store_waits_for_a_repair_and_a_repair_does_not_hold_up_a_stop() {
     let worker = tokio::spawn(async move { archive.repair_step(&listener).await.unwrap() });
     let under_way = async || bed.archive.db().work().counts(REPAIR_WORK).await.unwrap().claimed == 1;
     until("the repair is under way", under_way).await;
-    assert_eq!(bed.archive.store_step().await.unwrap(), Step::More);
+    assert_eq!(bed.archive.store_step(&Shutdown::never()).await.unwrap(), Step::More);
     assert!(bed.archive.file(&named("late")).await.unwrap().proven());
     stop.pull();
     assert_eq!(worker.await.unwrap(), Step::More);
