@@ -74,6 +74,12 @@ pub enum Error {
     NotWaiting { id: RepairId, state: RepairState },
     #[error("{who} asked for this repair and cannot also confirm it: a second person must")]
     SamePerson { who: String },
+    #[error(
+        "cannot {doing} as {who}: in a user namespace (a container with mapped user ids, `unshare`) user ids do not show \
+         which person runs a command; give your own token with --server URL --token-file FILE, or run the command \
+         outside of the namespace"
+    )]
+    Unidentified { doing: &'static str, who: String },
 
     #[error("cannot {doing} {}: check the disk and the rights of the folder", path.display())]
     Io {
@@ -123,6 +129,7 @@ impl Error {
             Self::NotWithdrawable { .. } => "archive-not-withdrawable",
             Self::NoPeer { .. } => "archive-no-peer",
             Self::SamePerson { .. } => "archive-same-person",
+            Self::Unidentified { .. } => "archive-unidentified",
             Self::Io { .. } => "archive-io",
             Self::Key { .. } => "archive-key",
             Self::Proof { .. } => "archive-proof",

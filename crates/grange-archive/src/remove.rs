@@ -25,18 +25,31 @@ pub enum Second {
     Credential(String),
 }
 
+/// Refuses an actor who may be any person, for an act in which persons are compared.
+pub(crate) fn identified(actor: &Actor, doing: &'static str) -> Result<(), Error> {
+    if actor.is_identified() { Ok(()) } else { Err(Error::Unidentified { doing, who: actor.who.clone() }) }
+}
+
 impl Archive {
-    /// Checks the second pair of eyes and gives its name for the books. `None` when there is none yet.
+    /// Checks the second pair of eyes and gives its name for the books. `None` when there is none yet: then a person will be
+    /// compared with the one who asks.
     pub(crate) fn seconded(
         &self,
         replica: &Replica,
-        asked_by: &str,
+        asked_by: &Actor,
         second: &Second,
     ) -> Result<Option<String>, Error> {
         match second {
-            Second::None => Ok(None),
-            Second::Person(who) if who == asked_by => Err(Error::SamePerson { who: who.clone() }),
-            Second::Person(who) => Ok(Some(who.clone())),
+            Second::None => {
+                identified(asked_by, "ask for a repair that a second person confirms")?;
+                Ok(None)
+            }
+            Second::Person(who) if *who == asked_by.who => Err(Error::SamePerson { who: who.clone() }),
+            Second::Person(who) => {
+                identified(asked_by, "ask for a repair")?;
+                identified(&Actor::new(who.clone(), asked_by.via.clone()), "confirm a repair")?;
+                Ok(Some(who.clone()))
+            }
             Second::Credential(given) => {
                 let known = self.credential(replica.name())?;
                 if known.as_bytes().ct_eq(given.trim().as_bytes()).into() {
@@ -93,7 +106,7 @@ impl Archive {
     ) -> Result<FileStatus, Error> {
         let replica = self.replica(replica)?;
         let status = self.file(name).await?;
-        if self.seconded(replica, &actor.who, second)?.is_none() {
+        if self.seconded(replica, actor, second)?.is_none() {
             return Err(Error::Credential { replica: replica.name().to_owned() });
         }
         let file = HeldFile::default();
@@ -201,7 +214,7 @@ impl Archive {
     ) -> Result<FileStatus, Error> {
         let replica = self.replica(replica)?;
         let status = self.file(name).await?;
-        if self.seconded(replica, &actor.who, second)?.is_none() {
+        if self.seconded(replica, actor, second)?.is_none() {
             return Err(Error::Credential { replica: replica.name().to_owned() });
         }
         self.bad_answer(replica, &status, Some(bad)).await?;

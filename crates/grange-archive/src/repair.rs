@@ -18,7 +18,7 @@ use crate::amend::contradicted;
 use crate::archive::Archive;
 use crate::error::Error;
 use crate::held_file::HeldFile;
-use crate::remove::{NO_GOOD_COPY, Second, again};
+use crate::remove::{NO_GOOD_COPY, Second, again, identified};
 use crate::replica::Replica;
 use crate::store::LOOK_AGAIN;
 
@@ -87,13 +87,18 @@ impl Archive {
                             report.copies.push(told(row));
                             continue;
                         }
-                        let obstacle = self.obstacle(status, replica, kind, trouble).await;
+                        let second = second(replica);
+                        let obstacle = match self.approval(replica, kind, actor, &second) {
+                            // Not an error of the whole run: copies that need no second person are repaired.
+                            Err(error @ Error::Unidentified { .. }) => Some(error.to_string()),
+                            _ => self.obstacle(status, replica, kind, trouble).await,
+                        };
                         let one = match obstacle {
                             Some(reason) => {
                                 unrepaired(status, replica, kind, RepairState::Failed, Some(reason))
                             }
                             None if dry_run => unrepaired(status, replica, kind, RepairState::Waiting, None),
-                            None => told(&self.repair(status, replica, kind, actor, &second(replica)).await?),
+                            None => told(&self.repair(status, replica, kind, actor, &second).await?),
                         };
                         match one.state {
                             RepairState::Done => report.done += 1,
@@ -137,6 +142,7 @@ impl Archive {
 
     /// A second person says yes, and the repair is done.
     pub async fn confirm_repair(&self, id: RepairId, actor: &Actor) -> Result<RepairRow, Error> {
+        identified(actor, "confirm a repair")?;
         match self.0.db.repairs().confirm(id, actor).await? {
             Confirmed::SamePerson(_) => Err(Error::SamePerson { who: actor.who.clone() }),
             Confirmed::Yes(row) => self.perform(row.id, &actor.who).await,
@@ -236,6 +242,26 @@ impl Archive {
         (!source).then(|| NO_GOOD_COPY.to_owned())
     }
 
+    /// Who stands for the second pair of eyes; `None` when a person is still to say yes.
+    fn approval(
+        &self,
+        replica: &Replica,
+        kind: RepairKind,
+        actor: &Actor,
+        second: &Second,
+    ) -> Result<Option<String>, Error> {
+        match kind {
+            // Nothing leaves its place, so one pair of eyes will do.
+            RepairKind::Missing => Ok(Some("not needed".to_owned())),
+            RepairKind::Corrupt => self.seconded(replica, actor, second),
+            // Against what a depositor said only people can decide, and no credential stands for one.
+            RepairKind::Record => match second {
+                Second::Person(_) => self.seconded(replica, actor, second),
+                Second::None | Second::Credential(_) => self.seconded(replica, actor, &Second::None),
+            },
+        }
+    }
+
     async fn repair(
         &self,
         status: &FileStatus,
@@ -244,16 +270,7 @@ impl Archive {
         actor: &Actor,
         second: &Second,
     ) -> Result<RepairRow, Error> {
-        let confirmed_by = match kind {
-            // Nothing leaves its place, so one pair of eyes will do.
-            RepairKind::Missing => Some("not needed".to_owned()),
-            RepairKind::Corrupt => self.seconded(replica, &actor.who, second)?,
-            // Against what a depositor said only people can decide, and no credential stands for one.
-            RepairKind::Record => match second {
-                Second::Person(_) => self.seconded(replica, &actor.who, second)?,
-                Second::None | Second::Credential(_) => None,
-            },
-        };
+        let confirmed_by = self.approval(replica, kind, actor, second)?;
         let holding = status.holdings.iter().find(|holding| holding.replica_id == replica.row.id);
         let bad_checksum = match kind {
             RepairKind::Record => Some(grange_db::deciding(&status.file.checksums)),

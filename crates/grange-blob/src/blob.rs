@@ -166,15 +166,17 @@ impl AsyncRead for Opened {
         if buf.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }
-        let before = buf.filled().len();
+        let filled = buf.filled().len();
         ready!(self.reader.as_mut().poll_read(cx, buf))?;
-        let read = (buf.filled().len() - before) as u64;
+        let read = (buf.filled().len() - filled) as u64;
         let size = self.size;
         if read == 0 && self.left > 0 {
             let text = format!("the file ends after {} of its {size} bytes", size - self.left);
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, text)));
         }
         let Some(left) = self.left.checked_sub(read) else {
+            // A reader that fails has read nothing: who reads to the end counts on it.
+            buf.set_filled(filled);
             let text = format!("more bytes came than the {size} the file has");
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, text)));
         };
@@ -333,4 +335,25 @@ pub async fn sum_path(path: &Path, algorithms: &[Algorithm]) -> io::Result<(u64,
     let (path, algorithms) = (path.to_owned(), algorithms.to_vec());
     let sum = move || sum_file(&mut File::open(path)?, By::First, &algorithms, &Buffers::default());
     tokio::task::spawn_blocking(sum).await?
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_early_end_and_bytes_beyond_the_end_are_errors() {
+        for (size, ended) in [
+            (0, Err(io::ErrorKind::InvalidData)),
+            (2, Err(io::ErrorKind::InvalidData)),
+            (3, Ok(3)),
+            (4, Err(io::ErrorKind::UnexpectedEof)),
+        ] {
+            let mut bytes = Vec::new();
+            let read = Opened::new(size, &b"abc"[..]).read_to_end(&mut bytes).await;
+            assert_eq!(read.map_err(|error| error.kind()), ended, "{size}");
+        }
+    }
 }

@@ -14,6 +14,10 @@ pub struct Actor {
     pub via: String,
 }
 
+/// Begins the name of somebody on the node's machine whose person the system does not show. No account and no user has a name
+/// with a colon, so nobody is called this by chance.
+pub const UNIDENTIFIED: &str = "unidentified:";
+
 impl Actor {
     pub fn new(who: impl Into<String>, via: impl Into<String>) -> Self {
         Self { who: who.into(), via: via.into() }
@@ -22,6 +26,11 @@ impl Actor {
     /// What Grange does by itself, such as making the first user.
     pub fn system() -> Self {
         Self::new("grange", "node")
+    }
+
+    /// Whether the name is that of one person: only then can it be compared with another name.
+    pub fn is_identified(&self) -> bool {
+        !self.who.starts_with(UNIDENTIFIED)
     }
 }
 

@@ -73,6 +73,7 @@ fn archive_status(error: &grange_app::ArchiveError) -> StatusCode {
         | E::NotUndecided { .. }
         | E::Credential { .. }
         | E::SamePerson { .. }
+        | E::Unidentified { .. }
         | E::NoBytes { .. } => StatusCode::CONFLICT,
         E::TooMuch { .. } | E::NotRegularFile { .. } => StatusCode::UNPROCESSABLE_ENTITY,
         E::Db(error) if error.code() == "not-found" => StatusCode::NOT_FOUND,

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use grange_model::{Algorithm, AuditKind, Checksums, RepairState};
+use grange_model::{Actor, Algorithm, AuditKind, Checksums, RepairState};
 
 use super::bed::{Bed, anna, bert, content, file, named, settings};
 use crate::Second;
@@ -50,6 +50,44 @@ async fn a_copy_is_taken_out_only_by_two_and_only_if_it_is_the_copy_that_was_see
     let status = bed.archive.correct("one", &named(&name), &bad, &second, &anna()).await.unwrap();
     assert!(status.proven(), "{status:?}");
     assert_eq!((bed.attic("one"), bed.got(&name).await), (1, content(0)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_who_may_be_anybody_asks_for_a_repair_that_another_confirms_or_confirms_one() {
+    let bed = Bed::new().await;
+    bed.fill(2).await;
+    let anybody = Actor::new("unidentified:uid-1001", "local");
+    let name = file(0);
+    bed.damage("one", &name, |bytes| bytes[0] ^= 1);
+    std::fs::remove_file(bed.path("two", &file(1))).unwrap();
+    bed.archive.audit_all(AuditKind::Checksum, &anna()).await.unwrap();
+    let bad = answer(&bed, "one", &name).await;
+    let dest = bed.dir.path().join("evidence");
+    for (actor, second) in [(anybody.clone(), person("bert")), (anna(), person("unidentified:uid-1001"))] {
+        let error = bed.archive.correct("one", &named(&name), &bad, &second, &actor).await.unwrap_err();
+        assert_eq!(error.code(), "archive-unidentified", "{second:?}");
+        let taken = bed.archive.remove_and_get("one", &named(&name), &bad, &second, &dest, &actor).await;
+        assert_eq!(taken.unwrap_err().code(), "archive-unidentified", "{second:?}");
+    }
+    // What needs no second person goes on; what does is not even asked for.
+    for dry_run in [true, false] {
+        let report = bed.archive.repair_all(&anybody, |_| Second::None, dry_run).await.unwrap();
+        let done = u64::from(!dry_run);
+        assert_eq!((report.done, report.failed, report.waiting), (done, 1, 0), "{report:?}");
+        let refused = report.copies.iter().find_map(|copy| copy.error.as_ref()).unwrap();
+        assert!(refused.contains("--token-file"), "{refused}");
+    }
+    assert_eq!(bed.archive.repairs(Some(RepairState::Waiting), 10).await.unwrap(), []);
+    let report = bed.archive.repair_all(&anna(), |_| Second::None, false).await.unwrap();
+    let id = report.copies[0].repair.unwrap();
+    let error = bed.archive.confirm_repair(id, &anybody).await.unwrap_err();
+    assert_eq!(error.code(), "archive-unidentified");
+    assert_eq!(bed.archive.db().repairs().get(id).await.unwrap().state, RepairState::Waiting);
+    // The replica's credential is a second pair of eyes for everybody.
+    let known = bed.archive.credential("one").unwrap();
+    let second = |_: &crate::Replica| Second::Credential(known.clone());
+    let report = bed.archive.repair_all(&anybody, second, false).await.unwrap();
+    assert_eq!((report.done, report.failed), (1, 0), "{report:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

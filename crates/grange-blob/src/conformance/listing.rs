@@ -21,6 +21,7 @@ pub(super) async fn names_come_in_the_order_of_their_bytes_page_by_page(bench: &
             let Some(last) = page.last() else { break };
             after = Some(last.name.clone());
             listed.extend(page.into_iter().map(|listed| listed.name.to_string()));
+            assert!(listed.len() <= names.len(), "pages of {limit} begin again: {listed:?}");
         }
         assert_eq!(listed, names, "pages of {limit}");
     }
@@ -42,6 +43,7 @@ pub(super) async fn what_is_no_file_of_the_store_is_not_listed_and_shortens_no_p
             let Some(last) = page.last() else { break };
             after = Some(last.name.clone());
             listed.extend(page.into_iter().map(|listed| listed.name.to_string()));
+            assert!(listed.len() <= names.len(), "pages of {limit} begin again: {listed:?}");
         }
         assert_eq!(listed, names, "pages of {limit}");
     }

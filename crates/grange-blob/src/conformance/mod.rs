@@ -237,6 +237,7 @@ on_every_backend! {
         the_bytes_of_a_file_that_is_known_are_not_read_again
         nobody_sees_a_part_of_a_file_that_is_being_written
         other_bytes_under_a_known_name_are_refused
+        a_local_file_with_a_wrong_checksum_is_refused_and_stays
         a_sender_with_a_wrong_checksum_is_refused_and_leaves_nothing
         a_sender_with_a_wrong_size_is_refused_and_leaves_nothing
         a_sender_that_breaks_off_leaves_nothing

@@ -4,7 +4,7 @@ use grange_model::{Checksums, Md5};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Bench, breaking, file, noise, sums};
-use crate::blob::Source;
+use crate::blob::{Source, Taking};
 
 pub(super) async fn the_same_bytes_again_change_nothing(bench: &Bench) {
     for bytes in [noise(0, 1), noise(900_000, 1)] {
@@ -43,16 +43,35 @@ pub(super) async fn other_bytes_under_a_known_name_are_refused(bench: &Bench) {
     assert!(bench.read("a").await == known);
 }
 
+/// Each of the three must be right, though the strongest alone decides between known files.
+fn wrong_sums(bytes: &[u8]) -> [Checksums; 3] {
+    let right = sums(bytes);
+    [
+        Checksums { sha512: sums(b"x").sha512, ..right },
+        Checksums { sha256: sums(b"x").sha256, ..right },
+        Checksums { md5: Some(Md5([1; 16])), sha512: None, sha256: None },
+    ]
+}
+
+pub(super) async fn a_local_file_with_a_wrong_checksum_is_refused_and_stays(bench: &Bench) {
+    for (taking, size) in
+        [(Taking::Copy, 10), (Taking::Copy, 900_000), (Taking::Move, 10), (Taking::Move, 900_000)]
+    {
+        let (path, bytes) = (bench.path("local"), noise(size, 1));
+        std::fs::write(&path, &bytes).unwrap();
+        for wrong in wrong_sums(&bytes) {
+            let refused = bench.blob.put_file(&file("a"), &path, taking, Some(&wrong)).await.unwrap_err();
+            assert_eq!(refused.code(), "blob-wrong-checksum", "{taking:?} {size}");
+            assert_eq!(bench.blob.stat(&file("a")).await.unwrap(), None);
+            assert!(std::fs::read(&path).unwrap() == bytes, "{taking:?} {size}");
+        }
+    }
+    assert!(bench.names().await.is_empty());
+}
+
 pub(super) async fn a_sender_with_a_wrong_checksum_is_refused_and_leaves_nothing(bench: &Bench) {
     for bytes in [noise(0, 1), noise(10, 1), noise(900_000, 1)] {
-        let right = sums(&bytes);
-        // Each of the three must be right, though the strongest alone decides between known files.
-        let wrong = [
-            Checksums { sha512: sums(b"x").sha512, ..right },
-            Checksums { sha256: sums(b"x").sha256, ..right },
-            Checksums { md5: Some(Md5([1; 16])), sha512: None, sha256: None },
-        ];
-        for wrong in wrong {
+        for wrong in wrong_sums(&bytes) {
             let refused = bench.blob.put(&file("a"), bytes[..].into(), Some(&wrong)).await.unwrap_err();
             assert_eq!(refused.code(), "blob-wrong-checksum");
             assert_eq!(bench.blob.stat(&file("a")).await.unwrap(), None);

@@ -130,7 +130,7 @@ fn begin(root: &Path, files: &[PathBuf]) -> TakeOver {
 
 fn import(root: &Path, files: &[PathBuf]) -> TakenOver {
     let mut import = begin(root, files);
-    for path in &files {
+    for path in files {
         import.add_file(path).unwrap();
     }
     import.finish().unwrap()

@@ -1,5 +1,7 @@
 //! Repairs and deposits that are taken back, and who is one person.
 
+use std::process::Command;
+
 use crate::archive_bed::lying_in;
 use crate::harness::Grange;
 
@@ -31,6 +33,38 @@ fn one_account_is_one_person_whatever_the_environment_says() {
     let who: Vec<_> =
         changes["changes"].as_array().unwrap().iter().filter(|one| one["act"] == "repair.ask").collect();
     assert!(who.len() == 1 && who[0]["who"] != "anna", "{who:?}");
+}
+
+/// Whoever runs `unshare` chooses the user id that a process has.
+#[test]
+fn a_process_in_a_user_namespace_is_not_a_second_person() {
+    let unshare = ["unshare", "--user", "--map-user=4242"];
+    let possible = Command::new(unshare[0]).args(&unshare[1..]).arg("true").status();
+    if !possible.is_ok_and(|status| status.success()) {
+        return grange_testkit::note_skipped("`unshare --user`, which this system refuses");
+    }
+    let grange = contradicted();
+    let asked = grange.run(&["repair", "decide", "some.warc", "--keep", "copies", "--json"]);
+    let id = asked.json()[0]["id"].as_str().unwrap().to_owned();
+    let refused = |args: &[&str]| {
+        grange.run_under(&unshare, args).fails(4, &["unidentified:uid-4242", "--token-file"]);
+    };
+    refused(&["repair", "confirm", &id]);
+    let node = grange.up();
+    refused(&["repair", "confirm", &id]);
+    assert_eq!(node.stop(), 0);
+    grange.run(&["repair", "withdraw", &id]).ok();
+    // Nor does anybody ask there for what the same person could confirm elsewhere.
+    refused(&["repair", "decide", "some.warc", "--keep", "copies"]);
+    let report = grange.run_under(&unshare, &["repair", "--all", "--yes", "--json"]).json();
+    assert_eq!((&report["waiting"], &report["failed"]), (&0.into(), &1.into()), "{report}");
+    assert!(report["copies"][0]["error"].as_str().unwrap().contains("--token-file"), "{report}");
+    // Other acts go on, under a name that is nobody's.
+    grange.run_under(&unshare, &["domains", "create", "e.dk"]).ok();
+    let changes = grange.run(&["changes", "--json"]).ok().json();
+    let one =
+        changes["changes"].as_array().unwrap().iter().find(|one| one["act"] == "domain.create").unwrap();
+    assert_eq!(one["who"], "unidentified:uid-4242");
 }
 
 #[test]

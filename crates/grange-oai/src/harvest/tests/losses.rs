@@ -127,7 +127,7 @@ async fn a_doubtful_list_deletes_only_when_a_person_accepts_it_and_an_incomplete
         (0..11).filter(|n| *n != 3).map(good).chain([unreadable])
     }
     let accepted = || HarvestSpec { accept_deletions: true, ..HarvestSpec::all("oai_dc") };
-    let doubtful: [(&str, Respond); 3] = [
+    let doubtful: [(&str, Respond); 2] = [
         ("a record without an identifier", |_, _| list(listed(), "")),
         ("a list that was begun again", |query, number| {
             if token_of(query).is_some() {
@@ -135,9 +135,6 @@ async fn a_doubtful_list_deletes_only_when_a_person_accepts_it_and_an_incomplete
             }
             let token = if number == 0 { "<resumptionToken>a</resumptionToken>" } else { "" };
             list((0..11).filter(|n| *n != 3).map(good), token)
-        }),
-        ("text between records", |_, _| {
-            list((0..11).filter(|n| *n != 3).map(good).chain(["lost".to_owned()]), "")
         }),
     ];
     for (what, respond) in doubtful {

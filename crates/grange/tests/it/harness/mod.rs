@@ -143,6 +143,16 @@ impl Grange {
         ended(command)
     }
 
+    /// The same as the last arguments of another program.
+    pub(crate) fn run_under(&self, wrapper: &[&str], args: &[&str]) -> Ended {
+        self.init(args);
+        let inner = self.command(args);
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(inner.get_program()).args(inner.get_args());
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        ended(command)
+    }
+
     /// Creates the archive before the first command that needs one. Settings that cannot be used show in that command.
     fn init(&self, args: &[&str]) {
         let creates = args.first().is_some_and(|command| ["up", "init", "demo"].contains(command));
