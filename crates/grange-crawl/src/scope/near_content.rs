@@ -81,7 +81,7 @@ mod tests {
                 Some(rest) => (Hop::Embed, rest),
                 None => (Hop::Link, *link),
             };
-            body.push_str(&format!(" <{hop:?} \"{reference}\">"));
+            body.extend([" <", &format!("{hop:?}"), " \"", reference, "\">"]);
             found.push(Link { url: page.join(reference).unwrap(), hop, context: Cow::Borrowed("") });
         }
         near_content(&Shape::of(&page)?, body.as_bytes(), &found)

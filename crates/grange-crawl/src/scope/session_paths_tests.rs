@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use super::*;
 use crate::hops::Hop;
 
+/// The `n`th page of a site, as it was observed.
+type Page = fn(&mut SessionPaths, usize) -> Observation;
+
 const LIMIT: u32 = 10;
 
 fn url(path: &str) -> Url {
@@ -30,7 +33,7 @@ fn page(paths: &mut SessionPaths, at: &str, text: &str, links: &[String]) -> Obs
             Some(rest) => (Hop::Embed, rest),
             None => (Hop::Link, link.as_str()),
         };
-        body.push_str(&format!(" {reference}"));
+        body.extend([" ", reference]);
         found.push(Link { url: at.join(reference).unwrap(), hop, context: Cow::Borrowed("") });
     }
     observe(paths, &at, Content::Page { body: body.as_bytes(), links: &found })
@@ -120,7 +123,7 @@ fn sites_with_many_pages_are_no_trap() {
         let text = if n.is_multiple_of(10) { format!("Thread {n}") } else { "Deleted.".to_owned() };
         page(paths, &format!("/forum/{}", id(n)), &text, &[format!("/forum/{}", id(n + 1))])
     };
-    let sites: [(&str, fn(&mut SessionPaths, usize) -> Observation); 9] = [
+    let sites: [(&str, Page); 9] = [
         ("articles", articles),
         ("albums", viewer_with_folder),
         ("sections", sections),

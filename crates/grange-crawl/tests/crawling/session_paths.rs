@@ -30,7 +30,7 @@ impl Ids {
 }
 
 /// Whatever is asked for is answered with the page of that name, in which each link has a new session.
-fn session_site(asked: &Asked, ids: &Ids) -> Option<Reply> {
+fn session_site(asked: &Asked, ids: &Ids) -> Reply {
     let path = asked.url.split_once('/').map_or("", |(_, path)| path);
     let name = path.rsplit('/').next().unwrap_or_default();
     let id = ids.next();
@@ -40,7 +40,7 @@ fn session_site(asked: &Asked, ids: &Ids) -> Option<Reply> {
         Some("query.test") => format!("/p/{name}?visitor={id}"),
         _ => format!("/{id}/{name}"),
     };
-    Some(match name.split('?').next().unwrap_or_default() {
+    match name.split('?').next().unwrap_or_default() {
         "robots.txt" => Reply::status(404),
         "logo.png" => Reply::page("logo").with("X-Kind: image"),
         name @ ("" | "home" | "about" | "help") => {
@@ -56,7 +56,7 @@ fn session_site(asked: &Asked, ids: &Ids) -> Option<Reply> {
             ))
         }
         _ => Reply::status(404),
-    })
+    }
 }
 
 /// The lines of all crawl logs.
@@ -74,7 +74,7 @@ fn lines(root: &Path) -> Vec<CrawlLine<'static>> {
 
 async fn serve_sessions() -> Site {
     let ids = Ids::default();
-    Site::serve(move |asked| std::future::ready(session_site(&asked, &ids))).await
+    Site::serve(move |asked| std::future::ready(Some(session_site(&asked, &ids)))).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
