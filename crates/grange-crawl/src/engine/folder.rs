@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// There from the first change of an import to its end.
+const IMPORTING: &str = "state/importing";
+
 /// The folder, held while this value lives.
 #[derive(Debug)]
 pub struct Folder {
@@ -63,6 +66,24 @@ impl Folder {
             Err(fs::TryLockError::WouldBlock) => Err(FolderError::Busy(root.to_owned())),
             Err(fs::TryLockError::Error(error)) => Err(failed(error)),
         }
+    }
+
+    /// Whether the frontier is made from stored files, and not whole yet.
+    pub(super) fn is_importing(&self) -> io::Result<bool> {
+        self.root.join(IMPORTING).try_exists()
+    }
+
+    /// Notes that an import begins or is over. It is on the disk when this returns.
+    pub(super) fn set_importing(&self, importing: bool) -> io::Result<()> {
+        let path = self.root.join(IMPORTING);
+        if importing {
+            File::create(path)?.sync_all()?;
+        } else if let Err(error) = fs::remove_file(path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        File::open(self.root.join("state"))?.sync_all()
     }
 
     pub fn root(&self) -> &Path {

@@ -103,7 +103,7 @@ impl Logins {
     }
 
     /// The answer to a refusal, if there is a credential for it.
-    fn answer(&self, url: &Url, refused: &Fetched) -> Option<String> {
+    pub(super) fn answer(&self, url: &Url, refused: &Fetched) -> Option<String> {
         self.begin_session(url, refused.http.as_ref()?.all("WWW-Authenticate"))?;
         self.known(url)
     }

@@ -100,7 +100,10 @@ impl Crawl {
     /// The job in a folder.
     pub fn job_in(root: &Path) -> Result<Job, StartError> {
         let path = root.join("job.json");
-        let text = fs::read(&path).map_err(|_| FolderError::NoCrawl(root.to_owned()))?;
+        let text = fs::read(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => FolderError::NoCrawl(root.to_owned()).into(),
+            _ => failed("read", &path)(error),
+        })?;
         serde_json::from_slice(&text).map_err(io::Error::from).map_err(failed("read", &path))
     }
 }
@@ -179,6 +182,10 @@ fn open(
     for seed in kept.ordered_seeds() {
         statistics.add_seed(seed);
         candidates.append(&mut seeds(&[seed.to_owned()])?);
+    }
+    if folder.is_importing().map_err(failed("look into", folder.root()))? {
+        // Whoever crawls on a part of an import wants to keep what comes of it.
+        folder.set_importing(false).map_err(failed("write to", folder.root()))?;
     }
     frontier.add_with_marks(&candidates, &[changes::started(started)], now)?;
     // The fault may have been ours, and somebody wants the crawl to go on.

@@ -150,6 +150,11 @@ impl HostRobots {
         *self = HostRobots { good: Some((now, robots)), failing: None };
     }
 
+    /// When the newest answer came, of whatever kind.
+    pub fn answered_at(&self) -> Option<Timestamp> {
+        self.good.as_ref().map(|(at, _)| *at).max(self.failing.map(|failing| failing.last))
+    }
+
     /// What counts at `now`.
     pub fn standing(&self, now: Timestamp, settings: &Settings) -> Standing<'_> {
         if let Some((at, robots)) = &self.good {

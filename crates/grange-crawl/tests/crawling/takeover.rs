@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use grange_base::{Clock, Size};
 use grange_crawl::engine::{Crawl, Outcome, TakeOver, TakenOver};
-use grange_crawl::job::{Job, Limits, StopReason};
+use grange_crawl::job::{Credential, CredentialKind, Job, Limits, StopReason};
 use grange_crawl::log::CrawlLine;
 use grange_crawl::politeness::Pace;
 use grange_crawl::record::chunk::Manifest;
@@ -301,4 +302,117 @@ async fn captures_whose_files_do_not_say_how_they_came_about_are_fetched_again()
     assert!(taken.captures == 0 && taken.unexplained > 3, "{taken:?}");
     Crawl::resume(&root, oracle(), Clock::system()).unwrap().run().await.unwrap();
     assert_eq!(logged(&root), logged(&whole));
+}
+
+/// A page for members, to whom nobody is let in before the door opens: whoever gives the password gets no answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_whose_password_was_not_answered_is_fetched_by_the_next_crawl() {
+    let open = Arc::new(AtomicBool::new(false));
+    let door = Arc::clone(&open);
+    let site = Site::serve(move |asked: Asked| {
+        let door = Arc::clone(&door);
+        async move {
+            let is_member = asked.headers.contains_key("authorization");
+            let is_protected = asked.url.starts_with("members.test/") && !asked.url.ends_with("robots.txt");
+            match (is_protected, is_member) {
+                (false, _) => answer(asked).await,
+                (true, false) => Some(Reply::status(401).with("WWW-Authenticate: Basic realm=\"Members\"")),
+                (true, true) if !door.load(Ordering::Relaxed) => None,
+                (true, true) if asked.url.ends_with(".test/") => {
+                    Some(Reply::links("members", ["http://members.test/inside".to_owned()]))
+                }
+                (true, true) => Some(Reply::page("inside")),
+            }
+        }
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let mut job = wanted(&site);
+    job.seeds.insert(0, "http://members.test/".to_owned());
+    job.template.write.writers = 1;
+    job.credentials = vec![Credential {
+        domain: "members.test".to_owned(),
+        kind: CredentialKind::Http {
+            origin: None,
+            realm: None,
+            user: "u".to_owned(),
+            password: "p".to_owned(),
+        },
+    }];
+    let stored = lost(job.clone(), folder.path(), 3).await;
+    prepared(&job, &root);
+    import(&root, &stored);
+    let refusals = |root: &Path| logged(root).get("http://members.test/").map_or(0, Vec::len);
+    assert_eq!(refusals(&root), 1, "the refusal was stored");
+    let asked_before = site.log().len();
+    open.store(true, Ordering::Relaxed);
+    let outcome = Crawl::resume(&root, oracle(), Clock::system()).unwrap().run().await.unwrap();
+    let found = captured(&root);
+    for url in ["http://members.test/", "http://members.test/inside"] {
+        assert_eq!(found[url].iter().map(|capture| capture.status).collect::<Vec<_>>(), [200], "{url}");
+    }
+    let asked = site.log().split_off(asked_before);
+    let asked = asked.iter().filter(|line| line.ends_with("members.test/")).count();
+    assert_eq!(asked, 1, "the challenge was known");
+    let members = outcome.domains.iter().find(|one| one.domain == "members.test").unwrap();
+    assert_eq!(members.objects, 2, "no URL is charged twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_that_was_killed_at_any_moment_is_made_again() {
+    let site = Site::serve(answer).await;
+    let folder = tempfile::tempdir().unwrap();
+    let stored = lost(wanted(&site), folder.path(), 2).await;
+    type Wreck = fn(&Path);
+    let wrecks: [(&str, Wreck); 4] = [
+        ("without its version", |frontier| std::fs::remove_file(frontier.join("version")).unwrap()),
+        ("empty", |frontier| {
+            std::fs::remove_dir_all(frontier).unwrap();
+            std::fs::create_dir(frontier).unwrap();
+        }),
+        ("gone", |frontier| std::fs::remove_dir_all(frontier).unwrap()),
+        ("cut off", |frontier| {
+            for entry in std::fs::read_dir(frontier).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    std::fs::remove_dir_all(path).unwrap();
+                } else {
+                    std::fs::write(path, b"?").unwrap();
+                }
+            }
+        }),
+    ];
+    for (name, wreck) in wrecks {
+        let root = folder.path().join(name);
+        prepared(&wanted(&site), &root);
+        let mut killed = begin(&root, &stored);
+        killed.add_file(&stored[0]).unwrap();
+        drop(killed);
+        wreck(&root.join("state/frontier"));
+        let taken = import(&root, &stored);
+        assert_eq!(taken.files, stored.len() as u64, "{name}");
+        assert!(TakeOver::begin(&root, 2, Clock::system()).unwrap().is_none(), "{name}: it has begun");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crawl_that_has_begun_is_kept_even_if_its_frontier_is_damaged() {
+    let site = Site::serve(answer).await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    undisturbed(wanted(&site), &root).await;
+    let frontier = root.join("state/frontier");
+    let warcs = super::warcs(&root);
+    for step in ["without its version", "gone"] {
+        if step == "gone" {
+            std::fs::remove_dir_all(&frontier).unwrap();
+        } else {
+            std::fs::remove_file(frontier.join("version")).unwrap();
+        }
+        let begun = TakeOver::begin(&root, 2, Clock::system());
+        assert!(begun.is_err(), "{step}: {begun:?}");
+        assert_eq!(super::warcs(&root), warcs, "{step}");
+        assert!(root.join("logs/crawl.log").exists(), "{step}");
+    }
 }

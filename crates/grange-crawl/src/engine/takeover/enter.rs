@@ -41,6 +41,8 @@ enum Purpose {
     Form,
     /// An answer 401, after which the same URL was asked for again with a password.
     Refusal,
+    /// An answer 401 to which the answer with the password is missing.
+    Unanswered,
 }
 
 fn purpose(hops: &Hops, is_refusal: bool) -> Purpose {
@@ -56,7 +58,11 @@ fn purpose(hops: &Hops, is_refusal: bool) -> Purpose {
 
 /// The way to a URL, as a number.
 pub(super) fn way(candidate: &Candidate) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one((candidate.url.as_str(), &candidate.hops))
+    way_to(candidate.url.as_str(), &candidate.hops)
+}
+
+fn way_to(url: &str, hops: &Hops) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one((url, hops))
 }
 
 impl TakeOver {
@@ -68,6 +74,7 @@ impl TakeOver {
         next: Option<&StoredCapture>,
     ) -> Result<(), TakeOverError> {
         let StoredCapture { url, offset, date, answer } = capture;
+        let refused = self.refused.take();
         let place = Extra {
             warc_filename: Some(Cow::Owned(file.to_owned())),
             warc_file_offset: Some(offset),
@@ -86,10 +93,21 @@ impl TakeOver {
                 };
                 let is_refusal =
                     http.fetched.status.0 == 401 && next.is_some_and(|next| is_answer_to(next, &url, &notes));
+                let way = way_to(&url, &notes.hops);
+                let mut purpose = purpose(&notes.hops, is_refusal);
+                if is_refusal {
+                    self.refused = Some(way);
+                } else if purpose == Purpose::Page
+                    && http.fetched.status.0 == 401
+                    && refused != Some(way)
+                    && self.logins.answer(&parsed, &http.fetched).is_some()
+                {
+                    purpose = Purpose::Unanswered;
+                }
                 let line = line(url, date, &http, &notes, place);
                 self.log(line, extractor(&notes))?;
-                self.note_time(date, http.fetched.duration);
-                self.learn(parsed, *http, notes, is_refusal)
+                self.worked.add(date, http.fetched.duration);
+                self.learn(parsed, *http, notes, purpose)
             }
         }
     }
@@ -105,42 +123,42 @@ impl TakeOver {
         Ok(())
     }
 
-    fn note_time(&mut self, began: Timestamp, duration: Duration) {
-        let ended = after(began, duration);
-        self.first = Some(self.first.map_or(began, |first| first.min(began)));
-        self.last = Some(self.last.map_or(ended, |last| last.max(ended)));
-    }
-
     /// Takes in what the crawl that made the capture learned from it.
     fn learn(
         &mut self,
         url: Url,
         mut http: StoredHttp,
         notes: CaptureNotes,
-        is_refusal: bool,
+        purpose: Purpose,
     ) -> Result<(), TakeOverError> {
         let CaptureNotes { hops, via, source, links, .. } = notes;
         let candidate =
             Candidate { url, via: via.map(Arc::from), hops, source: source.map(Arc::from), force: false };
-        let purpose = purpose(&candidate.hops, is_refusal);
         if matches!(purpose, Purpose::Page | Purpose::Robots) {
             let fetched = &http.fetched;
-            let ran = self.first.map(|first| fetched.started.duration_since(first));
             self.visits.push(EarlierVisit {
                 url: candidate.url.clone(),
                 visit: Visit::new(fetched.status, fetched.wire_length, fetched.duration),
                 is_prerequisite: purpose == Purpose::Robots,
-                began: ran.and_then(|ran| Duration::try_from(ran).ok()).unwrap_or_default(),
+                began: self.worked.ran_at(fetched.started),
             });
         }
         let sets_cookie = self.learn_cookies(&candidate.url, &http);
         let leads_on = match purpose {
             Purpose::Robots | Purpose::RobotsRedirect => self.learn_robots(&mut http, &candidate)?,
-            Purpose::Refusal => {
+            Purpose::Refusal | Purpose::Unanswered => {
                 let asks =
                     http.fetched.http.as_ref().into_iter().flat_map(|head| head.all("WWW-Authenticate"));
                 let asks: Vec<_> = asks.map(|value| String::from_utf8_lossy(value).into_owned()).collect();
-                self.marks.push(changes::challenge(&authority(&candidate.url), &asks));
+                let (server, date) = (authority(&candidate.url).into_owned(), http.fetched.started);
+                if self.challenges.get(&server).is_none_or(|(known, _)| *known <= date) {
+                    self.challenges.insert(server, (date, asks));
+                }
+                if purpose == Purpose::Unanswered {
+                    // It was to be asked for again; where a later file has the answer, the URL is seen and not queued.
+                    self.candidates.add(&candidate)?;
+                    return Ok(());
+                }
                 false
             }
             Purpose::Page | Purpose::Form => true,
@@ -168,7 +186,9 @@ impl TakeOver {
             .iter()
             .any(|login| matches!(login.kind, CredentialKind::Form(_)) && is_of(url, &login.domain));
         if self.job.template.fetch.cookies && !logs_in {
-            self.cookies.store(url, head.all("Set-Cookie"), http.fetched.started);
+            let (date, newest) = (http.fetched.started, &mut self.newest_cookies);
+            let cookies = head.all("Set-Cookie").filter(|cookie| newest.takes(url, cookie, date));
+            self.cookies.store(url, cookies, date);
         }
         head.get("Set-Cookie").is_some()
     }
@@ -188,10 +208,13 @@ impl TakeOver {
         }
         let (settings, date) = (&self.job.template.robots, fetched.started);
         let (status, extent) = (fetched.status.http(), extent(fetched));
-        let body = fetched.content_bytes(robots::READ_BYTES_MAX as u64 + 1).map_err(std::io::Error::other)?;
+        let Ok(body) = fetched.content_bytes(robots::READ_BYTES_MAX as u64 + 1) else { return Ok(true) };
         let answer = if elsewhere { Answer::LostInRedirects } else { robots::answer(status, extent, &body) };
         let authority = authority(&via);
         let mut copy = (*self.hosts.robots(&self.frontier, &authority)?).clone();
+        if copy.answered_at().is_some_and(|known| known > date) {
+            return Ok(true);
+        }
         copy.learn(answer, &settings.product_token, date, &settings.cache);
         self.hosts.set_robots(&self.frontier, &authority, copy)?;
         Ok(true)

@@ -7,30 +7,35 @@
 //!
 //! # Invariants
 //!
-//! * Nothing counts before [`TakeOver::finish`] has written when the crawl began: an import that was interrupted is made again
-//!   from an empty frontier. A crawl that has begun is never touched.
+//! * From the first change to the end of [`TakeOver::finish`] the folder says that it is being imported into. An import that
+//!   was interrupted is made again from an empty frontier, whatever became of the one that was being made.
+//! * A crawl that has begun is never touched.
 //! * A capture counts as fetched only if its file says how the crawl came to it and where it leads; others are fetched again.
 //! * Memory does not grow with the number of captures.
 
 mod candidates;
 mod captures;
 mod enter;
+mod newest_cookies;
 mod notes;
+mod worked;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
 use grange_base::Clock;
 use jiff::Timestamp;
 
 use self::candidates::Candidates;
 use self::captures::{StoredCapture, read_captures};
+use self::newest_cookies::NewestCookies;
+use self::worked::Worked;
 use super::changes::{self, AddedSeed, CrawlChanges, Mark, SeedOrigin};
-use super::folder::Folder;
+use super::folder::{Folder, FolderError};
 use super::hosts::Hosts;
+use super::login::Logins;
 use super::start::{self, StartError, failed};
 use crate::candidate::Candidate;
 use crate::fetch::CookieJar;
@@ -59,8 +64,13 @@ pub struct TakeOver {
     returned: HashSet<u64>,
     visits: Vec<EarlierVisit>,
     marks: Vec<Mark>,
-    first: Option<Timestamp>,
-    last: Option<Timestamp>,
+    worked: Worked,
+    logins: Logins,
+    /// What servers asked for last, by scheme, host and port. Only of those that we have a password for.
+    challenges: HashMap<String, (Timestamp, Vec<String>)>,
+    newest_cookies: NewestCookies,
+    /// The way to a URL that was refused for want of a password: the next capture is the answer with it.
+    refused: Option<u64>,
     counts: TakenOver,
 }
 
@@ -76,7 +86,7 @@ pub struct TakenOver {
     pub queued: u64,
 }
 
-/// Why stored captures cannot be imported. It can be tried again.
+/// Why stored captures cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum TakeOverError {
     #[error(transparent)]
@@ -85,8 +95,25 @@ pub enum TakeOverError {
     Frontier(#[from] FrontierError),
     #[error(transparent)]
     Scope(#[from] ScopeError),
-    #[error("cannot read stored captures or write what is known of them; check the disk, it is tried again")]
+    #[error("cannot read stored captures or write what is known of them; check the disk")]
     Io(#[from] io::Error),
+}
+
+impl TakeOverError {
+    /// Whether it can be tried again. It cannot where the job or what lies on the disk is at fault.
+    pub fn passes(&self) -> bool {
+        match self {
+            Self::Start(
+                StartError::Folder(FolderError::Io(_, error)) | StartError::Io { source: error, .. },
+            )
+            | Self::Io(error) => error.kind() != io::ErrorKind::InvalidData,
+            Self::Start(StartError::Folder(FolderError::Busy(_))) => true,
+            Self::Start(StartError::Frontier(error)) | Self::Frontier(error) => {
+                matches!(error, FrontierError::Store { .. } | FrontierError::Folder { .. })
+            }
+            Self::Start(_) | Self::Scope(_) => false,
+        }
+    }
 }
 
 impl std::fmt::Debug for TakeOver {
@@ -108,12 +135,20 @@ impl TakeOver {
         let now = clock.now();
         let template = &job.template;
         let open = || Frontier::open(&folder.frontier(), template.frontier.clone(), job.budgets.clone(), now);
-        if folder.frontier().exists() {
-            let (_, earlier) = open()?;
-            let changes = CrawlChanges::from_marks(&earlier.marks).map_err(StartError::Template)?;
-            if changes.started.is_some() {
-                return Ok(None);
+        let looking = failed("look into", root);
+        if !folder.is_importing().map_err(&looking)? {
+            if folder.frontier().try_exists().map_err(&looking)? {
+                let (_, earlier) = open()?;
+                let changes = CrawlChanges::from_marks(&earlier.marks).map_err(StartError::Template)?;
+                if changes.started.is_some() {
+                    return Ok(None);
+                }
             }
+            // Whatever the frontier says: an import writes no WARC files, so this was a crawl.
+            if fs::read_dir(folder.warcs()).map_err(&looking)?.next().is_some() {
+                return Err(StartError::Folder(FolderError::Used(root.to_owned())).into());
+            }
+            folder.set_importing(true).map_err(failed("write to", root))?;
         }
         for place in [folder.frontier(), folder.logs(), folder.manifests(), folder.warcs()] {
             empty(&place).map_err(failed("empty", &place))?;
@@ -128,6 +163,7 @@ impl TakeOver {
         let places = Places { logs: folder.logs(), manifests: folder.manifests(), job: job.name.clone() };
         let (recorder, _) = Recorder::open(places, desk, None, now)?;
         let scope = Scope::new(&template.scope, &job.seeds, &job.traps, now)?;
+        let logins = Logins::new(&job.credentials, &job.seeds, &CrawlChanges::default());
         let candidates = Candidates::create(&folder.root().join("state/candidates"))?;
         Ok(Some(TakeOver {
             folder,
@@ -143,8 +179,11 @@ impl TakeOver {
             returned: HashSet::new(),
             visits: Vec::with_capacity(BATCH),
             marks: Vec::new(),
-            first: None,
-            last: None,
+            worked: Worked::default(),
+            logins,
+            challenges: HashMap::new(),
+            newest_cookies: NewestCookies::default(),
+            refused: None,
             counts: TakenOver::default(),
         }))
     }
@@ -183,9 +222,8 @@ impl TakeOver {
         self.flush()?;
         let TakeOver { job, clock, frontier, mut recorder, mut marks, mut counts, .. } = self;
         let now = clock.now();
-        let started = self.first.unwrap_or(now);
-        let ran = self.last.map(|last| last.duration_since(started));
-        frontier.set_ran(ran.and_then(|ran| Duration::try_from(ran).ok()).unwrap_or_default(), now);
+        let started = self.worked.first().unwrap_or(now);
+        frontier.set_ran(self.worked.ran(), now);
         frontier.add(&start::seeds(&job.seeds)?, now)?;
         let seed = |url: &String| AddedSeed { url: url.clone(), origin: SeedOrigin::Redirect };
         let kept =
@@ -218,10 +256,12 @@ impl TakeOver {
         }
         marks.push(recorder.flush()?);
         marks.extend(self.cookies.by_domain().iter().map(|(domain, text)| changes::cookies(domain, text)));
+        marks.extend(self.challenges.iter().map(|(server, (_, asks))| changes::challenge(server, asks)));
         marks.push(changes::started(started));
         recorder.sync()?;
         frontier.put_marks(&marks, &[])?;
         frontier.sync()?;
+        self.folder.set_importing(false).map_err(failed("write to", self.folder.root()))?;
         Ok(counts)
     }
 }
