@@ -2,7 +2,7 @@
 
 use grange_model::{Algorithm, Checksums, Md5, Sha256, Sha512};
 use sha2::Digest as _;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Digests of bytes as they pass.
 #[derive(Clone, Default)]
@@ -45,20 +45,27 @@ impl Sums {
     }
 }
 
+/// Which end of a copy failed.
+#[derive(Debug)]
+pub(crate) enum CopyError {
+    Read(std::io::Error),
+    Write(std::io::Error),
+}
+
 /// Copies a reader into a file and sums it up on the way.
 pub(crate) async fn copy_summed(
     mut from: impl AsyncRead + Unpin,
-    to: &mut tokio::fs::File,
+    to: &mut (impl AsyncWrite + Unpin),
     mut sums: Sums,
-) -> std::io::Result<(u64, Checksums)> {
+) -> Result<(u64, Checksums), CopyError> {
     let mut buffer = vec![0; 256 << 10];
     loop {
-        let count = from.read(&mut buffer).await?;
+        let count = from.read(&mut buffer).await.map_err(CopyError::Read)?;
         if count == 0 {
-            to.flush().await?;
+            to.flush().await.map_err(CopyError::Write)?;
             return Ok((sums.size, sums.finish()));
         }
         sums.update(&buffer[..count]);
-        to.write_all(&buffer[..count]).await?;
+        to.write_all(&buffer[..count]).await.map_err(CopyError::Write)?;
     }
 }

@@ -52,7 +52,12 @@ pub enum Error {
     #[error("the bytes given as {name} are not what their sender says: announced {announced}, found {found}")]
     WrongChecksum { name: FileName, announced: Checksums, found: Checksums },
     #[error("no proven copy of {name} can be read now: {reason}")]
-    NoCopy { name: FileName, reason: String },
+    NoCopy {
+        name: FileName,
+        reason: String,
+        /// A replica did not answer: its copy may be good.
+        away: bool,
+    },
     #[error("{len} bytes were asked for at once, at most {most} are given: ask in parts")]
     TooMuch { len: u64, most: u64 },
 

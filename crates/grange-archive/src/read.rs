@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::archive::Archive;
-use crate::digest::{Sums, copy_summed};
+use crate::digest::{CopyError, Sums, copy_summed};
 use crate::error::Error;
 use crate::repair::is_undecided;
 use crate::replica::{Answer, Replica};
@@ -39,30 +39,38 @@ impl Archive {
         let mut aside = dest.as_os_str().to_owned();
         aside.push(format!(".{}.part", uuid::Uuid::now_v7().simple()));
         let aside = std::path::PathBuf::from(aside);
-        let mut passed_over = Vec::new();
+        let mut passed_over = PassedOver::default();
         for (replica, _) in self.readable(&status) {
             match self.fetch(&status, replica, &aside).await {
                 Ok(()) => {
                     tokio::fs::rename(&aside, dest).await.map_err(Error::io("rename to", dest))?;
                     let (size, checksums) = (status.file.size, status.file.checksums);
                     let replica = replica.name().to_owned();
-                    return Ok(Got { name: name.clone(), size, checksums, replica, passed_over });
+                    return Ok(Got {
+                        name: name.clone(),
+                        size,
+                        checksums,
+                        replica,
+                        passed_over: passed_over.texts,
+                    });
                 }
                 Err(Fetch::Local(error)) => {
                     let _ = tokio::fs::remove_file(&aside).await;
                     return Err(*error);
                 }
-                Err(Fetch::Copy(fault)) => passed_over.push(self.pass_over(&status, replica, &fault).await),
+                Err(Fetch::Copy(fault)) => {
+                    passed_over.add(&fault, self.pass_over(&status, replica, &fault).await);
+                }
             }
         }
         let _ = tokio::fs::remove_file(&aside).await;
-        Err(no_copy(name, &passed_over))
+        Err(passed_over.no_copy(name))
     }
 
     /// The bytes as a stream, from a copy that was read through and compared first.
     pub async fn open_file(&self, name: &FileName) -> Result<(Opened, Got), Error> {
         let status = self.file(name).await?;
-        let mut passed_over = Vec::new();
+        let mut passed_over = PassedOver::default();
         for (replica, _) in self.readable(&status) {
             let fault = match self.proves(&status, replica).await {
                 Ok(()) => match replica.get(name).await {
@@ -71,7 +79,13 @@ impl Archive {
                         let replica = replica.name().to_owned();
                         return Ok((
                             opened,
-                            Got { name: name.clone(), size, checksums, replica, passed_over },
+                            Got {
+                                name: name.clone(),
+                                size,
+                                checksums,
+                                replica,
+                                passed_over: passed_over.texts,
+                            },
                         ));
                     }
                     Ok(opened) => Fault::Copy(format!("it has {} bytes", opened.size)),
@@ -79,9 +93,9 @@ impl Archive {
                 },
                 Err(fault) => fault,
             };
-            passed_over.push(self.pass_over(&status, replica, &fault).await);
+            passed_over.add(&fault, self.pass_over(&status, replica, &fault).await);
         }
-        Err(no_copy(name, &passed_over))
+        Err(passed_over.no_copy(name))
     }
 
     /// Up to `len` bytes from `offset` on: a record. They come from a copy that the last check found good and whose
@@ -92,12 +106,12 @@ impl Archive {
         }
         let status = self.file(name).await?;
         let wanted = len.min(status.file.size.saturating_sub(offset));
-        let mut passed_over = Vec::new();
+        let mut passed_over = PassedOver::default();
         for (replica, holding) in self.readable(&status) {
             if holding.verdict != Verdict::Ok {
                 // Never proven, or doubted: its bytes are only good after a look at all of them.
                 if let Err(fault) = self.proves(&status, replica).await {
-                    passed_over.push(self.pass_over(&status, replica, &fault).await);
+                    passed_over.add(&fault, self.pass_over(&status, replica, &fault).await);
                     continue;
                 }
             }
@@ -106,9 +120,9 @@ impl Archive {
                 Ok(bytes) => Fault::Copy(format!("it gave {} bytes instead of {wanted}", bytes.len())),
                 Err(error) => Fault::of(&error),
             };
-            passed_over.push(self.pass_over(&status, replica, &fault).await);
+            passed_over.add(&fault, self.pass_over(&status, replica, &fault).await);
         }
-        Err(no_copy(name, &passed_over))
+        Err(passed_over.no_copy(name))
     }
 
     /// Replicas with bytes, best first: proven, then undecided. Never one that is known to be wrong.
@@ -148,9 +162,8 @@ impl Archive {
         let mut dest = tokio::fs::File::create(aside)
             .await
             .map_err(|error| Fetch::Local(Box::new(Error::io("write", aside)(error))))?;
-        let (size, found) = copy_summed(opened, &mut dest, sums)
-            .await
-            .map_err(|error| Fetch::Copy(Fault::of_read(&error)))?;
+        let (size, found) =
+            copy_summed(opened, &mut dest, sums).await.map_err(|error| Fetch::of_copying(error, aside))?;
         if size != file.size || !found.same_as(&file.checksums) {
             return Err(Fetch::Copy(Fault::Copy(format!("its checksum is {found} ({size} bytes)"))));
         }
@@ -191,6 +204,7 @@ impl Archive {
 }
 
 /// Why a copy was passed over.
+#[derive(Debug)]
 pub(crate) enum Fault {
     /// It is not what it should be.
     Copy(String),
@@ -223,6 +237,7 @@ impl Fault {
 }
 
 /// Why a fetch ended early.
+#[derive(Debug)]
 enum Fetch {
     /// Ours to mend: the destination.
     Local(Box<Error>),
@@ -230,7 +245,72 @@ enum Fetch {
     Copy(Fault),
 }
 
-fn no_copy(name: &FileName, passed_over: &[String]) -> Error {
-    let reason = if passed_over.is_empty() { "no replica has it".to_owned() } else { passed_over.join("; ") };
-    Error::NoCopy { name: name.clone(), reason }
+impl Fetch {
+    fn of_copying(error: CopyError, dest: &Path) -> Self {
+        match error {
+            CopyError::Read(error) => Self::Copy(Fault::of_read(&error)),
+            CopyError::Write(error) => Self::Local(Box::new(Error::io("write", dest)(error))),
+        }
+    }
+}
+
+/// The copies that were passed over on the way to a good one.
+#[derive(Debug, Default)]
+struct PassedOver {
+    texts: Vec<String>,
+    /// A replica did not answer.
+    away: bool,
+}
+
+impl PassedOver {
+    fn add(&mut self, fault: &Fault, text: String) {
+        self.away |= matches!(fault, Fault::Away(_));
+        self.texts.push(text);
+    }
+
+    fn no_copy(&self, name: &FileName) -> Error {
+        let reason =
+            if self.texts.is_empty() { "no replica has it".to_owned() } else { self.texts.join("; ") };
+        Error::NoCopy { name: name.clone(), reason, away: self.away }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_full_disk_of_the_reader_is_no_fault_of_the_copy() {
+        let Ok(mut full) = tokio::fs::File::options().write(true).open("/dev/full").await else { return };
+        // More than a file buffers, so that the error comes while bytes are left to read.
+        let copied = copy_summed(&[7; 4 << 20][..], &mut full, Sums::default()).await;
+        let Err(error) = copied else { panic!("nothing fits on a full disk") };
+        let path = Path::new("/dev/full");
+        assert!(
+            matches!(Fetch::of_copying(error, path), Fetch::Local(error) if matches!(*error, Error::Io { .. }))
+        );
+        let broken = std::io::Error::from(std::io::ErrorKind::InvalidData);
+        assert!(matches!(Fetch::of_copying(CopyError::Read(broken), path), Fetch::Copy(Fault::Copy(_))));
+        let cut = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        assert!(matches!(Fetch::of_copying(CopyError::Read(cut), path), Fetch::Copy(Fault::Away(_))));
+    }
+
+    #[test]
+    fn a_file_has_no_copy_for_good_only_if_every_replica_answered() {
+        let name: FileName = "a.warc.gz".parse().unwrap();
+        let (wrong, silent) = (Fault::Copy("x".to_owned()), Fault::Away("y".to_owned()));
+        for (faults, expected) in [
+            (vec![], false),
+            (vec![&wrong], false),
+            (vec![&wrong, &silent], true),
+            (vec![&silent, &wrong], true),
+        ] {
+            let mut passed_over = PassedOver::default();
+            for fault in &faults {
+                passed_over.add(fault, String::new());
+            }
+            let Error::NoCopy { away, .. } = passed_over.no_copy(&name) else { panic!("another error") };
+            assert_eq!(away, expected, "{} replicas", faults.len());
+        }
+    }
 }

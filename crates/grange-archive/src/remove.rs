@@ -8,7 +8,7 @@ use serde_json::json;
 use subtle::ConstantTimeEq;
 
 use crate::archive::Archive;
-use crate::digest::{Sums, copy_summed};
+use crate::digest::{CopyError, Sums, copy_summed};
 use crate::error::Error;
 use crate::held_file::HeldFile;
 use crate::replica::{Answer, Replica};
@@ -129,7 +129,7 @@ impl Archive {
         let answer = self.bad_answer(replica, status, bad).await?;
         // Read now: a row may be older than the disk, and nothing leaves its place before another copy is known to be good.
         if !self.good_copy_elsewhere(status, replica).await {
-            return Err(Error::NoCopy { name: name.clone(), reason: NO_GOOD_COPY.to_owned() });
+            return Err(Error::NoCopy { name: name.clone(), reason: NO_GOOD_COPY.to_owned(), away: false });
         }
         // Claimed before anything is moved: if we die in between, the queue makes the copy again.
         let (new, owner) = (again(status), &self.0.owner);
@@ -221,7 +221,10 @@ impl Archive {
         if replica.keeps_bytes() {
             let opened = replica.get(name).await?;
             let mut file = tokio::fs::File::create(dest).await.map_err(Error::io("write", dest))?;
-            copy_summed(opened, &mut file, Sums::default()).await.map_err(Error::io("write", dest))?;
+            copy_summed(opened, &mut file, Sums::default()).await.map_err(|error| match error {
+                CopyError::Read(error) => Error::io("copy its bytes to", dest)(error),
+                CopyError::Write(error) => Error::io("write", dest)(error),
+            })?;
             file.sync_all().await.map_err(Error::io("sync", dest))?;
         }
         replica.remove(name, bad).await?;
