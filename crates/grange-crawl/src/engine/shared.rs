@@ -3,10 +3,8 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use grange_base::Clock;
-use jiff::Timestamp;
 use tokio::sync::{Semaphore, mpsc, watch};
 use url::Url;
 
@@ -22,9 +20,8 @@ use super::order::OrderError;
 use super::outage::{Finding, NetworkState, was_reached};
 use crate::candidate::Candidate;
 use crate::fetch::{FetchError, Fetched, Fetcher, Request};
-use crate::frontier::{Frontier, FrontierError, Outcome};
+use crate::frontier::{Frontier, FrontierError};
 use crate::job::{Budgets, Job, Limits};
-use crate::politeness::Visit;
 use crate::record::oracle::{DedupRules, DuplicateOracle};
 use crate::record::parcel::Scratch;
 use crate::record::recorder::Desk;
@@ -32,7 +29,6 @@ use crate::scope::{
     Content, Decision, LiveScope, Observation, RepeatedContent, Scope, ScopeError, ScopeLog, SessionPaths,
     ShapeContent,
 };
-use crate::status::FetchStatus;
 use crate::template::Template;
 use crate::virus::Scanner;
 
@@ -201,12 +197,6 @@ impl Shared {
         Ok(fetched)
     }
 
-    /// Puts a URL off whose robots.txt was asked for too often, until it may be asked for again. The URL is not lost.
-    pub(super) fn wait_for_robots(&self, authority: &str, now: Timestamp) -> Outcome {
-        let after = self.hosts.robots_wait(authority, now);
-        Outcome::Retry { visit: Visit::new(FetchStatus::ROBOTS_PREREQUISITE, 0, Duration::ZERO), after }
-    }
-
     /// Takes note of whether a host was reached. True if the failure is that of our own network, so that
     /// it must not count against the host or the URL.
     pub(super) fn is_outage(&self, url: &Url, fetched: &Fetched) -> Result<bool, FrontierError> {
@@ -271,6 +261,11 @@ impl Shared {
         let mut paths = self.session_paths.lock().unwrap_or_else(PoisonError::into_inner);
         let (left_alone, record) = paths.leaves_alone(url);
         (left_alone, record.map(|(hash, record)| changes::shape(hash, &record)))
+    }
+
+    /// Takes note of a URL that goes back to its queue because the network is away.
+    pub(super) fn put_session_back(&self, url: &Url) {
+        self.session_paths.lock().unwrap_or_else(PoisonError::into_inner).put_back(url);
     }
 
     /// Notes why a candidate is not ours.

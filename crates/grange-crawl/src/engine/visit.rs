@@ -95,25 +95,15 @@ type Went = (Outcome, Vec<Candidate>);
 impl Way<'_> {
     async fn go(&mut self, claim: &Claim) -> Result<Went, VisitError> {
         let went = match claim.candidate.url.scheme() {
-            _ if let Some(status) = claim.given_up => self.given_up(claim, status).await?,
+            _ if let Some(status) = claim.given_up => self.left_alone(claim, status, GIVEN_UP).await?,
             "http" | "https" if claim.is_prerequisite() => self.robots(claim).await?,
             "http" | "https" => self.page(claim).await?,
-            _ => (self.left_alone(claim, FetchStatus::ILLEGAL_URI, ""), Vec::new()),
+            _ => self.left_alone(claim, FetchStatus::ILLEGAL_URI, "").await?,
         };
         if !self.waiting.is_empty() {
             self.begin_packing().await?;
         }
         Ok(went)
-    }
-
-    /// A URL whose host the crawl no longer waits for. A part of the page that came earlier is kept.
-    async fn given_up(&mut self, claim: &Claim, status: FetchStatus) -> Result<Went, VisitError> {
-        let Some(earlier) = self.crawl.cut_responses.take(claim.candidate.url.as_str()) else {
-            return Ok((self.left_alone(claim, status, GIVEN_UP), Vec::new()));
-        };
-        let CutResponse { fetched, infected, annotations } = earlier;
-        self.begin_packing().await?;
-        self.arrived(claim, fetched, None, infected, annotations, None)
     }
 
     /// Packs what waits. Nothing is asked of any server from here on.
@@ -140,21 +130,11 @@ impl Way<'_> {
         let crawl = self.crawl;
         let candidate = &claim.candidate;
         if crawl.scope.current().is_rejected_by_order(&candidate.url) {
-            return Ok((self.left_alone(claim, FetchStatus::BLOCKED_BY_OPERATOR, ""), Vec::new()));
-        }
-        if !candidate.hops.is_seed() {
-            let (left_alone, mark) = crawl.leaves_session_alone(&candidate.url);
-            self.marks.extend(mark);
-            if left_alone {
-                return Ok((
-                    self.left_alone(claim, FetchStatus::CHAFF, SessionPaths::ANNOTATION),
-                    Vec::new(),
-                ));
-            }
+            return self.left_alone(claim, FetchStatus::BLOCKED_BY_OPERATOR, "").await;
         }
         // Before robots.txt, which is at the same address.
         if let Some(reason) = crawl.fetcher.refusal(&candidate.url).await {
-            return Ok((self.refused_address(claim, &reason), Vec::new()));
+            return self.refused_address(claim, &reason).await;
         }
         let now = crawl.clock.now();
         let authority = authority(&candidate.url);
@@ -162,9 +142,8 @@ impl Way<'_> {
         let copy = crawl.hosts.robots(&crawl.frontier, &authority)?;
         if let Some(due) = copy.waits_until(now, &settings.cache, settings.policy) {
             // Its scheme is out of reach; other URLs of the queue have their turn.
-            let visit = Visit::new(FetchStatus::ROBOTS_PREREQUISITE, 0, Duration::ZERO);
             let after = Duration::try_from(due.duration_since(now)).unwrap_or_default();
-            return Ok((Outcome::Retry { visit, after }, Vec::new()));
+            return Ok((Outcome::Wait { after }, Vec::new()));
         }
         if copy.must_ask(now, &settings.cache, settings.policy) {
             let may_ask = crawl.hosts.may_ask_robots(&authority, now, &settings.cache);
@@ -173,7 +152,7 @@ impl Way<'_> {
             }
             let unknown = copy.standing(now, &settings.cache) == Standing::Unknown;
             if unknown && settings.policy != Policy::Ignore {
-                return Ok((crawl.wait_for_robots(&authority, now), Vec::new()));
+                return Ok((Outcome::Wait { after: crawl.hosts.robots_wait(&authority, now) }, Vec::new()));
             }
         }
         let path = &candidate.url[Position::BeforePath..Position::AfterQuery];
@@ -184,19 +163,28 @@ impl Way<'_> {
                 crawl_delay = robots.crawl_delay();
                 let decision = settings.policy.decide(robots.allows(path), &candidate.hops);
                 if !decision.fetch {
-                    return Ok((self.left_alone(claim, FetchStatus::ROBOTS, ""), Vec::new()));
+                    return self.left_alone(claim, FetchStatus::ROBOTS, "").await;
                 }
                 if let Some(word) = decision.annotation {
                     annotations.add(word);
                 }
             }
             Standing::DisallowAll if settings.policy != Policy::Ignore => {
-                return Ok((self.left_alone(claim, FetchStatus::ROBOTS, "robotsUnreachable"), Vec::new()));
+                return self.left_alone(claim, FetchStatus::ROBOTS, "robotsUnreachable").await;
             }
             Standing::DisallowAll | Standing::Unknown => {}
         }
         if settings.policy == Policy::Ignore {
             crawl_delay = None;
+        }
+        // Behind all that puts a URL off: it is asked once for each, and what was begun is brought to its end.
+        let may_be_left_alone = claim.tries == 0 && !candidate.hops.is_seed();
+        if may_be_left_alone {
+            let (left_alone, mark) = crawl.leaves_session_alone(&candidate.url);
+            self.marks.extend(mark);
+            if left_alone {
+                return self.left_alone(claim, FetchStatus::CHAFF, SessionPaths::ANNOTATION).await;
+            }
         }
         self.look_up(claim).await?;
         let history = self.history(&candidate.target_uri());
@@ -208,6 +196,9 @@ impl Way<'_> {
             crawl.frontier.set_address(host, ip);
         }
         if crawl.is_outage(&candidate.url, &fetched)? {
+            if may_be_left_alone {
+                crawl.put_session_back(&candidate.url);
+            }
             return Ok((Outcome::Defer { prerequisites: Vec::new() }, Vec::new()));
         }
         let infected = gate::scan(crawl, &mut fetched, &mut annotations).await?;
@@ -231,7 +222,7 @@ impl Way<'_> {
         let url = claim.candidate.url.as_str();
         let cut = is_cut(&fetched, crawl.template.fetch.total_timeout.0);
         let retry = crawl.template.frontier.retry(fetched.status, cut, claim.tries);
-        if let Some(after) = retry.filter(|_| claim.given_up.is_none()) {
+        if let Some(after) = retry {
             let retry = Outcome::Retry { visit, after };
             if !cut {
                 return Ok((retry, Vec::new()));
@@ -248,6 +239,20 @@ impl Way<'_> {
             visit = Visit { crawl_delay, ..seen(&fetched, crawl) };
         }
         annotations.tries(claim.tries + 1);
+        self.deliver(claim, fetched, history, infected, annotations, visit)
+    }
+
+    /// A response that is the last one of its URL.
+    fn deliver(
+        &mut self,
+        claim: &Claim,
+        mut fetched: Fetched,
+        history: Option<History>,
+        infected: Option<String>,
+        mut annotations: Annotations,
+        visit: Visit,
+    ) -> Result<Went, VisitError> {
+        let crawl = self.crawl;
         let problems: Vec<_> = fetched.problems.iter().map(ToString::to_string).collect();
         let problems = problems.join("; ");
         let candidate = &claim.candidate;
@@ -278,7 +283,10 @@ impl Way<'_> {
         let authority = authority(&asked.url);
         let now = crawl.clock.now();
         if !crawl.hosts.may_ask_robots(&authority, now, &settings.cache) {
-            return Ok((crawl.wait_for_robots(&authority, now), Vec::new()));
+            // The whole queue waits with it.
+            let visit = Visit::new(FetchStatus::ROBOTS_PREREQUISITE, 0, Duration::ZERO);
+            let after = crawl.hosts.robots_wait(&authority, now);
+            return Ok((Outcome::Retry { visit, after }, Vec::new()));
         }
         self.look_up(claim).await?;
         let mut at = asked.clone();
@@ -447,22 +455,35 @@ impl Way<'_> {
     }
 
     /// Notes a URL whose host is at an address that must not be reached.
-    fn refused_address(&mut self, claim: &Claim, reason: &str) -> Outcome {
+    async fn refused_address(&mut self, claim: &Claim, reason: &str) -> Result<Went, VisitError> {
         let word = ProblemKind::AddressRefused.annotation();
-        let outcome = self.left_alone(claim, FetchStatus::BLOCKED_BY_ADDRESS, word);
+        let went = self.left_alone(claim, FetchStatus::BLOCKED_BY_ADDRESS, word).await?;
         if let Some(ready) = self.captures.last() {
             let mut line = Vec::new();
             nonfatal_error(&ready.line, reason, &mut line);
             self.lines.push(("nonfatal-errors.log", line));
         }
-        outcome
+        Ok(went)
     }
 
-    /// Notes a URL that is not fetched.
-    fn left_alone(&mut self, claim: &Claim, status: FetchStatus, why: &str) -> Outcome {
-        let line = unfetched(self.crawl.clock.now(), &claim.candidate, self.worker, status, why);
-        self.captures.push(Ready { records: None, line, extracted: None });
-        Outcome::Done(Visit::new(status, 0, Duration::ZERO))
+    /// Notes a URL that is not fetched, or not again: a part of the page that came earlier is kept.
+    async fn left_alone(
+        &mut self,
+        claim: &Claim,
+        status: FetchStatus,
+        why: &str,
+    ) -> Result<Went, VisitError> {
+        let crawl = self.crawl;
+        let Some(earlier) = crawl.cut_responses.take(claim.candidate.url.as_str()) else {
+            let line = unfetched(crawl.clock.now(), &claim.candidate, self.worker, status, why);
+            self.captures.push(Ready { records: None, line, extracted: None });
+            return Ok((Outcome::Done(Visit::new(status, 0, Duration::ZERO)), Vec::new()));
+        };
+        let CutResponse { fetched, infected, mut annotations } = earlier;
+        annotations.tries(claim.tries);
+        self.begin_packing().await?;
+        let visit = seen(&fetched, crawl);
+        self.deliver(claim, fetched, None, infected, annotations, visit)
     }
 }
 

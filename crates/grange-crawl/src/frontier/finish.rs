@@ -230,6 +230,11 @@ impl Plan {
                 self.visited(claim, visit, None, state, settings, now);
                 Fate::Moved(Placed { queue: claim.queue, key: Key::later(time, self.sequence()), value })
             }
+            Outcome::Wait { after } => {
+                let value = Slice::from(item::encode(&claim.candidate, claim.tries));
+                let key = Key::later(add(now, after.as_millis()), self.sequence());
+                Fate::Moved(Placed { queue: claim.queue, key, value })
+            }
             Outcome::Defer { .. } => Fate::Back(Slice::from(item::encode(&claim.candidate, claim.tries))),
         }
     }

@@ -103,7 +103,7 @@ impl FailureRun {
         let (visit, is_retry) = match outcome {
             Outcome::Done(visit) => (visit, false),
             Outcome::Retry { visit, .. } => (visit, true),
-            Outcome::Defer { .. } => return run,
+            Outcome::Wait { .. } | Outcome::Defer { .. } => return run,
         };
         if matches!(visit.status.0, -4..=-1) || (is_retry && is_prerequisite) {
             let before = run.map_or((now, 0), |run| (run.since, run.count));

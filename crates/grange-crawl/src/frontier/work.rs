@@ -64,6 +64,8 @@ pub enum Outcome {
     /// To be tried again `after` this long, behind nothing but time ([`super::Settings::retry`] says whether). A
     /// prerequisite keeps its whole queue waiting.
     Retry { visit: Visit, after: Duration },
+    /// To be had again `after` this long, behind nothing but time: it was not tried. Not for prerequisites.
+    Wait { after: Duration },
     /// Back to its place at the head of its queue, and these first, in the same queue, seen before or not. It does
     /// not count as a try. With no prerequisites the claim is simply given back.
     Defer { prerequisites: Vec<Candidate> },

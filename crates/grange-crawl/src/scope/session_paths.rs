@@ -4,8 +4,8 @@
 //!
 //! A page counts only if it leads on: it links to its own place with another id ([`super::near_content`]). Small images,
 //! empty responses, error pages, redirects and the days of a calendar do not, however many are alike. When
-//! [`SessionPaths`] is convinced, further URLs of the shape are left alone but for a few, of which each one after twice as
-//! many as the last: if they say something new, the shape is free again.
+//! [`SessionPaths`] is convinced, further URLs of the shape are left alone but for a few: if they say something new, so may
+//! those that come next, and soon the shape is free again.
 
 use std::collections::{HashMap, HashSet};
 
@@ -31,6 +31,14 @@ const CONTENTS_MAX: usize = 16;
 /// One new content outweighs this many repetitions. A place where one page of twenty is worth having is not left alone.
 const REPETITIONS_FOR_A_NEW_CONTENT: u32 = 19;
 
+/// Of the URLs of a trap one is fetched after so many at most. A site may have hundreds of deleted pages in a row, all alike,
+/// and good ones behind them: of those so many are lost.
+const PROBE_GAP: u32 = 64;
+
+/// The gap grows with what was left alone, so that an endless trap ends: while that doubles, so many are fetched at most. Good
+/// pages behind deleted ones are lost in that proportion: one for 32.
+const PROBES_PER_DOUBLING: u32 = 32;
+
 /// Counts are kept over restarts when they are a multiple of this: so many fetches a crash can cost.
 const KEEP_EVERY: u32 = 5;
 
@@ -48,22 +56,30 @@ pub struct ShapeRecord {
     leads_on: bool,
     /// URLs that came after it was left alone.
     came: u32,
+    /// Those of them that came after the last new content.
+    #[serde(default)]
+    came_since_new: u32,
 }
 
 impl ShapeRecord {
     fn take(&mut self, content: Option<u64>) {
-        let Some(content) = content else {
-            self.new = self.new.saturating_add(1);
-            return;
-        };
-        if self.contents.contains(&content) {
+        if content.is_some_and(|content| self.contents.contains(&content)) {
             self.repeated = self.repeated.saturating_add(1);
             return;
         }
         self.new = self.new.saturating_add(1);
-        if self.contents.len() < CONTENTS_MAX {
-            self.contents.push(content);
-        }
+        self.came_since_new = 0;
+        self.contents.extend(content.filter(|_| self.contents.len() < CONTENTS_MAX));
+    }
+
+    /// Counts a URL that comes while the shape is left alone; true if it is fetched all the same.
+    fn probes(&mut self) -> bool {
+        self.came = self.came.saturating_add(1);
+        self.came_since_new = self.came_since_new.saturating_add(1);
+        // What stands behind new content is probably new as well.
+        let is_near = self.came_since_new < PROBE_GAP && self.came_since_new.is_power_of_two();
+        let gap = ((1 << self.came.ilog2()) / PROBES_PER_DOUBLING).max(PROBE_GAP);
+        is_near || self.came.is_power_of_two() || self.came.is_multiple_of(gap)
     }
 
     /// Nearly everything was there before.
@@ -134,6 +150,8 @@ pub struct SessionPaths {
     traps: HashMap<u64, ShapeRecord>,
     /// What is kept over restarts.
     kept: HashSet<u64>,
+    /// URLs that were begun and put back, by the hash of each.
+    put_back: HashSet<u64>,
 }
 
 impl SessionPaths {
@@ -162,6 +180,7 @@ impl SessionPaths {
             old: HashMap::new(),
             traps: HashMap::new(),
             kept: HashSet::new(),
+            put_back: HashSet::new(),
         }
     }
 
@@ -191,9 +210,19 @@ impl SessionPaths {
         Observation { record: self.kept(key, keep), trap }
     }
 
-    /// Whether a URL is left alone, and what is to be kept over restarts of that.
+    /// Takes note of a URL that was not left alone and goes back to its queue without a try: when it comes again, it is not
+    /// left alone either, nor counted.
+    pub fn put_back(&mut self, url: &Url) {
+        // As many as were in flight when the network went away. The bound is for those that never come again.
+        if self.limit > 0 && self.put_back.len() < REMEMBERED_MAX && Shape::of(url).is_some() {
+            self.put_back.insert(hash(url));
+        }
+    }
+
+    /// Whether a URL is left alone, and what is to be kept over restarts of that. To be asked once for each URL.
     pub fn leaves_alone(&mut self, url: &Url) -> (bool, Option<(u64, ShapeRecord)>) {
-        if self.traps.is_empty() {
+        let was_begun = !self.put_back.is_empty() && self.put_back.remove(&hash(url));
+        if was_begun || self.traps.is_empty() {
             return (false, None);
         }
         let Some(key) = Shape::of(url).map(|shape| shape.key()) else { return (false, None) };
@@ -206,8 +235,7 @@ impl SessionPaths {
             return (false, self.kept(key, true));
         }
         let Some(record) = self.traps.get_mut(&key) else { return (false, None) };
-        record.came = record.came.saturating_add(1);
-        let is_probe = record.came.is_power_of_two();
+        let is_probe = record.probes();
         (!is_probe, self.kept(key, is_probe))
     }
 
@@ -246,7 +274,7 @@ impl SessionPaths {
 
     fn release(&mut self, key: u64) {
         if let Some(record) = self.traps.remove(&key) {
-            self.young.insert(key, ShapeRecord { came: 0, ..record });
+            self.young.insert(key, ShapeRecord { came: 0, came_since_new: 0, ..record });
         }
     }
 
@@ -258,6 +286,10 @@ impl SessionPaths {
         self.kept.insert(key);
         Some((key, record))
     }
+}
+
+fn hash(url: &Url) -> u64 {
+    first_bits(&blake3::hash(url.as_str().as_bytes()))
 }
 
 #[cfg(test)]

@@ -229,3 +229,83 @@ fn memory_is_bounded_and_a_trap_outlives_what_comes_once() {
     paths.leaves_alone(&url("/s/8f3a9c2177be21aa/home"));
     assert!(paths.leaves_alone(&url("/s/8f3a9c2177be21aa/home")).0);
 }
+
+/// A crawl of a forum: threads in the order of their queue, of which some are deleted and answer with the same list of
+/// the latest threads. Those that were fetched.
+fn crawl_forum(threads: usize, is_deleted: impl Fn(usize) -> bool) -> Vec<usize> {
+    let mut paths = SessionPaths::new(50, Vec::new());
+    let latest: Vec<_> = (0..5).map(|n| format!("/thread/{}", id(n + 9_000_000))).collect();
+    let fetches = |n: &usize| {
+        let at = format!("/thread/{}", id(*n));
+        let left_alone = paths.leaves_alone(&url(&at)).0;
+        if !left_alone {
+            let text =
+                if is_deleted(*n) { "Deleted. Latest threads:".to_owned() } else { format!("Thread {n}:") };
+            page(&mut paths, &at, &text, &latest);
+        }
+        !left_alone
+    };
+    (0..threads).filter(fetches).collect()
+}
+
+#[test]
+fn behind_a_block_of_deleted_pages_few_of_the_others_are_lost() {
+    const LIVE: usize = 2000;
+    for (dead, lost_max) in [(60, 64), (500, 64), (1060, 64), (5000, 128), (20_000, 512)] {
+        let fetched = crawl_forum(dead + LIVE, |n| n < dead);
+        let (of_dead, of_live) = (fetched.iter().filter(|n| **n < dead).count(), fetched.len());
+        let lost = LIVE - (of_live - of_dead);
+        assert!(lost <= lost_max, "{lost} of {LIVE} lost behind {dead}");
+        assert!(of_dead <= 51 + 6 + 32 * 5, "{of_dead} of {dead} deleted ones were fetched");
+    }
+    // Block after block.
+    let deleted = |n: usize| n % 1200 < 1000;
+    let fetched = crawl_forum(12_000, deleted);
+    let of_live = fetched.iter().filter(|n| !deleted(**n)).count();
+    assert!(of_live >= 2000 - 10 * 64, "{of_live} of 2000");
+}
+
+/// Fetches of a trap whose every page leads to `links` others, until nothing is left. One page of `new_every` says
+/// something new; none with 0.
+fn fetches_of_endless_trap(links: usize, new_every: usize) -> usize {
+    let mut paths = SessionPaths::new(50, Vec::new());
+    let (mut queued, mut came, mut fetched) = (1_usize, 0_usize, 0_usize);
+    while queued > 0 && fetched < 5000 {
+        queued -= 1;
+        came += 1;
+        let at = format!("/s/{}/home", id(came));
+        if paths.leaves_alone(&url(&at)).0 {
+            continue;
+        }
+        fetched += 1;
+        let is_new = new_every > 0 && fetched.is_multiple_of(new_every);
+        let text = if is_new { format!("News {fetched}") } else { "Welcome".to_owned() };
+        page(&mut paths, &at, &text, &[format!("/s/{}/home", id(came + 1_000_000))]);
+        queued += links;
+    }
+    fetched
+}
+
+#[test]
+fn an_endless_trap_ends() {
+    for (links, new_every, most) in
+        [(1, 0, 60), (3, 0, 70), (30, 0, 150), (100, 0, 220), (400, 0, 320), (3, 30, 150), (100, 30, 450)]
+    {
+        let fetched = fetches_of_endless_trap(links, new_every);
+        assert!(fetched <= most, "{links} links, one new of {new_every}: {fetched} fetches");
+        assert!(fetched > 50, "{links} links, one new of {new_every}: {fetched} fetches");
+    }
+}
+
+#[test]
+fn what_was_begun_and_put_back_is_neither_left_alone_nor_counted_again() {
+    let mut paths = new();
+    assert_eq!(found_after(100, |n| session_page(&mut paths, n)), Some(20));
+    let at = |n| url(&format!("/s/{}/home", id(n)));
+    let left_alone: Vec<_> = (1..=4).map(|n| paths.leaves_alone(&at(n)).0).collect();
+    assert_eq!(left_alone, [false, false, true, false]);
+    paths.put_back(&at(4));
+    let left_alone: Vec<_> = [5, 6, 4, 7, 8].map(|n| paths.leaves_alone(&at(n)).0).to_vec();
+    assert_eq!(left_alone, [true, true, false, true, false], "the eighth is the next");
+    assert!(paths.leaves_alone(&at(4)).0, "once");
+}

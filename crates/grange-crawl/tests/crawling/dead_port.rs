@@ -1,6 +1,7 @@
 //! A port that is closed and a name that has no address keep nothing waiting but what needs them, and once.
 
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use grange_base::{Clock, Period};
@@ -10,8 +11,12 @@ use grange_crawl::log::CrawlLine;
 use grange_crawl::record::NoOracle;
 use grange_testkit::until;
 use jiff::Timestamp;
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
-use super::site::{Asked, Reply, Site};
+use super::site::{Asked, Reply, Site, converse};
 use super::{job, template_to};
 
 const PAGES: usize = 6;
@@ -107,4 +112,72 @@ async fn a_name_without_an_address_is_waited_for_once_whatever_the_scheme() {
     };
     assert!(tries("http://gone.test/robots.txt") >= 2);
     assert_eq!(tries("https://gone.test/robots.txt"), 1);
+}
+
+/// Serves https from the time `up` on; before, connections are closed without a word. The first page asked for is busy.
+async fn serve_https(clock: Clock, up: Timestamp) -> (SocketAddr, tokio::task::JoinHandle<()>) {
+    let made = rcgen::generate_simple_self_signed(["h.test".to_owned()]).unwrap();
+    let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![CertificateDer::from(made.cert.der().to_vec())], key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        let log = Mutex::new(Vec::new());
+        while let Ok((tcp, _)) = listener.accept().await {
+            if clock.now() < up {
+                continue;
+            }
+            let Ok(tls) = acceptor.accept(tcp).await else { continue };
+            let is_first_page = !log.lock().unwrap().iter().any(|line: &String| line.ends_with("/secure"));
+            let answer = |asked: Asked| {
+                std::future::ready(Some(match asked.url.as_str() {
+                    "h.test/robots.txt" => Reply::status(404),
+                    _ if is_first_page => Reply::status(503),
+                    _ => Reply::page("secure"),
+                }))
+            };
+            converse(tls, &answer, &log).await;
+        }
+    });
+    (addr, serving)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_for_a_port_uses_up_no_tries() {
+    let site = Site::serve(answer).await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let start = Timestamp::from_second(1_700_000_000).unwrap();
+    let (clock, hand) = Clock::test(start);
+    // After waits of 60, 120, 240 and 480 seconds; the host is given up after 1800.
+    let (addr, serving) = serve_https(clock.clone(), start + Duration::from_secs(600)).await;
+    let mut template = template_to(site.addr());
+    template.robots.cache = grange_crawl::robots::Settings::default();
+    template.frontier.retry_delay = Period::from_secs(60);
+    template.frontier.max_retries = 1;
+    template.fetch.resolve = vec![format!("h.test:443:{}:{}", addr.ip(), addr.port())];
+    let seeds = vec!["http://h.test/".to_owned()];
+    let running =
+        tokio::spawn(Crawl::start(job(template, seeds), &root, Arc::new(NoOracle), clock).unwrap().run());
+    until("the http pages to be fetched", async || site.times(&format!("h.test/{}", PAGES - 1)) == 1).await;
+    until("the crawl to end", async || {
+        hand.advance(Duration::from_secs(10));
+        running.is_finished()
+    })
+    .await;
+    serving.abort();
+    let outcome = running.await.unwrap().unwrap();
+    assert_eq!((outcome.end, outcome.last.queued), (End::Finished, 0));
+    let text = std::fs::read_to_string(root.join("logs/crawl.log")).unwrap();
+    let lines: Vec<_> = text.lines().map(|line| CrawlLine::parse(line).unwrap()).collect();
+    let page: Vec<_> = lines.iter().filter(|line| line.url == "https://h.test/secure").collect();
+    assert_eq!(page.iter().map(|line| line.status.0).collect::<Vec<_>>(), [200], "{text}");
+    let tries = |word: &str| word.strip_suffix('t').and_then(|number| number.parse::<u32>().ok());
+    assert_eq!(page[0].annotations.split(',').find_map(tries), Some(2), "{}", page[0].annotations);
 }

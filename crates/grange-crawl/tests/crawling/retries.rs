@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use grange_base::Period;
-use grange_crawl::engine::End;
+use grange_base::{Clock, Period};
+use grange_crawl::engine::{Crawl, End};
+use grange_crawl::record::NoOracle;
+use grange_testkit::until;
+use jiff::Timestamp;
 
 use super::site::{Asked, Reply, Site};
-use super::{captured, job, run, template_to};
+use super::{annotations, captured, job, run, template_to};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_broke_off_is_tried_again_and_the_last_part_is_kept() {
@@ -54,4 +58,46 @@ async fn what_broke_off_is_tried_again_and_the_last_part_is_kept() {
         assert_eq!(seen, [(200, length)], "{name}");
         assert_eq!(site.times(&format!("h.test/{name}")), times, "{name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_response_is_kept_when_robots_txt_forbids_another_try() {
+    let asked_robots = Arc::new(Mutex::new(0));
+    let answer = move |asked: Asked| {
+        let again = asked.url.ends_with("/robots.txt") && {
+            let mut count = asked_robots.lock().unwrap();
+            *count += 1;
+            *count > 1
+        };
+        std::future::ready(Some(match asked.url.as_str() {
+            "h.test/robots.txt" if again => Reply::page("User-agent: *\nDisallow: /half\n"),
+            "h.test/robots.txt" => Reply::status(404),
+            "h.test/" => Reply::links("front", ["http://h.test/half".to_owned()]),
+            _ => Reply::page("<html>half").cut(),
+        }))
+    };
+    let site = Site::serve(answer).await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let mut template = template_to(site.addr());
+    template.robots.cache = grange_crawl::robots::Settings::default();
+    template.robots.cache.valid = Period::from_secs(600);
+    template.frontier.retry_delay = Period::from_secs(3600);
+    let (clock, hand) = Clock::test(Timestamp::from_second(1_700_000_000).unwrap());
+    let seeds = vec!["http://h.test/".to_owned()];
+    let running =
+        tokio::spawn(Crawl::start(job(template, seeds), &root, Arc::new(NoOracle), clock).unwrap().run());
+    until("the page to be asked for", async || site.times("h.test/half") == 1).await;
+    until("the crawl to end", async || {
+        hand.advance(Duration::from_secs(60));
+        running.is_finished()
+    })
+    .await;
+    assert_eq!(running.await.unwrap().unwrap().end, End::Finished);
+    assert_eq!((site.times("h.test/robots.txt"), site.times("h.test/half")), (2, 1));
+    let captures: Vec<_> =
+        captured(&root)["http://h.test/half"].iter().map(|one| (one.status, one.length)).collect();
+    assert_eq!(captures, [(200, "<html>half".len() as u64)]);
+    let words = &annotations(&root)["http://h.test/half"];
+    assert!(words.split(',').all(|word| word != "2t"), "one try was made: {words}");
 }

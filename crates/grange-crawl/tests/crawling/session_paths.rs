@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use grange_base::Clock;
 use grange_crawl::engine::{Crawl, End};
@@ -194,4 +194,81 @@ async fn a_site_with_many_pages_and_many_alike_is_fetched_whole() {
         assert_eq!(count(start, end), expected, "{start}");
     }
     assert!(lines(&root).iter().all(|line| line.status.0 != -4000));
+}
+
+/// A forum whose first threads are deleted and say so with status 200, with the same list of the latest threads.
+#[derive(Debug)]
+struct Forum {
+    threads: usize,
+    dead: usize,
+    /// Each thread is busy when it is asked for first, from the time on at which the shape is left alone.
+    is_busy: bool,
+    asked: Mutex<BTreeSet<String>>,
+}
+
+impl Forum {
+    fn id(n: usize) -> String {
+        blake3::hash(&n.to_le_bytes()).to_hex()[..16].to_owned()
+    }
+
+    fn answer(&self, asked: &Asked) -> Reply {
+        let path = asked.url.split_once('/').map_or("", |(_, path)| path);
+        let links = |most: usize| (0..most).map(|n| format!("/thread/{}", Forum::id(n)));
+        let Some(at) = path.strip_prefix("thread/") else {
+            return if path.is_empty() {
+                Reply::links("front", links(self.threads))
+            } else {
+                Reply::status(404)
+            };
+        };
+        let mut seen = self.asked.lock().unwrap();
+        if seen.insert(asked.url.clone()) && self.is_busy && seen.len() > 51 {
+            return Reply::status(503);
+        }
+        let n = (0..self.threads).find(|n| Forum::id(*n) == at);
+        let title = n.filter(|n| *n >= self.dead).map(|n| format!("Thread {n}"));
+        Reply::links(title.as_deref().unwrap_or("Deleted. Latest threads:"), links(5))
+    }
+
+    /// The threads that were asked for; each must be there once, and all others be left alone.
+    async fn crawl(self) -> BTreeSet<String> {
+        let threads = self.threads;
+        let forum = Arc::new(self);
+        let serving = Arc::clone(&forum);
+        let site = Site::serve(move |asked| std::future::ready(Some(serving.answer(&asked)))).await;
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("crawl");
+        let seeds = vec!["http://forum.test/".to_owned()];
+        let outcome = run(job(template_to(site.addr()), seeds), &root).await;
+        assert_eq!((outcome.end, outcome.last.queued), (End::Finished, 0));
+        let found = captured(&root);
+        let asked = forum.asked.lock().unwrap().clone();
+        for url in &asked {
+            let captures = found.get(&format!("http://{url}")).into_iter().flatten();
+            assert_eq!(captures.map(|capture| capture.status).collect::<Vec<_>>(), [200], "{url}");
+        }
+        let left = lines(&root).iter().filter(|line| line.status.0 == -4000).count();
+        assert!(left > 0, "nothing was left alone");
+        assert_eq!(left + asked.len(), threads);
+        asked
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_begun_is_fetched_to_its_end() {
+    let forum = Forum { threads: 400, dead: 400, is_busy: true, asked: Mutex::default() };
+    let asked = forum.crawl().await;
+    assert!(asked.len() > 51 + 6, "{} threads were asked for", asked.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn few_pages_behind_many_deleted_ones_are_lost() {
+    const DEAD: usize = 1060;
+    const LIVE: usize = 400;
+    let forum = Forum { threads: DEAD + LIVE, dead: DEAD, is_busy: false, asked: Mutex::default() };
+    let asked = forum.crawl().await;
+    let is_asked = |n: &usize| asked.contains(&format!("forum.test/thread/{}", Forum::id(*n)));
+    let of_live = (DEAD..DEAD + LIVE).filter(is_asked).count();
+    assert!(of_live >= LIVE - 64, "{of_live} of {LIVE}");
+    assert!(asked.len() - of_live < 100, "{} deleted threads were fetched", asked.len() - of_live);
 }

@@ -5,8 +5,10 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
+use tokio::net::TcpListener;
 
 /// One request.
 #[derive(Clone, Debug)]
@@ -135,12 +137,13 @@ impl Drop for Site {
     }
 }
 
-async fn converse<R: Future<Output = Option<Reply>>>(
-    stream: TcpStream,
+/// Answers one request.
+pub(crate) async fn converse<R: Future<Output = Option<Reply>>>(
+    stream: impl AsyncRead + AsyncWrite,
     answer: &impl Fn(Asked) -> R,
     log: &Mutex<Vec<String>>,
 ) -> Option<()> {
-    let (reading, mut writing) = stream.into_split();
+    let (reading, mut writing) = tokio::io::split(stream);
     let mut reading = BufReader::new(reading);
     let mut line = String::new();
     reading.read_line(&mut line).await.ok()?;

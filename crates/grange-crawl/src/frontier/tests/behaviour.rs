@@ -152,6 +152,29 @@ fn what_failed_waits_and_the_others_go_on() {
 }
 
 #[test]
+fn what_waits_was_not_tried_and_did_not_fail() {
+    let mut bench = Bench::new(Settings { park_after: 1, ..impolite() }, Budgets::default());
+    bench.add(&[seed("http://a.org/1"), seed("http://a.org/2")]);
+    let wait = |claim| {
+        let outcome = Outcome::Wait { after: Duration::from_secs(60) };
+        Finished { claim, outcome, discovered: Vec::new() }
+    };
+    bench.finish(wait(bench.claim(0)), 0);
+    assert_eq!(bench.drain(0, 1), ["http://a.org/2"]);
+    for n in 1..=5_i64 {
+        let Next::Wait(time) = bench.next(n * 60_000 - 1) else { panic!() };
+        assert_eq!(time, at(n * 60_000));
+        bench.reopen(at(n * 60_000));
+        let claim = bench.claim(n * 60_000);
+        assert_eq!((claim.candidate.url.as_str(), claim.tries), ("http://a.org/1", 0));
+        bench.finish(wait(claim), n * 60_000);
+    }
+    assert_eq!(bench.frontier().waiting_queues().failing, []);
+    assert_eq!(bench.drain(360_000, 1), ["http://a.org/1"]);
+    assert_eq!(bench.frontier().counts(at(360_000)).failed, 0);
+}
+
+#[test]
 fn a_host_that_cannot_be_reached_is_parked_and_then_given_up() {
     let settings = Settings { park_after: 2, park_for: Period::from_secs(100), max_parks: 2, ..impolite() };
     let mut bench = Bench::new(settings, Budgets::default());

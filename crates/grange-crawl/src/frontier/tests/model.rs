@@ -24,9 +24,21 @@ const RETRY_MS: i64 = 60_000;
 enum Step {
     Add(Vec<(usize, u8, usize)>),
     Next,
-    Done { which: usize, status: i32, bytes: u64, discovered: Vec<(usize, u8, usize)> },
-    Retry { which: usize },
-    Defer { which: usize, needs: bool },
+    Done {
+        which: usize,
+        status: i32,
+        bytes: u64,
+        discovered: Vec<(usize, u8, usize)>,
+    },
+    /// With a try or without.
+    Later {
+        which: usize,
+        is_try: bool,
+    },
+    Defer {
+        which: usize,
+        needs: bool,
+    },
     Pass(i64),
     Reopen,
 }
@@ -42,7 +54,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         10 => Just(Step::Next),
         8 => (which.clone(), prop_oneof![6 => Just(200), 1 => Just(-4), 1 => Just(-9998)], 0..60_u64, pages())
             .prop_map(|(which, status, bytes, discovered)| Step::Done { which, status, bytes, discovered }),
-        2 => which.clone().prop_map(|which| Step::Retry { which }),
+        2 => (which.clone(), any::<bool>()).prop_map(|(which, is_try)| Step::Later { which, is_try }),
         2 => (which, any::<bool>()).prop_map(|(which, needs)| Step::Defer { which, needs }),
         1 => (1..100_000_i64).prop_map(Step::Pass),
         1 => Just(Step::Reopen),
@@ -245,7 +257,7 @@ fn take(step: &Step, bench: &mut Bench, model: &mut Model) -> bool {
                 model.queue(*page);
             }
         }
-        Step::Retry { which } => {
+        Step::Later { which, is_try } => {
             let Some(host) = busy.get(*which) else { return false };
             if matches!(model.lanes[*host].claimed, Some((Where::InLine((0, ..)), _))) {
                 return false;
@@ -254,8 +266,9 @@ fn take(step: &Step, bench: &mut Bench, model: &mut Model) -> bool {
             let url = model.lanes[*host].remove(place);
             model.sequence += 1;
             model.lanes[*host].later.insert((model.now + RETRY_MS, model.sequence), url);
+            let after = Duration::from_millis(RETRY_MS.unsigned_abs());
             let outcome =
-                Outcome::Retry { visit: visit(-2, 0), after: Duration::from_millis(RETRY_MS.unsigned_abs()) };
+                if *is_try { Outcome::Retry { visit: visit(-2, 0), after } } else { Outcome::Wait { after } };
             bench.finish(Finished { claim, outcome, discovered: Vec::new() }, model.now);
         }
         Step::Defer { which, needs } => {
