@@ -30,6 +30,9 @@ use crate::supervise::Parts;
 /// How often an idle harvester looks for work that nobody hinted at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
+/// Requests at most when a repository is asked who it is while a person waits: one may fail by chance.
+const PROBE_ATTEMPTS_MAX: u32 = 2;
+
 /// How often kept answers are looked for: nobody waits for them, and a replica that is away is not asked all the time.
 const ANSWERS_EVERY: Duration = Duration::from_secs(30);
 
@@ -152,8 +155,11 @@ impl Port {
 #[async_trait]
 impl OaiPort for Port {
     async fn probe(&self, base_url: &str) -> Result<Identified, String> {
-        let probed = probe(base_url, &self.settings.oai, &self.clock, &Shutdown::never()).await;
-        probed.map_err(|error| error.to_string())
+        // A person waits for the answer, and a wrong URL stays wrong: a harvest has more patience.
+        let attempts = self.settings.oai.attempts.min(PROBE_ATTEMPTS_MAX);
+        let settings = grange_harvest::oai::Settings { attempts, ..self.settings.oai.clone() };
+        let probed = probe(base_url, &settings, &self.clock, &Shutdown::never()).await;
+        probed.map_err(|error| format!("{error}; check the URL, and whether the repository is up"))
     }
 
     async fn friends(&self, text: Option<&str>, url: Option<&str>) -> Result<Vec<String>, String> {

@@ -147,6 +147,8 @@ impl Shared {
 
     /// Allows the private addresses of ordered seeds, and keeps that over restarts.
     pub(super) fn allow_ordered(&self, endpoints: &[SocketAddr]) -> Result<(), OrderError> {
+        let endpoints: Vec<_> =
+            endpoints.iter().copied().filter(|endpoint| !self.fetcher.allows(*endpoint)).collect();
         let Some(first) = endpoints.first() else { return Ok(()) };
         if !self.template.fetch.allow_ordered_endpoints {
             return Err(OrderError::Bad(format!(
@@ -156,7 +158,7 @@ impl Shared {
         }
         let marks: Vec<_> = endpoints.iter().map(changes::endpoint).collect();
         self.frontier.put_marks(&marks, &[]).map_err(|error| OrderError::Failed(error.to_string()))?;
-        self.fetcher.allow(endpoints);
+        self.fetcher.allow(&endpoints);
         Ok(())
     }
 

@@ -112,7 +112,7 @@ impl Connector {
         self.ordered.write().unwrap_or_else(PoisonError::into_inner).extend(endpoints);
     }
 
-    fn check_address(&self, address: SocketAddr) -> Result<(), AddressRefused> {
+    pub(super) fn check_address(&self, address: SocketAddr) -> Result<(), AddressRefused> {
         let is_ordered = self.ordered.read().unwrap_or_else(PoisonError::into_inner).contains(&address);
         if is_ordered { Ok(()) } else { self.policy.check(address) }
     }

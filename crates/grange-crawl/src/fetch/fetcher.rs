@@ -108,6 +108,11 @@ impl Fetcher {
         self.0.connector.allow(endpoints);
     }
 
+    /// Whether an address is public, or allowed already.
+    pub fn allows(&self, endpoint: std::net::SocketAddr) -> bool {
+        self.0.connector.check_address(endpoint).is_ok()
+    }
+
     /// Lets a retry ask for a name that was not found before.
     pub fn forget_failure(&self, host: &str) {
         self.0.connector.dns.forget_failure(host);

@@ -100,13 +100,14 @@ async fn a_robots_txt_that_leads_to_a_private_address_allows_nothing() {
 }
 
 /// A crawl of one public-looking page that is paused, an order to it, and what is fetched after that.
-async fn ordered_seed(allowed: bool) -> (Result<serde_json::Value, OrderError>, usize) {
+async fn ordered_seed(allowed: bool, networks: &[&str]) -> (Result<serde_json::Value, OrderError>, usize) {
     let (inside, asked) = serve(|_| html("intranet")).await;
     let (outside, _) = serve(|path| if path == "/robots.txt" { html("") } else { html("fine") }).await;
     let mut template = template_to(outside);
     template.fetch.all_hosts_to = String::new();
     template.fetch.allow_endpoints = vec![outside];
     template.fetch.allow_ordered_endpoints = allowed;
+    template.fetch.allow_networks = networks.iter().map(|network| network.parse().unwrap()).collect();
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("crawl");
     let wanted = job(template, vec![format!("http://{outside}/")]);
@@ -122,11 +123,15 @@ async fn ordered_seed(allowed: bool) -> (Result<serde_json::Value, OrderError>, 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ordered_seed_at_a_private_address_is_fetched_only_where_the_operator_gives_the_orders() {
-    let (answer, asked) = ordered_seed(true).await;
+    let (answer, asked) = ordered_seed(true, &[]).await;
     assert_eq!(answer.unwrap(), serde_json::json!({"queued": 1, "seen_before": 0}));
     assert!(asked > 0, "its server is asked");
-    let (answer, asked) = ordered_seed(false).await;
+    let (answer, asked) = ordered_seed(false, &[]).await;
     let Err(OrderError::Bad(reason)) = answer else { panic!("{answer:?}") };
     assert!(reason.contains("private address 127.0.0.1:") && reason.contains("harvest.network"), "{reason}");
     assert_eq!(asked, 0);
+    // Where the operator has allowed the network, nothing needs to be allowed by the order.
+    let (answer, asked) = ordered_seed(false, &["127.0.0.0/8"]).await;
+    assert_eq!(answer.unwrap(), serde_json::json!({"queued": 1, "seen_before": 0}));
+    assert!(asked > 0, "its server is asked");
 }

@@ -47,7 +47,7 @@ pub(crate) struct CrawlArgs {
     /// List the templates that are shipped
     #[arg(long)]
     templates: bool,
-    /// Documents at most; -1 for no limit
+    /// Documents at most, robots.txt files not counted; -1 for no limit
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_objects: Option<i64>,
     /// Bytes at most, such as 500MB or 1000000; -1 for no limit
