@@ -17,6 +17,7 @@ use crate::harvester::{Error, Harvester, Parts};
 use crate::pulse::Pulse;
 use crate::report::{Cause, Ending};
 use crate::statistics;
+use crate::takeover::{GivenUp, Import};
 use crate::watchdog::Patience;
 
 impl Harvester {
@@ -36,18 +37,28 @@ impl Harvester {
                 return Ok(Some(broken(folder, None, &error).map_err(Error::io("read", folder.root()))?));
             }
         };
+        let Parts { archive, clock, settings, .. } = self.parts();
         if folder.must_take_over(info) {
-            if pulse.is_none() {
+            let Some(pulse) = pulse else {
                 // The job is somebody else's or over, and nothing was fetched into this folder.
                 folder.remove().map_err(Error::io("remove", folder.root()))?;
                 return Ok(None);
-            }
-            let Some(taken_over) = self.0.shutdown.or(self.take_over(folder, info, &*engine)).await else {
+            };
+            let import = Import { archive: &**archive, clock, folder, info, engine: &*engine };
+            let Some(imported) = self.0.shutdown.or(import.run(pulse.listen())).await else {
                 return Ok(None);
             };
-            taken_over?;
+            let (cause, error) = match imported {
+                Ok(()) => (None, None),
+                Err(GivenUp::Told(Cause::LeaseLost)) => return Ok(self.let_go(info)),
+                Err(GivenUp::Told(cause)) => (Some(cause), None),
+                Err(GivenUp::Broke(error)) => (None, Some(Chain(&error).to_string())),
+            };
+            if cause.is_some() || error.is_some() {
+                let domains = statistics::of_job(folder, &[]).unwrap_or_default().domains;
+                return Ok(Some(Ending { outcome: None, cause, error, domains }));
+            }
         }
-        let Parts { archive, clock, settings, .. } = self.parts();
         // An index over many jobs takes minutes; whoever ends this process does not wait for it.
         let Some(oracle) = self.0.shutdown.or(self.oracle(info, engine.asks(&template))).await else {
             return Ok(None);
@@ -95,10 +106,7 @@ impl Harvester {
             Watched::Ended(_, Some(Cause::LeaseLost))
             | Watched::Broke(_, Some(Cause::LeaseLost))
             | Watched::CutOff(Cause::LeaseLost) => {
-                // Whoever looks at the folder next finds out whether the job can be had again.
-                tracing::warn!(job = %info.job.id, "the lease of the job was lost; its crawl was stopped");
-                self.look_again();
-                return Ok(None);
+                return Ok(self.let_go(info));
             }
             Watched::Ended(outcome, cause) => ended(outcome, cause.or_else(interrupted)),
             Watched::Broke(error, cause) => {
@@ -116,6 +124,13 @@ impl Harvester {
             }
         };
         Ok(Some(ending))
+    }
+
+    /// Whoever looks at the folder next finds out whether the job can be had again.
+    fn let_go(&self, info: &HarvestInfo) -> Option<Ending> {
+        tracing::warn!(job = %info.job.id, "the lease of the job was lost; its crawl was stopped");
+        self.look_again();
+        None
     }
 
     /// Closes the files of a crawl that broke off, and counts what it has. None if this process ends.

@@ -84,9 +84,9 @@ fn template(spec: &JobSpec, who: &Operator, defaults: Defaults) -> Result<Templa
         template: spec.job.template.to_string(),
     };
     let mut template = template.fill(&values).map_err(named)?;
-    // The names of files are what joins them to their job, whatever a template says.
+    // How the names of files begin is what joins them to their job, whatever a template says.
     template.write.prefix = spec.file_prefix();
-    if !template.write.name.contains("{prefix}") {
+    if !template.write.name.starts_with("{prefix}-") {
         template.write.name = format!("{{prefix}}-{}", template.write.name);
     }
     if template.write.chunk_size.0 == 0 && template.write.chunk_age.0.is_zero() {

@@ -230,6 +230,18 @@ fn files_are_named_after_job_and_harvest_whatever_the_template_says() {
             "name = \"x\"\n[write]\nname = \"mine-{serial:5}-{timestamp17}\"\n",
             "{prefix}-mine-{serial:5}-{timestamp17}",
         ),
+        (
+            "name = \"x\"\n[write]\nname = \"{serial:5}-{prefix}-{timestamp17}\"\n",
+            "{prefix}-{serial:5}-{prefix}-{timestamp17}",
+        ),
+        (
+            "name = \"x\"\n[write]\nname = \"{prefix}_{serial:5}-{timestamp17}\"\n",
+            "{prefix}-{prefix}_{serial:5}-{timestamp17}",
+        ),
+        (
+            "name = \"x\"\n[write]\nname = \"{prefix}{serial:5}-{timestamp17}\"\n",
+            "{prefix}-{prefix}{serial:5}-{timestamp17}",
+        ),
     ] {
         let write = made(&order(text, none, seeds())).template.write;
         assert_eq!((write.prefix.as_str(), write.name.as_str()), ("7-3", name), "{text}");

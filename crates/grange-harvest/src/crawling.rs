@@ -94,7 +94,8 @@ async fn hear(heard: &mut Option<watch::Receiver<Heard>>) -> Heard {
     std::future::pending().await
 }
 
-fn cause_of(heard: Heard) -> Option<Cause> {
+/// Why a job is to be let go of, by what is heard of it.
+pub(crate) fn cause_of(heard: Heard) -> Option<Cause> {
     match heard {
         Heard { lost: true, .. } => Some(Cause::LeaseLost),
         Heard { stop_wanted: true, .. } => Some(Cause::Cancelled),

@@ -32,7 +32,7 @@ pub trait Engine: std::fmt::Debug + Send + Sync {
     fn prepare(&self, folder: &JobFolder, order: &Order) -> Result<(), EngineError>;
 
     /// Imports the captures that earlier attempts at the job stored, so that the first `run` goes on where their files end.
-    /// It can be repeated until it has succeeded.
+    /// It can be repeated until it has succeeded, unless the error is [`EngineError::Job`].
     async fn take_over(&self, folder: &JobFolder, stored: &mut dyn StoredFiles) -> Result<(), EngineError> {
         let _ = (folder, stored);
         Ok(())

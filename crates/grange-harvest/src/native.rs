@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use grange_base::Clock;
+use grange_base::{Chain, Clock};
 use grange_crawl::engine::{self as crawler, Crawl, Phase, Snapshot, TakeOver, TakeOverError, TakenOver};
 use grange_crawl::record::chunk::Manifest;
 use grange_crawl::record::settings::DedupBy;
@@ -174,7 +174,13 @@ async fn importing<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, TakeOverError> + Send + 'static,
 ) -> Result<T, EngineError> {
     match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result.map_err(|error| EngineError::TakeOver(Box::new(error))),
+        Ok(result) => result.map_err(|error| {
+            if error.passes() {
+                EngineError::TakeOver(Box::new(error))
+            } else {
+                EngineError::Job(Chain(&error).to_string())
+            }
+        }),
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     }
 }

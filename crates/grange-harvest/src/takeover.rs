@@ -9,38 +9,88 @@ use grange_archive::ArchiveClient;
 use grange_base::{Chain, Clock, Retry};
 use grange_db::FileFilter;
 use grange_model::FileName;
+use tokio::sync::watch;
 
+use crate::crawling::cause_of;
 use crate::deposit::{PAUSES, remove};
-use crate::engine::{Engine, StoredFiles};
+use crate::engine::{Engine, EngineError, StoredFiles};
 use crate::folder::{HarvestInfo, JobFolder};
-use crate::harvester::{Error, Harvester, Parts};
 use crate::metadata;
+use crate::pulse::Heard;
+use crate::report::Cause;
 
 /// Files listed at once: a few hundred kilobytes of rows.
 const PAGE: u32 = 1000;
 
-/// How often a file is asked for. One that no replica gives is passed over: its captures are fetched again.
+/// How often the archive may say that no replica has the file as it should be. Then the file is passed over: its captures are
+/// fetched again.
 const ATTEMPTS: u32 = 3;
 
-impl Harvester {
-    /// Imports what earlier attempts at the job stored. It can be repeated.
-    pub(crate) async fn take_over(
-        &self,
-        folder: &JobFolder,
-        info: &HarvestInfo,
-        engine: &dyn Engine,
-    ) -> Result<(), Error> {
-        let Parts { archive, clock, .. } = self.parts();
-        let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
-            Error::io("import what was stored of the job before into", folder.root())(io::Error::other(error))
-        };
-        let mut stored = StoredWarcs::list(&**archive, clock, folder, &info.file_prefix)
+/// The import of what earlier attempts at a job stored.
+#[derive(Debug)]
+pub(crate) struct Import<'a> {
+    pub(crate) archive: &'a dyn ArchiveClient,
+    pub(crate) clock: &'a Clock,
+    pub(crate) folder: &'a JobFolder,
+    pub(crate) info: &'a HarvestInfo,
+    pub(crate) engine: &'a dyn Engine,
+}
+
+/// Why an import was not brought to its end.
+#[derive(Debug)]
+pub(crate) enum GivenUp {
+    /// From outside.
+    Told(Cause),
+    /// Trying again gives the same error.
+    Broke(EngineError),
+}
+
+impl Import<'_> {
+    /// Imports, again and again until it is done: whatever is away comes back, and giving the job back would only use up
+    /// another of its attempts. Ends earlier when the job is lost or cancelled, or cannot be imported ever.
+    pub(crate) async fn run(&self, mut heard: watch::Receiver<Heard>) -> Result<(), GivenUp> {
+        let mut attempt = 0;
+        loop {
+            let error = tokio::select! {
+                done = self.once() => match done {
+                    Ok(()) => return Ok(()),
+                    Err(error) => error,
+                },
+                cause = told(&mut heard) => return Err(GivenUp::Told(cause)),
+            };
+            if let EngineError::Job(_) = error {
+                return Err(GivenUp::Broke(error));
+            }
+            attempt += 1;
+            let wait = PAUSES.wait(attempt, Retry::Soon).unwrap_or(PAUSES.most);
+            let (job, reason) = (self.info.job.id, Chain(&error).to_string());
+            tracing::error!(%job, reason, retry_in_s = wait.as_secs(), "what was stored of the job is not imported yet");
+            tokio::select! {
+                () = self.clock.sleep(wait) => {}
+                cause = told(&mut heard) => return Err(GivenUp::Told(cause)),
+            }
+        }
+    }
+
+    async fn once(&self) -> Result<(), EngineError> {
+        let Import { archive, clock, folder, info, engine } = *self;
+        let mut stored = StoredWarcs::list(archive, clock, folder, &info.file_prefix)
             .await
-            .map_err(|error| failed(error.into()))?;
+            .map_err(|error| EngineError::TakeOver(error.into()))?;
         tracing::info!(job = %info.job.id, files = stored.left.len(), "importing what another harvester stored of the job");
-        engine.take_over(folder, &mut stored).await.map_err(|error| failed(error.into()))?;
+        engine.take_over(folder, &mut stored).await?;
         stored.clear();
-        folder.set_taken_over().map_err(Error::io("write", folder.root()))
+        let path = folder.root().to_owned();
+        folder.set_taken_over().map_err(|source| EngineError::Io { doing: "write", path, source })
+    }
+}
+
+/// Completes when the job is to be let go of.
+async fn told(heard: &mut watch::Receiver<Heard>) -> Cause {
+    match heard.wait_for(|heard| cause_of(*heard).is_some()).await.map(|heard| cause_of(*heard)) {
+        Ok(Some(cause)) => cause,
+        // Nobody says anything any more.
+        _ => std::future::pending().await,
     }
 }
 
@@ -85,24 +135,24 @@ impl<'a> StoredWarcs<'a> {
         }
     }
 
+    /// None if no replica has it. An archive or a disk that is away is waited for.
     async fn fetch(&self, name: &FileName) -> io::Result<Option<PathBuf>> {
         let place = self.folder.stored();
         std::fs::create_dir_all(&place)?;
         let path = place.join(name.as_str());
-        for attempt in 1..=ATTEMPTS {
-            match self.archive.get(name, &path).await {
-                Ok(_) => return Ok(Some(path)),
-                Err(error) => {
-                    let reason = Chain(&error).to_string();
-                    tracing::warn!(file = %name, attempt, reason, "a stored file of the job cannot be read");
-                }
+        let (mut attempt, mut refusals) = (0, 0);
+        loop {
+            let Err(error) = self.archive.get(name, &path).await else { return Ok(Some(path)) };
+            (attempt, refusals) = (attempt + 1, refusals + u32::from(is_without_copy(&error)));
+            let reason = Chain(&error).to_string();
+            if refusals >= ATTEMPTS {
+                tracing::warn!(file = %name, reason, "stored file passed over: its captures are fetched again");
+                return Ok(None);
             }
-            if attempt < ATTEMPTS {
-                self.clock.sleep(PAUSES.wait(attempt, Retry::Soon).unwrap_or(PAUSES.most)).await;
-            }
+            let wait = PAUSES.wait(attempt, Retry::Soon).unwrap_or(PAUSES.most);
+            tracing::warn!(file = %name, reason, retry_in_s = wait.as_secs(), "a stored file of the job cannot be read");
+            self.clock.sleep(wait).await;
         }
-        tracing::warn!(file = %name, "stored file passed over: its captures are fetched again");
-        Ok(None)
     }
 
     fn clear(&mut self) {
@@ -110,6 +160,13 @@ impl<'a> StoredWarcs<'a> {
             remove(&path);
         }
     }
+}
+
+/// Whether the archive was asked and has no copy that is the file. Anything else says nothing about the file: a replica that
+/// does not answer, a database that is away, a disk of ours that is full.
+fn is_without_copy(error: &grange_archive::Error) -> bool {
+    use grange_archive::Error::{NoCopy, NotFound};
+    matches!(error, NoCopy { away: false, .. } | NotFound { .. })
 }
 
 #[async_trait]

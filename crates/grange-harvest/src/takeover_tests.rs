@@ -1,8 +1,11 @@
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use grange_archive::Error as ArchiveError;
 use jiff::Timestamp;
 
 use super::*;
+use crate::engine::{ClosedFile, Order, Outcome, Run};
 use crate::test_bed;
 use crate::test_shelf::Shelf;
 
@@ -67,7 +70,127 @@ async fn a_file_that_no_replica_gives_is_passed_over_after_some_attempts() {
     std::fs::remove_file(archive.join("1-3-a.warc.gz")).unwrap();
     let next = while_time_passes(&hand, files.next()).await.unwrap();
     assert_eq!(name_of(next.as_ref()), Some("1-3-b.warc.gz"));
-    let fetched = shelf.fetched.load(std::sync::atomic::Ordering::Relaxed);
+    let fetched = shelf.fetched.load(Ordering::Relaxed);
     assert_eq!(fetched, ATTEMPTS as usize + 1);
     assert_eq!(files.next().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn what_is_away_is_waited_for_and_no_file_is_passed_over() {
+    let names = ["1-3-a.warc.gz", "1-3-b.warc.gz"];
+    let (_place, archive, folder) = bed(&names);
+    let shelf = Shelf::new(&archive);
+    let (clock, hand) = Clock::test(Timestamp::UNIX_EPOCH);
+    let name = || names[0].parse::<FileName>().unwrap();
+    let refusals: Vec<fn(FileName) -> ArchiveError> = vec![
+        |_| ArchiveError::Away { replica: "one".to_owned(), reason: "it does not answer".to_owned() },
+        |_| {
+            let source = io::Error::from(io::ErrorKind::StorageFull);
+            ArchiveError::Io { doing: "write", path: PathBuf::from("stored"), source }
+        },
+        |name| ArchiveError::NoCopy { name, reason: "one: it does not answer".to_owned(), away: true },
+    ];
+    for refusal in refusals {
+        let mut files = StoredWarcs::list(&*shelf, &clock, &folder, "1-3").await.unwrap();
+        shelf.refusals.lock().unwrap().extend((0..10 * ATTEMPTS).map(|_| refusal(name())));
+        for expected in names {
+            let next = while_time_passes(&hand, files.next()).await.unwrap();
+            assert_eq!(name_of(next.as_ref()), Some(expected));
+        }
+        assert_eq!(files.next().await.unwrap(), None);
+    }
+}
+
+#[tokio::test]
+async fn a_file_without_a_good_copy_is_passed_over_though_the_archive_was_away_meanwhile() {
+    let (_place, archive, folder) = bed(&["1-3-a.warc.gz"]);
+    let shelf = Shelf::new(&archive);
+    let (clock, hand) = Clock::test(Timestamp::UNIX_EPOCH);
+    let mut files = StoredWarcs::list(&*shelf, &clock, &folder, "1-3").await.unwrap();
+    for away in [false, true, false, true, true, false] {
+        let (name, reason) = ("1-3-a.warc.gz".parse().unwrap(), "one: another checksum".to_owned());
+        shelf.refusals.lock().unwrap().push_back(ArchiveError::NoCopy { name, reason, away });
+    }
+    assert_eq!(while_time_passes(&hand, files.next()).await.unwrap(), None);
+    assert!(shelf.refusals.lock().unwrap().is_empty());
+}
+
+/// Fails at so many imports, with a job that can never be imported in the end or not.
+#[derive(Debug)]
+struct Fails {
+    times: u32,
+    for_good: bool,
+    asked: AtomicU32,
+}
+
+#[async_trait]
+impl Engine for Fails {
+    fn name(&self) -> &'static str {
+        "fails"
+    }
+
+    fn understands(&self, _: &str) -> bool {
+        true
+    }
+
+    fn prepare(&self, _: &JobFolder, _: &Order) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    async fn take_over(&self, _: &JobFolder, _: &mut dyn StoredFiles) -> Result<(), EngineError> {
+        if self.asked.fetch_add(1, Ordering::Relaxed) < self.times {
+            return Err(EngineError::TakeOver("the disk is away".into()));
+        }
+        if self.for_good { Err(EngineError::Job("no such scope".to_owned())) } else { Ok(()) }
+    }
+
+    async fn run(&self, _: Run) -> Result<Outcome, EngineError> {
+        unreachable!("nothing is crawled")
+    }
+
+    fn closed_files(&self, _: &JobFolder) -> io::Result<Vec<ClosedFile>> {
+        Ok(Vec::new())
+    }
+}
+
+/// An import into a new folder, told what is heard of its job; and how often the engine was asked.
+async fn import(times: u32, for_good: bool, heard: Heard) -> (Result<(), GivenUp>, u32, bool) {
+    let (_place, archive, folder) = bed(&[]);
+    let shelf = Shelf::new(&archive);
+    let (clock, hand) = Clock::test(Timestamp::UNIX_EPOCH);
+    let info = HarvestInfo { earlier_attempts: true, ..folder.info().unwrap() };
+    let engine = Fails { times, for_good, asked: AtomicU32::new(0) };
+    let import = Import { archive: &*shelf, clock: &clock, folder: &folder, info: &info, engine: &engine };
+    let (_tell, heard) = watch::channel(heard);
+    let ended = while_time_passes(&hand, import.run(heard)).await;
+    (ended, engine.asked.into_inner(), folder.must_take_over(&info))
+}
+
+#[tokio::test]
+async fn an_import_that_fails_is_repeated_under_the_same_claim() {
+    let (ended, asked, left) = import(5, false, Heard::default()).await;
+    assert!(ended.is_ok(), "{ended:?}");
+    assert_eq!((asked, left), (6, false));
+}
+
+#[tokio::test]
+async fn an_error_that_does_not_pass_ends_the_import_with_its_own_words() {
+    let (ended, asked, left) = import(2, true, Heard::default()).await;
+    assert!(
+        matches!(&ended, Err(GivenUp::Broke(error)) if error.to_string() == "no such scope"),
+        "{ended:?}"
+    );
+    assert_eq!((asked, left), (3, true));
+}
+
+#[tokio::test]
+async fn an_import_ends_when_the_job_is_lost_or_cancelled() {
+    for (heard, expected) in [
+        (Heard { lost: true, stop_wanted: false }, Cause::LeaseLost),
+        (Heard { lost: false, stop_wanted: true }, Cause::Cancelled),
+    ] {
+        let (ended, _, left) = import(u32::MAX, false, heard).await;
+        assert!(matches!(&ended, Err(GivenUp::Told(cause)) if *cause == expected), "{ended:?}");
+        assert!(left);
+    }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Shelf {
     pub(crate) answers: Mutex<VecDeque<Says>>,
     /// Files that the second replica does not hold.
     pub(crate) unverified: Mutex<BTreeSet<String>>,
+    /// What the next attempts to fetch a file whole are refused with.
+    pub(crate) refusals: Mutex<VecDeque<ArchiveError>>,
     /// Files of which no replica returns a part.
     pub(crate) unreadable: Mutex<BTreeSet<String>>,
 }
@@ -47,8 +49,8 @@ impl Shelf {
     pub(crate) fn answering(folder: &Path, answers: &[Says]) -> Arc<Shelf> {
         let answers = Mutex::new(answers.iter().copied().collect());
         let (fetched, unverified) = (AtomicUsize::new(0), Mutex::default());
-        let (folder, unreadable) = (folder.to_owned(), Mutex::default());
-        Arc::new(Shelf { folder, fetched, answers, unverified, unreadable })
+        let (folder, unreadable, refusals) = (folder.to_owned(), Mutex::default(), Mutex::default());
+        Arc::new(Shelf { folder, fetched, answers, unverified, refusals, unreadable })
     }
 
     fn file_status(&self, name: FileName) -> FileStatus {
@@ -112,6 +114,9 @@ impl ArchiveClient for Shelf {
     async fn get(&self, name: &FileName, dest: &Path) -> Result<Got, ArchiveError> {
         let absent = |_| ArchiveError::NotFound { name: name.clone() };
         self.fetched.fetch_add(1, Ordering::Relaxed);
+        if let Some(refusal) = self.refusals.lock().unwrap().pop_front() {
+            return Err(refusal);
+        }
         let size = std::fs::copy(self.folder.join(name.as_str()), dest).map_err(absent)?;
         let checksums = Checksums::default();
         Ok(Got { name: name.clone(), size, checksums, replica: "one".to_owned(), passed_over: Vec::new() })
