@@ -283,7 +283,8 @@ mod tests {
     async fn a_full_disk_of_the_reader_is_no_fault_of_the_copy() {
         let Ok(mut full) = tokio::fs::File::options().write(true).open("/dev/full").await else { return };
         // More than a file buffers, so that the error comes while bytes are left to read.
-        let copied = copy_summed(&[7; 4 << 20][..], &mut full, Sums::default()).await;
+        let bytes = vec![7; 4 << 20];
+        let copied = copy_summed(&bytes[..], &mut full, Sums::default()).await;
         let Err(error) = copied else { panic!("nothing fits on a full disk") };
         let path = Path::new("/dev/full");
         assert!(
