@@ -52,7 +52,7 @@ pub use closest::Closest;
 pub use compact::Merger;
 pub use error::{Error, Result};
 pub use jobs::{JobIndexKind, JobIndexReport, write_job_index};
-pub use key::{key, rule_prefixes};
+pub use key::{RuleKeys, key, rule_keys};
 pub use load::{LoadProblem, LoadReport};
 pub use segment::{Position, SegmentReport, verify};
 pub use settings::Settings;

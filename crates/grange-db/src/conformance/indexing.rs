@@ -153,6 +153,27 @@ async fn access_rules_are_kept_and_told(bed: &Bed) {
     assert_eq!(rules.list().await.unwrap(), []);
 }
 
+async fn access_rules_are_imported_whole_and_their_changes_are_noticed(bed: &Bed) {
+    let rules = bed.db.access_rules();
+    let rule =
+        |prefix: &str| (json!({ "surt_prefix": prefix, "decision": "allow" }), "by contract".to_owned());
+    let before = rules.mark().await.unwrap();
+    let few = vec![rule("com,a)"), rule("com,b)"), rule("com,a)")];
+    assert_eq!(rules.import(few.clone(), &anna()).await.unwrap(), 2);
+    assert_eq!(rules.import(few, &anna()).await.unwrap(), 0, "what is there is not made again");
+    let with_two = rules.mark().await.unwrap();
+    assert_ne!(with_two, before);
+    let bad = (json!({ "surt_prefix": "com,d)", "decision": "allow" }), "a\0b".to_owned());
+    assert!(rules.import(vec![rule("com,c)"), bad], &anna()).await.is_err());
+    assert_eq!(rules.mark().await.unwrap(), with_two, "all or none");
+    let listed = rules.list().await.unwrap();
+    assert_eq!(listed.iter().map(|row| row.note.as_str()).collect::<Vec<_>>(), ["by contract"; 2]);
+    rules.remove(listed[0].id, &anna()).await.unwrap();
+    assert_ne!(rules.mark().await.unwrap(), with_two);
+    rules.add(vec![rule("com,a)").0], "", &anna()).await.unwrap();
+    assert_ne!(rules.mark().await.unwrap(), with_two, "another rule, though as many");
+}
+
 super::on_both_engines! {
     files_are_registered_once_and_told_apart,
     a_file_is_taken_once_marked_and_taken_out_again,
@@ -161,4 +182,5 @@ super::on_both_engines! {
     a_file_waits_for_the_index_from_when_it_is_stored,
     a_collection_goes_when_its_index_is_gone,
     access_rules_are_kept_and_told,
+    access_rules_are_imported_whole_and_their_changes_are_noticed,
 }

@@ -6,7 +6,7 @@ mod collections;
 mod files;
 mod lease;
 
-pub use access::{AccessRow, AccessRules};
+pub use access::{AccessRow, AccessRules, AccessRulesMark};
 pub use access_kept::{AccessRuleState, KeptRule, RemovedRule};
 pub use collections::{Collection, CollectionCounts, Collections};
 pub use files::{CollectedFile, CollectedState, Enrolled, NewCollected, Which};

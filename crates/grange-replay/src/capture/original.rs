@@ -88,13 +88,17 @@ pub async fn load(
     Err(NoPayload::OriginalGone { tried })
 }
 
-/// The likeliest record with the payload of a revisit, by what the index alone knows.
-pub(crate) fn original_of(
+/// The records with the payload of a revisit, by what the index alone knows, the likeliest first. For one without a digest,
+/// which a server's "not modified" often has none of: the captures of its URL before it.
+pub(crate) fn first_originals(
     snapshot: &Snapshot,
     revisit: &Capture,
-) -> Result<Option<Capture>, grange_index::Error> {
+) -> Result<Vec<Capture>, grange_index::Error> {
     let found = originals(snapshot, revisit, revisit.digest.as_deref(), None)?;
-    Ok(found.into_iter().next())
+    if found.is_empty() && revisit.digest.is_none() {
+        return near(snapshot, &revisit.surt, revisit.time, |_| true);
+    }
+    Ok(found)
 }
 
 fn is_revisit(about: &About) -> bool {

@@ -6,15 +6,17 @@ use std::sync::Arc;
 use grange_base::Chain;
 use grange_base::worker::Step;
 use grange_blob::Buckets;
-use grange_db::{AccessRow, Db};
+use grange_db::{AccessRulesMark, Db};
 use grange_index::Index;
+use grange_index::access::RuleSet;
+use grange_model::User;
 use tokio::runtime::Handle;
 
 use super::copies::Follower;
 use super::foreign::ForeignFiles;
 use super::read_rules;
 use super::shelf::{Shelf, ShelfError};
-use crate::collection::{Collection, Collections};
+use crate::collection::{Account, Collection, Collections};
 use crate::holdings::Holdings;
 
 /// A look that failed; what is served stays as it was.
@@ -44,7 +46,8 @@ pub async fn open_all(
         buckets,
         collections: collections.clone(),
         foreign: HashMap::new(),
-        rules: Vec::new(),
+        rules: Arc::default(),
+        rules_mark: None,
         follower,
     };
     watcher.look().await?;
@@ -61,7 +64,9 @@ pub struct Watcher {
     buckets: Buckets,
     collections: Collections,
     foreign: HashMap<String, Foreign>,
-    rules: Vec<AccessRow>,
+    rules: Arc<RuleSet>,
+    /// What told these rules from others; `None` until they were read.
+    rules_mark: Option<AccessRulesMark>,
     /// Where indexes come from instead of the shelf.
     follower: Option<Follower>,
 }
@@ -85,9 +90,8 @@ impl Watcher {
 
     async fn look(&mut self) -> Result<(), WatchError> {
         // Rules first: a collection is never served without those that were there before it.
-        let rows = self.db.access_rules().list().await?;
-        let changed = rows != self.rules;
-        self.rules = rows;
+        self.look_at_rules().await?;
+        self.collections.set_accounts(accounts(&self.db).await?);
         let listed = self.db.collections().names().await?;
         for served in self.collections.all() {
             if !listed.contains(&served.name) {
@@ -102,9 +106,6 @@ impl Watcher {
         for name in listed {
             match self.collections.get(&name) {
                 Some(served) => {
-                    if changed {
-                        served.set_rules(read_rules(&self.rules));
-                    }
                     if self.follower.is_some() {
                         self.follow(&served).await;
                     } else if !self.shelf.writes() {
@@ -115,6 +116,21 @@ impl Watcher {
             }
             self.register(&name).await?;
         }
+        Ok(())
+    }
+
+    /// Puts the rules into force as they are now, before anything else that may fail. They are read only when they changed:
+    /// there may be a hundred thousand.
+    async fn look_at_rules(&mut self) -> Result<(), WatchError> {
+        let mark = self.db.access_rules().mark().await?;
+        if self.rules_mark == Some(mark) {
+            return Ok(());
+        }
+        self.rules = read_rules(&self.db.access_rules().list().await?);
+        for served in self.collections.all() {
+            served.set_rules(Arc::clone(&self.rules));
+        }
+        self.rules_mark = Some(mark);
         Ok(())
     }
 
@@ -137,7 +153,7 @@ impl Watcher {
             files
         };
         let collection = Collection::new(name, Arc::new(index), holdings);
-        collection.set_rules(read_rules(&self.rules));
+        collection.set_rules(Arc::clone(&self.rules));
         self.register(name).await?;
         self.collections.add(collection);
         Ok(())
@@ -160,7 +176,7 @@ impl Watcher {
             Ok(Some(index)) => {
                 let holdings = Arc::clone(&served.holdings);
                 let newer = Collection::new(&served.name, Arc::new(index), holdings);
-                newer.set_rules(read_rules(&self.rules));
+                newer.set_rules(Arc::clone(&self.rules));
                 self.collections.add(newer);
             }
             Ok(None) => {}
@@ -190,6 +206,16 @@ impl Watcher {
             }
         }
     }
+}
+
+/// The accounts that may log in, for rules that are for some of them.
+async fn accounts(db: &Db) -> Result<HashMap<String, Account>, grange_db::Error> {
+    let users = db.users().list().await?.into_iter().filter(|user| user.disabled_at.is_none());
+    let account = |user: User| {
+        let account = Account { role: user.role.to_string(), staff: user.role.is_staff() };
+        (user.name.as_str().to_owned(), account)
+    };
+    Ok(users.map(account).collect())
 }
 
 async fn refresh(collection: &Collection) {

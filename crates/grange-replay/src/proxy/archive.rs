@@ -90,6 +90,10 @@ pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> (bool, Response<Body>) 
             let loaded = capture::load(&view.snapshot, &view.collection, &capture, |_| Undo::Transfer).await;
             match loaded {
                 Ok(loaded) => {
+                    if let Some(reason) = view.hides_loaded(&capture, &loaded) {
+                        hidden = Some(reason);
+                        continue;
+                    }
                     if let Some(response) = answer(ask, &capture, loaded) {
                         return (true, response);
                     }

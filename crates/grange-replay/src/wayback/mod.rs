@@ -84,7 +84,8 @@ impl Site {
         let path_and_query = uri.path_and_query().map_or("/", |both| both.as_str());
         let path = path_and_query.strip_prefix('/').unwrap_or(path_and_query);
         if path.is_empty() || path.starts_with('?') {
-            return pages::home(self, &self.tongue(&request));
+            let who = self.who(&request);
+            return pages::home(self, &who.tongue(), &who.person);
         }
         if let Some(name) = uri.path().strip_prefix(STATIC_PREFIX) {
             return asset(name, request.headers());
@@ -121,7 +122,7 @@ impl Site {
         address: Address,
         request: axum::extract::Request,
     ) -> Response {
-        let who = Who::of(request.headers(), request.extensions(), &self.options);
+        let who = self.who(&request);
         let view = View::new(collection, who);
         let origin = origin(request.headers());
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -141,9 +142,13 @@ impl Site {
         }
     }
 
+    fn who(&self, request: &axum::extract::Request) -> Who {
+        Who::of(request.headers(), request.extensions(), &self.options, &self.collections)
+    }
+
     /// The language to answer a request in that concerns no collection.
     fn tongue(&self, request: &axum::extract::Request) -> Tongue {
-        Who::of(request.headers(), request.extensions(), &self.options).tongue()
+        self.who(request).tongue()
     }
 
     /// A request that fits no route: perhaps a replayed page made it, else it is told what there is.

@@ -125,6 +125,9 @@ async fn attempt(
     } else {
         capture::load(&view.snapshot, &view.collection, capture, asked_for.undo()).await?
     };
+    if let Some(reason) = view.hides_loaded(capture, &loaded) {
+        return Ok(Some(pages::hidden(view, url, &reason)));
+    }
     let location = answer::location(&loaded.about, url);
     if location.as_deref().is_some_and(|location| leads_back(location, url, &asked_for.url)) {
         return Ok(None);

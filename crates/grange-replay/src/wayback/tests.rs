@@ -1,7 +1,7 @@
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
-use grange_index::access::{Decision, Rule};
+use grange_index::access::{Decision, Rule, RuleSet};
 use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
@@ -54,7 +54,7 @@ pub(super) fn site(bed: &Bed) -> Router {
     let collections = Collections::default();
     let source = &bed.collection;
     let collection = crate::Collection::new("local", source.index.clone(), source.holdings.clone());
-    collection.set_rules(source.rules().to_vec());
+    collection.set_rules(source.rules());
     collections.add(collection);
     routes(collections, Options::default())
 }
@@ -264,15 +264,10 @@ async fn memento_speaks_in_three_formats() {
 #[tokio::test]
 async fn what_a_rule_hides_is_nowhere() {
     let bed = bed();
-    bed.collection.set_rules(vec![Rule {
-        surt_prefix: "org,secret)".into(),
-        exact: false,
-        collection: None,
-        mime: None,
-        captured_from: None,
-        captured_to: None,
-        decision: Decision::Block { message: "Withdrawn by its owner.".into() },
-    }]);
+    bed.collection.set_rules(RuleSet::from(vec![Rule::new(
+        "org,secret)",
+        Decision::Block { message: "Withdrawn by its owner.".into() },
+    )]));
     let site = site(&bed);
     for path in [
         "/local/20200106000000mp_/http://secret.org/",
