@@ -17,6 +17,11 @@ fn is_paper(url: &str) -> bool {
     url.get(..PAPERS.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(PAPERS))
 }
 
+/// Whether a key is that of a paper.
+pub(crate) fn is_paper_key(key: &[u8]) -> bool {
+    key.starts_with(PAPERS.as_bytes())
+}
+
 /// What the keys of a match begin with, for access rules: several beginnings for a host (its ports stand behind a colon) and a
 /// domain (its subdomains behind a comma), because a shorter one would also meet `example.company`.
 pub fn rule_prefixes(url: &str, matches: &str) -> Result<Vec<String>, String> {
