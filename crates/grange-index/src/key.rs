@@ -17,6 +17,11 @@ fn is_paper(url: &str) -> bool {
     url.get(..PAPERS.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(PAPERS))
 }
 
+/// Whether a key is that of a paper.
+pub(crate) fn is_paper_key(key: &[u8]) -> bool {
+    key.starts_with(PAPERS.as_bytes())
+}
+
 /// Keys that an access rule is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleKeys {

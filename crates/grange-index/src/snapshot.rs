@@ -91,7 +91,12 @@ impl Snapshot {
     /// The capture of a key closest in time, earlier ones first among equals.
     pub fn closest(&self, surt: &str, time: Stamp) -> Result<Option<Capture>> {
         let mut captures = self.by_distance(surt, time)?;
-        Ok(if captures.advance()? { captures.current().map(|view| view.to_capture()) } else { None })
+        while captures.advance()? {
+            if let Some(view) = captures.current().filter(|view| !view.is_description()) {
+                return Ok(Some(view.to_capture()));
+            }
+        }
+        Ok(None)
     }
 
     fn that_may_hold(&self, surt: &str) -> Result<Vec<&Layer>> {
@@ -118,7 +123,7 @@ impl Snapshot {
             if view.time() > revisit.time() && best.is_some() {
                 break;
             }
-            if !view.is_revisit() && view.digest_essence() == essence {
+            if !view.is_revisit() && !view.is_description() && view.digest_essence() == essence {
                 best = Some(view.to_capture());
             }
         }

@@ -4,6 +4,7 @@
 //! the reader. Memory is bounded either way, whatever a record claims.
 
 mod body;
+mod encoding;
 mod lately;
 mod open;
 mod original;
@@ -15,6 +16,7 @@ mod tests;
 use warc::{Date, HttpHead, Profile, Record, RecordType};
 
 pub use body::{Body, BodyError};
+pub(crate) use encoding::{Accepted, is_packed, label};
 pub(crate) use lately::Lately;
 pub(crate) use open::matches;
 pub(crate) use open::open_at;

@@ -11,6 +11,9 @@ use crate::tests::{Bed, http, revisit};
 const HTML: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nStrict-Transport-Security: max-age=9\r\nX-Site: yes";
 
+const KEPT: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/css\r\nCache-Control: public, max-age=31536000\r\n\
+    Expires: Wed, 01 Jan 2031 00:00:00 GMT\r\nPragma: public\r\nAge: 5\r\nETag: \"x\"";
+
 struct Running {
     bed: Bed,
     proxy: Proxy,
@@ -54,6 +57,8 @@ async fn running() -> Running {
                 "HTTP/1.1 200 OK\r\nContent-Type: video/mp4",
                 b"0123456789",
             ),
+            http("http://e.org/kept", "2020-01-01T00:00:00Z", KEPT, b"kept, first"),
+            http("http://e.org/kept", "2021-01-01T00:00:00Z", KEPT, b"kept, second"),
             revisit("http://gone.org/", "2020-01-01T00:00:00Z", HTML, b"never stored", ""),
         ],
     );
@@ -172,6 +177,36 @@ async fn every_reader_chooses_and_records_alone() {
     assert_eq!(get(&anna, "http://viewerproxy.invalid/changeIndex?collection=local").await.0, 303);
     assert_eq!(get(&anna, "http://e.org/").await.0, 200);
     assert_eq!(get(&running.client("local@2020"), "http://e.org/").await.1, "<a href='/x'>first</a>");
+}
+
+#[tokio::test]
+async fn browsers_keep_nothing_of_one_time_for_another() {
+    let running = running().await;
+    let client = running.client("anna");
+    for (date, text) in [("20200201", "kept, first"), ("20210201", "kept, second")] {
+        let change = format!("http://viewerproxy.invalid/changeDate?date={date}");
+        assert_eq!(get(&client, &change).await.0, 303);
+        for (status, url) in [(200, "http://e.org/kept"), (404, "http://e.org/missing")] {
+            let response = client.get(url).send().await.unwrap();
+            assert_eq!(response.status().as_u16(), status);
+            let headers = response.headers().clone();
+            let told: Vec<_> = headers.get_all("cache-control").iter().collect();
+            assert_eq!(told, ["no-store"], "{url}");
+            for name in ["expires", "pragma", "age"] {
+                assert!(!headers.contains_key(name), "{url}: {name}");
+            }
+            if status == 200 {
+                assert_eq!(response.text().await.unwrap(), text);
+            }
+        }
+    }
+    // Whoever names the time gets the answer as it was: it is kept apart by what it varies with.
+    let named = client.get("http://e.org/kept").header("accept-datetime", "Wed, 01 Jan 2020 10:00:00 GMT");
+    let response = named.send().await.unwrap();
+    assert_eq!(response.headers()["cache-control"], "public, max-age=31536000");
+    assert!(response.headers().contains_key("expires"));
+    assert_eq!(response.headers()["vary"], "accept-datetime");
+    assert_eq!(response.text().await.unwrap(), "kept, first");
 }
 
 #[tokio::test]

@@ -24,6 +24,8 @@ mod replay;
 mod rescue;
 mod rewriting;
 #[cfg(test)]
+mod sending_tests;
+#[cfg(test)]
 mod tests;
 mod timemap;
 
@@ -40,7 +42,7 @@ use address::Address;
 pub(crate) use address::repaired;
 pub(crate) use answer::{Request, location};
 pub(crate) use find::{Found, View, Wanted};
-pub(crate) use part::{Part, Slice, asked};
+pub(crate) use part::{Part, Slice, choose, may_be_part};
 
 use crate::cdx::{self, Options};
 use crate::collection::{Collection, Collections};
@@ -113,13 +115,15 @@ impl Site {
             let (title, text) = (t.say("bad-address"), t.say("bad-address-form"));
             return pages::problem(t, StatusCode::BAD_REQUEST, &title, &text);
         };
-        self.serve(collection, address, request).await
+        let leads_on = address::leads_on(rest);
+        self.serve(collection, address, leads_on, request).await
     }
 
     async fn serve(
         &self,
         collection: Arc<Collection>,
         address: Address,
+        leads_on: bool,
         request: axum::extract::Request,
     ) -> Response {
         let who = self.who(&request);
@@ -128,7 +132,8 @@ impl Site {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         match address {
             Address::Capture { time, modifier, url } => {
-                replay::capture(view, &origin, &time, modifier, &url, request).await
+                let astray = !leads_on && address::leads_on(&format!("{time}{modifier}/{url}"));
+                replay::capture(view, &origin, &time, modifier, &url, astray, request).await
             }
             _ if !is_read => (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]).into_response(),
             Address::TimeGate { url } => replay::time_gate(&view, &origin, &url, request.headers()),
