@@ -28,6 +28,7 @@ mod jobs;
 mod key;
 mod load;
 mod log;
+mod log_v1;
 mod manifest;
 mod merge;
 mod plan;
@@ -42,6 +43,7 @@ mod stamp;
 mod store;
 mod varint;
 mod view;
+mod writer;
 
 #[cfg(test)]
 mod tests;

@@ -40,7 +40,7 @@ pub(crate) struct SegmentEntry {
     pub(crate) bytes: u64,
 }
 
-/// A file or a job that was taken out by a change.
+/// A file, or the lines that came under a job, taken out by a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Removal {
@@ -54,7 +54,7 @@ pub(crate) struct Removal {
 impl Removal {
     pub(crate) fn takes(&self, file: &FileEntry) -> bool {
         self.file.as_deref().is_some_and(|name| name == &*file.name)
-            || self.job.is_some() && self.job.as_deref() == file.job.as_deref()
+            || !file.whole && self.job.is_some() && self.job.as_deref() == file.job.as_deref()
     }
 }
 
@@ -132,6 +132,8 @@ impl Manifest {
 
 /// Makes names that were added to or taken from a folder last.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
+    #[cfg(test)]
+    faults::take().map_err(Error::io("sync", folder))?;
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("sync", folder))
 }
 
@@ -143,9 +145,36 @@ pub(crate) fn log_name(number: u64) -> String {
     format!("{number:08}.log")
 }
 
-/// Whether a name is one that an index gives to its files.
-pub(crate) fn is_ours(name: &str) -> bool {
+/// Whether a name is that of a segment or a log.
+pub(crate) fn is_index_file(name: &str) -> bool {
     let stem = name.strip_suffix(".seg").or_else(|| name.strip_suffix(".log"));
-    name == "MANIFEST.tmp"
-        || stem.is_some_and(|stem| stem.len() >= 8 && stem.bytes().all(|b| b.is_ascii_digit()))
+    stem.is_some_and(|stem| stem.len() >= 8 && stem.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Whether a name is one that an index gives to files that can be left over.
+pub(crate) fn is_ours(name: &str) -> bool {
+    name == "MANIFEST.tmp" || is_index_file(name)
+}
+
+/// A folder whose syncs fail, for tests.
+#[cfg(test)]
+pub(crate) mod faults {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// How many syncs of folders succeed before the others fail.
+        static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
+    }
+
+    pub(crate) fn fail_syncs_after(syncs: Option<u32>) {
+        LEFT.set(syncs);
+    }
+
+    pub(super) fn take() -> std::io::Result<()> {
+        match LEFT.get() {
+            Some(0) => Err(std::io::Error::other("a sync that fails")),
+            Some(left) => Ok(LEFT.set(Some(left - 1))),
+            None => Ok(()),
+        }
+    }
 }

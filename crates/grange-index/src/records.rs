@@ -18,8 +18,7 @@ impl Batch {
         job: Option<&str>,
     ) -> io::Result<IndexReport> {
         let name = name.replace('\0', "%00");
-        let mut rows = Run::default();
-        rows.note_file(&name, job);
+        let mut rows = Run::of_file(&name, job);
         let options = IndexOptions { filename: name.clone(), post_append: true, ..IndexOptions::default() };
         let report = cdx::index(reader, &options, |line| {
             if let Line::Entry(mut entry, _) = parse_line(line, None) {

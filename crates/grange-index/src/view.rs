@@ -53,6 +53,11 @@ impl<'a> CaptureView<'a> {
         self.has(REVISIT)
     }
 
+    /// Whether it gives way to the same capture in another segment.
+    pub(crate) fn yields(&self) -> bool {
+        self.file.is_some_and(FileEntry::yields)
+    }
+
     pub(crate) fn is_deleted(&self) -> bool {
         self.has(DELETED)
     }

@@ -4,6 +4,7 @@ mod concurrent;
 mod crash;
 mod damage;
 mod dialects;
+mod faults;
 mod jobs;
 mod loading;
 mod model;

@@ -134,7 +134,7 @@ pub(super) fn load_lines(index: &Index, name: &str, path: &str, file: impl Read)
 pub(super) fn take_out(index: &Index, name: &str) -> Result<(), Trouble> {
     let failed = |error: grange_index::Error| Trouble::Now(Chain(&error).to_string());
     match Kind::of(name) {
-        Kind::Lines => index.remove_job(&lines_job(name)).map(drop).map_err(failed),
+        Kind::Lines => index.remove_lines(&lines_job(name)).map(drop).map_err(failed),
         Kind::Wacz => {
             let below = format!("{name}/");
             let snapshot = index.snapshot();
