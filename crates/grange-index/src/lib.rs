@@ -22,6 +22,7 @@ mod combine;
 mod compact;
 pub mod dialect;
 mod digest;
+mod durable;
 mod error;
 mod folder;
 mod jobs;

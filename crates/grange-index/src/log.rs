@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
+use crate::durable::{sync_data, sync_file};
 use crate::error::{Error, Result};
 use crate::log_v1;
 
@@ -50,7 +51,7 @@ impl Log {
         let open = || {
             let mut file = File::create(&path)?;
             file.write_all(MAGIC)?;
-            file.sync_all()?;
+            sync_file(&file, &path)?;
             Ok(file)
         };
         let file = open().map_err(Error::io("create", &path))?;
@@ -67,7 +68,7 @@ impl Log {
                     "cut off the torn end of an index log: a change whose commit never returned"
                 );
                 file.set_len(contents.end)?;
-                file.sync_all()?;
+                sync_file(&file, &path)?;
             }
             file.seek(SeekFrom::Start(contents.end))?;
             Ok(file)
@@ -88,7 +89,7 @@ impl Log {
         record.extend_from_slice(&crc32c::crc32c(segment).to_le_bytes());
         record.extend_from_slice(segment);
         self.cut_failed()?;
-        let written = self.file.write_all(&record).and_then(|()| self.file.sync_data());
+        let written = self.file.write_all(&record).and_then(|()| sync_data(&self.file, &self.path));
         if let Err(error) = written {
             self.failed = true;
             // What cannot be cut off now is cut off before the next change, which waits for it.
@@ -105,7 +106,7 @@ impl Log {
         if self.failed {
             let cut = self.file.set_len(self.bytes).and_then(|()| {
                 self.file.seek(SeekFrom::End(0))?;
-                self.file.sync_all()
+                sync_file(&self.file, &self.path)
             });
             cut.map_err(Error::io("cut", &self.path))?;
             tracing::warn!(path = %self.path.display(), end = self.bytes, "cut off a change of an index log that failed");

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::durable::{rename, sync_file, sync_folder};
 use crate::error::{Error, Result};
 use crate::row::FileEntry;
 
@@ -122,19 +123,12 @@ impl Manifest {
         let write = || {
             let mut file = File::create(&path)?;
             file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&path, folder.join(NAME))
+            sync_file(&file, &path)?;
+            rename(&path, &folder.join(NAME))
         };
         write().map_err(Error::io("write", &path))?;
         sync_folder(folder)
     }
-}
-
-/// Makes names that were added to or taken from a folder last.
-pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
-    #[cfg(test)]
-    faults::take().map_err(Error::io("sync", folder))?;
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("sync", folder))
 }
 
 pub(crate) fn segment_name(number: u64) -> String {
@@ -154,27 +148,4 @@ pub(crate) fn is_index_file(name: &str) -> bool {
 /// Whether a name is one that an index gives to files that can be left over.
 pub(crate) fn is_ours(name: &str) -> bool {
     name == "MANIFEST.tmp" || is_index_file(name)
-}
-
-/// A folder whose syncs fail, for tests.
-#[cfg(test)]
-pub(crate) mod faults {
-    use std::cell::Cell;
-
-    thread_local! {
-        /// How many syncs of folders succeed before the others fail.
-        static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
-    }
-
-    pub(crate) fn fail_syncs_after(syncs: Option<u32>) {
-        LEFT.set(syncs);
-    }
-
-    pub(super) fn take() -> std::io::Result<()> {
-        match LEFT.get() {
-            Some(0) => Err(std::io::Error::other("a sync that fails")),
-            Some(left) => Ok(LEFT.set(Some(left - 1))),
-            None => Ok(()),
-        }
-    }
 }

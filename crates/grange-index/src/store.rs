@@ -104,6 +104,11 @@ impl Index {
         self.inner.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether both are clones of one index.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// Looks at the folder again, if the index is open read-only.
     pub fn refresh(&self) -> Result<()> {
         if self.inner.lock().is_some() {
@@ -262,8 +267,13 @@ impl Inner {
 
     /// Takes out what `removal` names, by a mark that hides it until merging drops it.
     fn remove(&self, writer: &mut Writer, removal: impl FnOnce(u64) -> Removal) -> Result<u64> {
+        // Nothing is written for what is not here.
+        let nothing = removal(0);
+        if !writer.snapshot().files().any(|file| nothing.takes(file)) {
+            return Ok(0);
+        }
         self.flush(writer)?;
-        let removal = removal(writer.manifest.take_change());
+        let removal = Removal { change: writer.manifest.take_change(), ..nothing };
         let snapshot = writer.snapshot();
         let taken: HashSet<Box<str>> =
             snapshot.files().filter(|file| removal.takes(file)).map(|file| file.name.clone()).collect();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::manifest::faults::fail_syncs_after;
+use crate::durable::faults::fail;
 use crate::{Batch, Capture, Index, Settings, Stamp};
 
 fn settings() -> Settings {
@@ -36,12 +36,12 @@ fn what_is_committed_after_a_folder_that_was_not_synced_is_on_disk() {
     let index = Index::open(folder.path(), settings()).unwrap();
     index.commit(file("a")).unwrap();
     // The manifest of the new log has its name, and the sync of that name fails.
-    fail_syncs_after(Some(0));
+    fail(&["folder"]);
     assert!(index.flush().is_err());
     // Nothing is committed while it is not known which manifest the disk has.
     assert!(index.commit(file("b")).is_err());
     assert!(!index.holds_file("b"));
-    fail_syncs_after(None);
+    fail(&[]);
     index.commit(file("c")).unwrap();
     assert_eq!(on_disk(folder.path()), ["a", "c"]);
     index.flush().unwrap();
@@ -58,9 +58,9 @@ fn a_removal_that_failed_does_not_take_effect_later() {
     let index = Index::open(folder.path(), settings()).unwrap();
     index.commit(file("a")).unwrap();
     index.flush().unwrap();
-    fail_syncs_after(Some(0));
+    fail(&["folder"]);
     assert!(index.remove_file("a").is_err());
-    fail_syncs_after(None);
+    fail(&[]);
     assert!(index.holds_file("a"));
     index.commit(file("b")).unwrap();
     drop(index);
@@ -76,10 +76,10 @@ fn a_load_or_a_merge_that_failed_changes_nothing() {
         index.commit(file(name)).unwrap();
         index.flush().unwrap();
     }
-    fail_syncs_after(Some(0));
+    fail(&["folder"]);
     assert!(index.merge_all().is_err());
     assert!(index.load(&line[..], Some("lines")).is_err());
-    fail_syncs_after(None);
+    fail(&[]);
     assert!(!index.snapshot().holds_job("lines"));
     index.commit(file("c")).unwrap();
     drop(index);
@@ -94,10 +94,10 @@ fn a_load_or_a_merge_that_failed_changes_nothing() {
 fn a_commit_whose_change_is_on_disk_does_not_fail_when_the_head_cannot_be_written_out() {
     let folder = tempfile::tempdir().unwrap();
     let index = Index::open(folder.path(), Settings { head_bytes: 0, ..settings() }).unwrap();
-    fail_syncs_after(Some(0));
+    fail(&["folder"]);
     index.commit(file("a")).unwrap();
     assert!(index.holds_file("a"));
-    fail_syncs_after(None);
+    fail(&[]);
     index.commit(file("b")).unwrap();
     drop(index);
     assert_eq!(on_disk(folder.path()), ["a", "b"]);
