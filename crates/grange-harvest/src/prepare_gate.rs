@@ -9,7 +9,7 @@ use crate::harvester::{Harvester, Parts, lock};
 
 /// Soon enough when the cause was a moment's; a claim and its return are two writes and two lines of log.
 const FIRST_WAIT: Duration = Duration::from_secs(30);
-/// Whoever repairs the folder waits no longer than this for jobs.
+/// After a repair of the folder jobs are taken within this time.
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 
 /// Whether jobs are taken.

@@ -42,7 +42,7 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     sync().map_err(Error::io("sync", folder))
 }
 
-/// What was done to reach the disk on this thread, and what fails.
+/// The steps that this thread took to reach the disk, and those that fail.
 #[cfg(test)]
 pub(crate) mod faults {
     use std::cell::RefCell;

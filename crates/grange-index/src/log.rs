@@ -32,7 +32,7 @@ pub(crate) struct Log {
     failed: bool,
 }
 
-/// What a log holds.
+/// The contents of a log.
 #[derive(Debug, Default)]
 pub(crate) struct LogContents {
     /// Numbers and segments of whole changes.

@@ -1,4 +1,4 @@
-//! What the one writer of an index holds in memory, and how it is read back from the folder.
+//! The state of the one writer of an index, and how it is read from the folder.
 
 use std::collections::HashSet;
 use std::fs;
@@ -27,7 +27,7 @@ pub(crate) struct Writer {
     pub(crate) known: HashSet<Box<str>>,
     /// Rises with every change, so that nothing is published twice.
     pub(crate) changes: u64,
-    /// A manifest was not saved, and the disk may have it all the same: nothing is changed until it has ours again.
+    /// Saving a manifest failed, and the disk may have it anyway: nothing is changed until the disk has ours again.
     unsettled: bool,
 }
 

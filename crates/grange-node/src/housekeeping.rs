@@ -30,7 +30,7 @@ pub fn clear_scratch(spool: &Path) {
 /// What a heartbeat reports.
 pub struct Heart {
     pub db: Db,
-    /// What the node says of itself, for a register that has lost it.
+    /// The node's own row, for a register that has lost it.
     pub node: NewNode,
     pub health: Health,
     /// Beyond this the clock of the machine is reported as wrong; zero never does.

@@ -2,7 +2,7 @@
 //! that id, so the second one is refused.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use grange_base::{Clock, Shutdown};
@@ -81,10 +81,8 @@ async fn find(
 /// Whether the machine says that no process listens there. Loopback is asked only for a node of this machine.
 async fn nobody_answers(known: &NodeRecord, new: &NewNode) -> bool {
     let address = address(&known.addresses);
-    let loopback = address.parse::<SocketAddr>().is_ok_and(|address| match address.ip() {
-        IpAddr::V4(ip) => ip.is_loopback() || ip.is_unspecified(),
-        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unspecified(),
-    });
+    let ip = address.parse::<SocketAddr>().map(|address| address.ip());
+    let loopback = ip.is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified());
     if loopback && known.host != new.host {
         return false;
     }

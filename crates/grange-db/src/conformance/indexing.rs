@@ -152,7 +152,7 @@ async fn an_index_is_kept_by_one_node_and_only_that_works_on_it(bed: &Bed) {
         assert!(matches!(refused, Err(Error::LeaseLost { .. })), "{refused:?}");
     }
     assert_eq!(collections.keep_index("news", "one", LONG, true).await.unwrap(), None);
-    // What the new owner does not have is read again; only it may say so.
+    // Files that the new owner does not have are read again; only the owner may send them back.
     assert_eq!(collections.send_back(&first, &[x.file.id]).await.unwrap(), 0);
     assert_eq!(collections.send_back(&second, &[x.file.id, y.file.id]).await.unwrap(), 1);
     let claimed = collections.claim(None, "two", LONG).await.unwrap().unwrap();

@@ -165,7 +165,7 @@ impl Collections<'_> {
 
     /// The file of a collection that the index calls by this name.
     pub async fn file_named(&self, collection: &str, name: &str) -> Result<Option<CollectedFile>, Error> {
-        // What no row can hold is not looked for.
+        // No row can hold it.
         if name.contains('\0') {
             return Ok(None);
         }

@@ -21,10 +21,10 @@ pub struct FileClaim {
     pub abandoned: u32,
 }
 
-/// What becomes of a file that was not indexed.
+/// The state of a file after an attempt that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexRetry {
-    /// It waits and is tried again; after some attempts it counts as failed, and is tried again all the same.
+    /// It waits and is tried again; after some attempts it is listed as failed, and the attempts continue.
     After(Duration),
     /// It counts as failed at once, and is tried again.
     FailedAfter(Duration),

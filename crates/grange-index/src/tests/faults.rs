@@ -1,4 +1,4 @@
-//! Syncs that fail, and what is on disk and in memory afterwards.
+//! Syncs that fail, and the state on disk and in memory afterwards.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn file(name: &str) -> Batch {
     batch
 }
 
-/// What the folder holds for a process that opens it after a crash.
+/// The files that a process finds in the folder after a crash.
 fn on_disk(folder: &Path) -> Vec<String> {
     let copy = Index::open_read_only(folder, settings()).unwrap();
     let snapshot = copy.snapshot();

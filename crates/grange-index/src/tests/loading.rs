@@ -138,7 +138,7 @@ fn a_file_that_lines_name_still_comes_as_a_file() {
         let done = index.commit(file()).unwrap();
         assert_eq!((done.files, done.known.len()), (1, 0), "posted: {posted}");
         assert_eq!(keys(&index).len(), 5);
-        // What is known is kept by segments too, through a flush, a merge and a restart.
+        // Segments keep it too, through a flush, a merge and a restart.
         for round in 0..3 {
             assert!(index.holds_file("a.warc.gz"), "round {round}");
             assert_eq!(index.commit(file()).unwrap().known, ["a.warc.gz"]);

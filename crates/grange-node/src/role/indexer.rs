@@ -28,7 +28,7 @@ pub fn shelf(settings: &Settings, data: &Path, writes: bool) -> Shelf {
     Shelf::new(data, settings.index.engine(), writes)
 }
 
-/// What a feeder is made of.
+/// The handles that a feeder is made of.
 struct Tools<'a> {
     settings: &'a Settings,
     data: &'a Path,
@@ -81,7 +81,7 @@ pub async fn start(
     let (of, copied) = (owner.clone(), copies.clone());
     let feeder =
         feeder(Tools { settings, data, db, shelf: shelf.clone(), archive, copies, clock, owner: of })?;
-    // What this node keeps is served from the start. What cannot be used is logged, and tried again by the worker.
+    // Indexes of this node are served from the start. The worker tries those again that cannot be used now.
     if let Err(error) = feeder.keeper.tend(None).await {
         tracing::warn!(error = %Chain(&error), owner, "the indexes of this node are not ready yet");
     }

@@ -25,7 +25,7 @@ pub struct Publisher {
     shelf: Shelf,
     blob: Arc<dyn Blob>,
     clock: Clock,
-    /// What was last copied, by collection and token.
+    /// The states that were last copied, by collection and token.
     seen: HashMap<(String, i64), Weak<Snapshot>>,
 }
 
@@ -117,7 +117,7 @@ pub struct Follower {
 struct Followed {
     identity: String,
     folder: PathBuf,
-    /// What was given out: it knows whether it met damage.
+    /// The index that was given out: it knows whether it met damage.
     index: Index,
     /// When to look again.
     due: Timestamp,

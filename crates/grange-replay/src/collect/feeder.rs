@@ -75,9 +75,9 @@ const LEASE: Duration = Duration::from_secs(300);
 /// Both leases, of the file and of the indexes, are renewed this often: several times within the shorter one.
 const RENEW_EVERY: Duration = Duration::from_secs(30);
 /// A place that did not answer is asked again after this long, and after twice as long each time: five attempts make three
-/// hours, in which the file waits; then it counts as failed and is tried again all the same.
+/// hours, in which the file waits; then it is listed as failed, and the attempts continue.
 const RETRY_AFTER: Duration = Duration::from_secs(360);
-/// Whoever repairs a place waits no longer than this until its files are read.
+/// After a repair of a place its files are read within this time.
 const RETRY_MAX: Duration = Duration::from_hours(6);
 /// Claims in a row without an outcome: a file that ended its readers so often is not given to another.
 const ABANDONED_MAX: u32 = 5;
@@ -87,7 +87,7 @@ fn retry_after(attempts: u32) -> Duration {
     RETRY_AFTER.saturating_mul(1 << attempts.saturating_sub(1).min(16)).min(RETRY_MAX)
 }
 
-/// What becomes of a file after this trouble.
+/// The retry that a kind of trouble leads to.
 fn retry(trouble: &Trouble, attempts: u32) -> IndexRetry {
     match trouble {
         Trouble::File(_) => IndexRetry::Never,

@@ -19,7 +19,7 @@ pub(super) struct FolderOwner {
     token: i64,
 }
 
-/// What a folder says of itself.
+/// The entry about the owner in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FolderClaim {
     Of(FolderOwner),
@@ -29,7 +29,7 @@ pub(super) enum FolderClaim {
     Unreadable,
 }
 
-/// What the identities of collections are that were there before collections had any.
+/// The identity of all collections that were made before collections had one.
 pub(super) const FIRST: &str = "first";
 
 impl FolderClaim {
@@ -105,7 +105,7 @@ mod tests {
             token,
         };
         let trusted = |lease: &IndexLease| FolderOwner::read(folder.path()).is_of(lease);
-        // What an earlier version made belongs to the first that keeps it.
+        // A folder of an earlier version belongs to the first that keeps the index.
         assert!(trusted(&lease(FIRST, 1)) && !trusted(&lease(FIRST, 2)) && !trusted(&lease("b", 1)));
         FolderOwner::of(&lease("b", 2)).write(folder.path()).unwrap();
         assert!(trusted(&lease("b", 2)));

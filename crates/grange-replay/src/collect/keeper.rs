@@ -18,7 +18,7 @@ use super::mirror::{self, MirrorError};
 use super::reconcile::{self, Provenance};
 use super::shelf::Shelf;
 
-/// What the names of folders begin with into which a copy of an index is brought.
+/// Prefix of the folders into which a copy of an index is fetched.
 const FETCHED_ASIDE: &str = ".fetch-";
 /// An index that could not be made ready is tried again after this long: a bucket or a disk that is away comes back, and
 /// a damaged index waits for a person.
@@ -40,7 +40,7 @@ pub struct Keeper {
     later: Arc<Mutex<HashMap<String, Timestamp>>>,
 }
 
-/// What is to be done about the index of a collection.
+/// The next step for the index of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tending {
     /// It is ours, and all is well.

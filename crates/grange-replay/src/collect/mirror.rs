@@ -180,7 +180,7 @@ pub async fn fetch(
     let state = read_state(&newest, blob).await?;
     let kept = folder.join(FETCHED);
     let aside = folder.join("aside");
-    // What a fetch that was cut off has left is of another copy.
+    // Left by a fetch of another copy that was cut off.
     match tokio::fs::remove_dir_all(&aside).await {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(&aside)(error)),
         _ => {}
@@ -285,7 +285,7 @@ async fn newest_state(
     Ok(newest.map(|(_, state)| state))
 }
 
-/// What a name of a state holds behind that of the index.
+/// The parts of a state's name behind that of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct StateParts<'a> {
     /// Absent in those of earlier versions.

@@ -28,7 +28,7 @@ const PAGE: u32 = 1000;
 /// clock than the copy.
 const COPY_DOUBT: Duration = Duration::from_secs(300);
 
-/// What is done about a row.
+/// The repair of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Repair {
     /// Its captures go out of the index.
@@ -43,7 +43,7 @@ fn repair(state: CollectedState, held: Option<bool>, changed_since_copy: Option<
     let Some(held) = held else { return nothing };
     let from_copy = changed_since_copy.is_some();
     match state {
-        // What was indexed after the copy was made may be another file under the same name.
+        // A file indexed after the copy was made may be another one under the same name.
         CollectedState::Indexed => {
             let stale = changed_since_copy.unwrap_or_default();
             Repair { take_out: held && stale, send_back: !held || stale }
@@ -56,7 +56,7 @@ fn repair(state: CollectedState, held: Option<bool>, changed_since_copy: Option<
     }
 }
 
-/// What an index holds, by name.
+/// The contents of an index, by name.
 struct Contents {
     snapshot: std::sync::Arc<Snapshot>,
     files: BTreeSet<String>,

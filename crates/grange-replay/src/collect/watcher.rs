@@ -206,7 +206,7 @@ impl Watcher {
         match source {
             Source::Kept => Ok(self.shelf.kept(&row.name).map(|kept| kept.index)),
             Source::Copy => {
-                // What it gave out before is not served any more.
+                // The index that it gave out before is not served any more.
                 let before = self.sources.get(&row.name).copied();
                 let Some(follower) = &mut self.follower else { return Ok(None) };
                 if before.is_some_and(|before| before != source) {

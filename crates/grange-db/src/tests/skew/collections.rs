@@ -93,7 +93,7 @@ async fn a_file_is_not_marked_indexed_while_another_node_takes_over_its_index() 
     let came = bed.db.collections().indexed(&claim, crate::Indexed::default()).await;
     barrier.open().await;
     let lease = taken.await.unwrap().unwrap().unwrap();
-    // Whichever was first: a mark that was made before is seen by the new owner, which does not have the file.
+    // A mark that was made before is seen by the new owner, which does not have the file.
     let row = bed.db.collections().file_named("news", "x.warc").await.unwrap().unwrap();
     match came {
         Ok(()) => assert_eq!(bed.db.collections().send_back(&lease, &[row.id]).await.unwrap(), 1),

@@ -1,4 +1,4 @@
-//! What goes wrong with indexes, rows and places, and how it is right again.
+//! Faults of indexes, rows and places, and their repair.
 
 use std::fs;
 
@@ -246,7 +246,11 @@ async fn a_file_whose_row_was_not_seen_is_looked_up_before_it_is_not_here() {
     let files = ForeignFiles::new(bed.db.clone(), "news", Buckets::default(), archive(&bed));
     for (name, there) in [("a.warc", true), ("d.wacz/archive/d.warc", true), ("none.warc", false)] {
         let read = files.read_at(name, 0, 4).await;
-        assert_eq!(read.is_ok_and(|read| read.is_some_and(|bytes| &bytes[..] == b"WARC")), there, "{name}");
+        assert_eq!(
+            read.is_ok_and(|read| read.is_some_and(|bytes| bytes.as_ref() == b"WARC")),
+            there,
+            "{name}"
+        );
     }
 }
 

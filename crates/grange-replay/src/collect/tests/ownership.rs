@@ -127,7 +127,7 @@ async fn an_index_moves_with_its_newest_copy_and_only_later_changes_are_read_aga
         ["com,e)/a a.warc -", "com,e)/another b.warc -", "com,e)/late late.warc -"]
     );
     assert_eq!(bed.files("news", CollectedState::Out).await, ["gone.warc"]);
-    // What the first one puts now is older than anything of the second.
+    // Copies that the first one puts now are older than any of the second.
     one.shelf
         .kept("news")
         .unwrap()
