@@ -78,7 +78,8 @@ pub use harvest::{
 };
 pub use indexing::{
     AccessRow, AccessRuleState, AccessRules, AccessRulesMark, CollectedFile, CollectedState, Collection,
-    CollectionCounts, Collections, Enrolled, FileClaim, Indexed, KeptRule, NewCollected, RemovedRule, Which,
+    CollectionCounts, Collections, Enrolled, FileClaim, IndexLease, IndexOwner, IndexRetry, Indexed,
+    IndexedCollection, KeptRule, NewCollected, RemovedRule, Which,
 };
 pub use log_keys::{KeyVouch, LogKey};
 pub use logbook::{Checkpoint, Leaf, Logbook};

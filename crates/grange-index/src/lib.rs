@@ -22,12 +22,14 @@ mod combine;
 mod compact;
 pub mod dialect;
 mod digest;
+mod durable;
 mod error;
 mod folder;
 mod jobs;
 mod key;
 mod load;
 mod log;
+mod log_v1;
 mod manifest;
 mod merge;
 mod plan;
@@ -42,6 +44,7 @@ mod stamp;
 mod store;
 mod varint;
 mod view;
+mod writer;
 
 #[cfg(test)]
 mod tests;

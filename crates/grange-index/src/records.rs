@@ -18,8 +18,7 @@ impl Batch {
         job: Option<&str>,
     ) -> io::Result<IndexReport> {
         let name = name.replace('\0', "%00");
-        let mut rows = Run::default();
-        rows.note_file(&name, job);
+        let mut rows = Run::of_file(&name, job);
         let options = IndexOptions {
             filename: name.clone(),
             records: Records::Replayable,

@@ -64,6 +64,11 @@ impl<'a> CaptureView<'a> {
         }) && !crate::key::is_paper_key(self.row.surt)
     }
 
+    /// Whether it gives way to the same capture in another segment.
+    pub(crate) fn yields(&self) -> bool {
+        self.file.is_some_and(FileEntry::yields)
+    }
+
     pub(crate) fn is_deleted(&self) -> bool {
         self.has(DELETED)
     }

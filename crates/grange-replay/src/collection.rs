@@ -13,6 +13,8 @@ use crate::holdings::Holdings;
 #[derive(Debug)]
 pub struct Collection {
     pub name: String,
+    /// Which collection of this name it is: one that was removed and made again is another.
+    pub identity: String,
     pub index: Arc<Index>,
     pub holdings: Arc<dyn Holdings>,
     /// Records of it that were read lately.
@@ -26,7 +28,15 @@ impl Collection {
 
     pub fn new(name: &str, index: Arc<Index>, holdings: Arc<dyn Holdings>) -> Self {
         let rules = RwLock::default();
-        Self { name: name.to_owned(), index, holdings, lately: Lately::default(), rules }
+        let identity = String::new();
+        Self { name: name.to_owned(), identity, index, holdings, lately: Lately::default(), rules }
+    }
+
+    /// The same as the collection that a row tells of.
+    #[must_use]
+    pub fn with_identity(mut self, identity: &str) -> Self {
+        identity.clone_into(&mut self.identity);
+        self
     }
 
     /// The rules in force now; a request judges everything it shows by one reading of them.
