@@ -78,15 +78,13 @@ pub(crate) fn read(text: &str) -> Result<Vec<Noted>, String> {
             }
         }
     }
-    match count {
-        0 => Ok(rules),
-        _ => {
-            if count > PROBLEMS_MAX {
-                let _ = writeln!(problems, "and {} more lines", count - PROBLEMS_MAX);
-            }
-            Err(format!("{}\nnothing was imported", problems.trim_end()))
-        }
+    if count == 0 {
+        return Ok(rules);
     }
+    if count > PROBLEMS_MAX {
+        let _ = writeln!(problems, "and {} more lines", count - PROBLEMS_MAX);
+    }
+    Err(format!("{}\nnothing was imported", problems.trim_end()))
 }
 
 fn draft<'c>(value: &impl Fn(&str) -> Option<&'c str>) -> Result<RuleDraft, String> {
