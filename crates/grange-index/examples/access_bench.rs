@@ -19,14 +19,15 @@ const ROUNDS: usize = 5;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let index = Index::open(folder.path().join("index"), Settings::default())?;
-    let lines: String = (0..HOSTS)
+    let lines = (0..HOSTS)
         .flat_map(|host| (0..PAGES).map(move |page| (host, page)))
         .map(|(host, page)| {
             format!(
                 "dk,h{host:05})/{page} 20200101000000 {{\"url\": \"http://h{host:05}.dk/{page}\", \"mime\": \"text/html\", \"status\": \"200\", \"digest\": \"sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\", \"length\": \"10\", \"offset\": \"{page}\", \"filename\": \"a.warc.gz\"}}\n"
             )
         })
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     index.load(lines.as_bytes(), None)?;
     let snapshot = index.snapshot();
     let domains = (0..DOMAINS).flat_map(|domain| {

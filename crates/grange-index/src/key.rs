@@ -87,10 +87,10 @@ mod tests {
 
     fn hides(url: &str, matches: &str, captured: &str) -> bool {
         let captured = key(captured);
-        rule_keys(url, matches).unwrap().iter().any(|keys| match keys.exact {
-            true => captured == keys.prefix,
-            false => captured.starts_with(&keys.prefix),
-        })
+        rule_keys(url, matches)
+            .unwrap()
+            .iter()
+            .any(|keys| if keys.exact { captured == keys.prefix } else { captured.starts_with(&keys.prefix) })
     }
 
     #[test]

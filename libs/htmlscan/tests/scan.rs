@@ -140,7 +140,8 @@ proptest! {
         // Where the standard finds no end of a script that holds another, we settle for the first.
         let nests = input.to_ascii_lowercase().contains("<script") && input.contains("<!--");
         // Of `/>` in SVG a tokenizer alone knows nothing.
-        if !nests && !(input.contains("<svg>") && input.contains("/>")) {
+        let closes_itself = input.contains("<svg>") && input.contains("/>");
+        if !(nests || closes_itself) {
             prop_assert_eq!(sorted(ours(bytes, Dialect::Html)), theirs(bytes, Dialect::Html), "{}", input);
         }
         // Of SVG a tokenizer alone knows nothing.

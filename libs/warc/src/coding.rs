@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_is_believed_if_a_text_comes_out() {
-        let text = (0..400).map(|n| format!("<p>{}</p>\n", n * 7919 % 1000)).collect::<String>();
+        let text = (0..400).map(|n| format!("<p>{}</p>\n", n * 7919 % 1000)).collect::<Vec<_>>().concat();
         for coding in ALL {
             let whole = packed(coding, text.as_bytes());
             // zstd gives nothing of a block that is not whole.

@@ -192,7 +192,11 @@ fn what_follows_a_head_too_long_to_be_read_is_the_body() {
         for packed in [stored.clone(), gzip(&stored)] {
             let mut reader = Reader::from_bytes(packed).unwrap();
             let mut record = reader.next().unwrap().unwrap();
-            assert_eq!(record.http().unwrap().map(|head| head.status()), found.then_some(Some(200)), "{len}");
+            assert_eq!(
+                record.http().unwrap().map(warc::HttpHead::status),
+                found.then_some(Some(200)),
+                "{len}"
+            );
             let mut content = Vec::new();
             record.content().unwrap().read_to_end(&mut content).unwrap();
             assert_eq!(content == b"the body", found, "{len}");

@@ -274,7 +274,8 @@ async fn a_record_is_judged_by_the_collections_that_list_it() {
     let running = running().await;
     let bed = &running.bed;
     // It can open the file as well, but lists nothing of it, and comes first in the order of names.
-    let empty = grange_index::Index::open(bed.folder.path().join("empty"), Default::default()).unwrap();
+    let empty = grange_index::Index::open(bed.folder.path().join("empty"), grange_index::Settings::default())
+        .unwrap();
     let archive = Collection::new("archive", Arc::new(empty), bed.collection.holdings.clone());
     running.proxy.collections.add(archive);
     let local = running.proxy.collections.get("local").unwrap();

@@ -358,7 +358,7 @@ async fn what_is_hidden_is_nowhere_and_what_is_visible_is_everywhere() {
         })
         .collect();
     let allowed = json!({ "surt_prefix": "metadata:", "decision": "allow" });
-    let open = served(&bed, &[allowed.clone()]);
+    let open = served(&bed, std::slice::from_ref(&allowed));
     // What can be seen at all, so that nothing counts as hidden that this way never shows.
     let mut reachable: BTreeSet<(usize, &str, String)> = BTreeSet::new();
     for (number, one) in WEB.iter().enumerate() {

@@ -34,6 +34,9 @@ fn brotli(plain: &[u8]) -> Vec<u8> {
     out
 }
 
+/// URL, what the client takes, the encoding that is sent, the body.
+type Sending<'a> = (&'a str, Option<&'a str>, Option<&'a str>, &'a [u8]);
+
 #[tokio::test]
 async fn bodies_are_sent_in_an_encoding_that_they_are_in_and_the_client_takes() {
     let png: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
@@ -58,8 +61,7 @@ async fn bodies_are_sent_in_an_encoding_that_they_are_in_and_the_client_takes() 
         ],
     );
     let site = site(&bed);
-    // URL, what the client takes, the encoding that is sent, the body.
-    let cases: &[(&str, Option<&str>, Option<&str>, &[u8])] = &[
+    let cases: &[Sending<'_>] = &[
         ("lie.png", Some("gzip, br"), None, png),
         ("lie.png", None, None, png),
         ("lie2.png", Some("gzip, br"), None, png),

@@ -129,7 +129,7 @@ fn scripts_of_a_page_stay_readable() {
                     node.has_tag_name(("http://www.w3.org/1999/xhtml", "script"))
                         && !node.has_attribute("data-grange")
                 });
-                let own = own.unwrap().children().filter(|node| node.is_text());
+                let own = own.unwrap().children().filter(roxmltree::Node::is_text);
                 own.filter_map(|node| node.text()).collect::<String>()
             };
             // The rewriter of scripts puts its own lines around what it leaves as it is.

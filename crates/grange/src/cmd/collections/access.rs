@@ -142,7 +142,8 @@ fn explained(part: &AccessRulePart) -> String {
     };
     let narrowed = ["collection", "mime", "captured_from", "captured_to"].into_iter();
     let narrowed = narrowed.filter(|name| !rule[*name].is_null());
-    let narrowed: String = narrowed.map(|name| format!(", {name} {}", text(&rule[name]))).collect();
+    let narrowed =
+        narrowed.map(|name| format!(", {name} {}", text(&rule[name]))).collect::<Vec<_>>().concat();
     let audience = rule["audience"].as_array().map(|all| all.iter().map(text).collect::<Vec<_>>().join(", "));
     let audience = audience.map(|names| format!(" for {names}")).unwrap_or_default();
     let effect = match (part.effect.as_str(), part.lifted_by) {
