@@ -18,7 +18,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let [cut, charset, text @ ..] = bytes else { return };
     let charset = [None, Some("utf-8"), Some("shift_jis"), Some("utf-16le")][usize::from(charset % 4)];
     let (first, rest) = text.split_at(usize::from(*cut).min(text.len()));
-    for kind in [Kind::Html, Kind::Css, Kind::Js, Kind::Module, Kind::Json, Kind::Xml] {
+    for kind in [Kind::Html, Kind::Xhtml, Kind::Css, Kind::Js, Kind::Module, Kind::Json, Kind::Xml] {
         assert_eq!(run(kind, charset, &[text]), run(kind, charset, &[first, rest]), "{kind:?}");
     }
 });

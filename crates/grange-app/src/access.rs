@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use grange_base::Chain;
 use grange_db::AccessRow;
-use grange_index::access::{Asked, Decision, Reader, Rule, Verdict, judge};
-use grange_index::{Stamp, key, rule_prefixes};
+use grange_index::access::{
+    Audience, CaptureFacts, Decision, Effect, MediaType, Network, Reader, Rule, RuleSet,
+};
+use grange_index::{RuleKeys, Stamp, key, rule_keys};
+use grange_model::UserName;
 use grange_model::account::Permission;
 use serde_json::Value;
 
-use crate::{App, Error, Who};
+use crate::{App, Error, Who, access_csv};
 
 /// How long a change of rules waits for the replicas: a person sits there, and the archiver tries again.
 const KEEP_WITHIN: Duration = Duration::from_secs(10);
@@ -27,6 +30,10 @@ pub struct RuleDraft {
     pub captured_from: Option<String>,
     pub captured_to: Option<String>,
     pub decision: Value,
+    /// Whom it is for: staff, role:NAME, user:NAME, network:ADDRESS/BITS. Empty: everybody.
+    pub audience: Vec<String>,
+    /// Has to be said of a rule that nothing narrows.
+    pub everything: bool,
 }
 
 /// Who asks for what.
@@ -40,11 +47,25 @@ pub struct AccessTest {
     pub user: Option<String>,
 }
 
-/// Whether it is shown, else by which rule it is not.
+/// Whether it is shown, and what every rule about it did; the one that decides first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    pub visible: bool,
+    /// What the rule that decides says to those who ask by name.
+    pub message: Option<String>,
+    pub rules: Vec<RulePart>,
+}
+
+/// What one rule did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Access {
-    Visible,
-    Hidden { rule: i64, message: Option<String> },
+pub struct RulePart {
+    /// `None`: the rule that is always there, which hides the documentation of crawls.
+    pub id: Option<i64>,
+    pub rule: Value,
+    /// hides, lifted, lets-through, allows or for-others.
+    pub effect: &'static str,
+    /// The rule that lifted it.
+    pub lifted_by: Option<i64>,
 }
 
 impl App {
@@ -91,7 +112,24 @@ impl App {
         }
     }
 
-    /// What the rules as they are would say to somebody who asks.
+    /// Keeps all rules of a table that are not there yet, or none. Gives how many were made, and how many the table has.
+    pub async fn import_access_rules(&self, who: &Who, table: &str) -> Result<(u64, u64), Error> {
+        who.needs(Permission::EditHarvests)?;
+        let rules = access_csv::read(table).map_err(Error::Invalid)?;
+        let all = rules.len() as u64;
+        let stored = rules.into_iter().map(|(rule, note)| access_csv::stored(&rule).map(|rule| (rule, note)));
+        let stored = stored.collect::<Result<_, _>>().map_err(Error::Invalid)?;
+        let made = self.db.access_rules().import(stored, &who.actor()).await?;
+        self.keep_access_rules().await;
+        Ok((made, all))
+    }
+
+    /// All rules as a table.
+    pub async fn export_access_rules(&self, who: &Who) -> Result<String, Error> {
+        access_csv::write(&self.access_rules(who).await?).map_err(Error::Invalid)
+    }
+
+    /// What the rules as they are would say to somebody who asks, and why.
     pub async fn test_access(&self, who: &Who, test: &AccessTest) -> Result<Access, Error> {
         let rows = self.access_rules(who).await?;
         let now = Stamp::parse(self.clock.now().strftime("%Y%m%d%H%M%S").to_string()).unwrap_or_default();
@@ -103,77 +141,117 @@ impl App {
         let address = test.address.as_ref().map(|text| {
             text.parse::<IpAddr>().map_err(|_| Error::Invalid(format!("\"{text}\" is no IP address")))
         });
-        let surt = key(&test.url);
-        let asked =
-            Asked { collection: &test.collection, surt: surt.as_bytes(), time, mime: test.mime.as_deref() };
-        let reader = Reader { address: address.transpose()?, user: test.user.as_deref(), now };
-        let rules: Vec<Rule> =
-            rows.iter().filter_map(|row| serde_json::from_value(row.rule.clone()).ok()).collect();
-        let Verdict::Hidden(found) = judge(&rules, &asked, &reader) else { return Ok(Access::Visible) };
-        let same = |row: &&AccessRow| {
-            serde_json::from_value::<Rule>(row.rule.clone()).is_ok_and(|rule| rule == *found)
+        let account = match test.user.as_ref().and_then(|name| name.parse::<UserName>().ok()) {
+            Some(name) => self.db.users().get(&name).await?.filter(|user| user.disabled_at.is_none()),
+            None => None,
         };
-        let rule = rows.iter().find(same).map(|row| row.id).unwrap_or_default();
-        let message = match &found.decision {
-            Decision::Block { message } => Some(message.clone()),
+        let surt = key(&test.url);
+        let facts = CaptureFacts {
+            collection: &test.collection,
+            surt: surt.as_bytes(),
+            time,
+            media_type: MediaType::Of(test.mime.as_deref()),
+        };
+        let reader = Reader {
+            address: address.transpose()?,
+            user: test.user.as_deref(),
+            role: account.as_ref().map(|user| user.role.as_str()),
+            staff: account.as_ref().is_some_and(|user| user.role.is_staff()),
+            now,
+        };
+        let read = |row: &AccessRow| {
+            let rule = serde_json::from_value(row.rule.clone());
+            // Rules that cannot be read block what they are about, as they do for readers.
+            let blocked = || Rule::new(row.rule["surt_prefix"].as_str().unwrap_or_default(), unreadable());
+            (row.id, rule.unwrap_or_else(|_| blocked()))
+        };
+        let rules = RuleSet::new(rows.iter().map(read).collect());
+        let effects = rules.explain(&facts, &reader);
+        let part = |one: &grange_index::access::RuleEffect<'_>| {
+            let (effect, lifted_by) = match one.effect {
+                Effect::Hides => ("hides", None),
+                Effect::LiftedBy(by) => ("lifted", by.id),
+                Effect::LetsThrough => ("lets-through", None),
+                Effect::Allows => ("allows", None),
+                Effect::ForOthers => ("for-others", None),
+            };
+            let rule = serde_json::to_value(&one.rule.rule).unwrap_or_default();
+            RulePart { id: one.rule.id, rule, effect, lifted_by }
+        };
+        let visible = !effects.iter().any(|one| matches!(one.effect, Effect::Hides));
+        let message = match effects.first().map(|one| &one.rule.rule.decision) {
+            Some(Decision::Block { message }) if !visible && !message.is_empty() => Some(message.clone()),
             _ => None,
         };
-        Ok(Access::Hidden { rule, message })
+        Ok(Access { visible, message, rules: effects.iter().map(part).collect() })
     }
+}
+
+fn unreadable() -> Decision {
+    Decision::Block { message: "this rule cannot be read by this version".to_owned() }
 }
 
 impl RuleDraft {
     /// The rules, if everything about it can be understood: a rule that nothing ever meets hides nothing, and nobody
     /// would notice.
-    fn rules(&self) -> Result<Vec<Rule>, String> {
+    pub(crate) fn rules(&self) -> Result<Vec<Rule>, String> {
         let matches = self.matches.as_deref();
-        let (prefixes, exact) = match (&self.surt_prefix, &self.url) {
-            (Some(prefix), None) => match matches {
-                None | Some("prefix") => (vec![prefix.clone()], false),
-                Some("exact") => (vec![prefix.clone()], true),
-                Some(other) => {
+        let keys = match (&self.surt_prefix, &self.url) {
+            (Some(prefix), None) => {
+                if let Some(letter) = prefix.chars().find(|c| c.is_whitespace() || c.is_uppercase()) {
                     return Err(format!(
-                        "\"{other}\" needs a URL; a SURT prefix is matched as prefix or exact"
+                        "keys are in lower case and have no spaces: \"{letter}\" in \"{prefix}\""
                     ));
                 }
-            },
-            (None, Some(url)) => match matches {
-                Some("exact") => (vec![key(url)], true),
-                kind => (rule_prefixes(url, kind.unwrap_or("prefix"))?, false),
-            },
-            (None, None) => (vec![String::new()], false),
+                let exact = match matches {
+                    None | Some("prefix") => false,
+                    Some("exact") => true,
+                    Some(other) => {
+                        return Err(format!(
+                            "\"{other}\" needs a URL; a SURT prefix is matched as prefix or exact"
+                        ));
+                    }
+                };
+                vec![RuleKeys { prefix: prefix.clone(), exact }]
+            }
+            (None, Some(url)) => rule_keys(url, matches.unwrap_or("prefix"))?,
+            (None, None) => vec![RuleKeys { prefix: String::new(), exact: false }],
             (Some(_), Some(_)) => return Err("say either a SURT prefix or a URL".to_owned()),
         };
+        let narrowed = [&self.collection, &self.mime, &self.captured_from, &self.captured_to];
+        let is_about_all = keys.iter().any(|keys| keys.prefix.is_empty() && !keys.exact);
+        if is_about_all && !self.everything && narrowed.iter().all(|one| one.is_none()) {
+            return Err(
+                "the rule is about everything: name a URL, or say that it is meant (--everything)".to_owned()
+            );
+        }
+        if self.everything && !is_about_all {
+            return Err("a rule about everything names no URL and no SURT prefix".to_owned());
+        }
+        let audience = self.audience.iter().map(|text| text.parse::<Audience>());
+        let audience = audience.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
         let decision: Decision = serde_json::from_value(self.decision.clone())
             .map_err(|error| format!("the decision cannot be understood: {error}"))?;
         if let Decision::Networks { networks } = &decision {
-            networks.iter().try_for_each(|network| check_network(network))?;
+            for network in networks {
+                network.parse::<Network>().map_err(|error| error.to_string())?;
+            }
         }
         for time in [&self.captured_from, &self.captured_to].into_iter().flatten() {
             Stamp::earliest(time)
                 .ok_or_else(|| format!("\"{time}\" is no time: 1 to 14 digits, from the year on"))?;
         }
-        let rule = |surt_prefix| Rule {
-            surt_prefix,
-            exact,
+        let rule = |keys: RuleKeys| Rule {
+            surt_prefix: keys.prefix,
+            exact: keys.exact,
             collection: self.collection.clone(),
             mime: self.mime.clone(),
             captured_from: self.captured_from.clone(),
             captured_to: self.captured_to.clone(),
             decision: decision.clone(),
+            audience: audience.clone(),
         };
-        Ok(prefixes.into_iter().map(rule).collect())
-    }
-}
-
-fn check_network(network: &str) -> Result<(), String> {
-    let (base, bits) = network.split_once('/').map_or((network, None), |(base, bits)| (base, Some(bits)));
-    let address = base.parse::<IpAddr>().ok();
-    let width = |address: IpAddr| if address.is_ipv4() { 32 } else { 128 };
-    let fits = |bits: &str, address| bits.parse::<u32>().is_ok_and(|bits| bits <= width(address));
-    match address {
-        Some(address) if bits.is_none_or(|bits| fits(bits, address)) => Ok(()),
-        _ => Err(format!("\"{network}\" is no network: write 192.0.2.0/24 or 2001:db8::/32")),
+        Ok(keys.into_iter().map(rule).collect())
     }
 }
 
@@ -202,14 +280,20 @@ mod tests {
             let found: Vec<_> = rules.iter().map(|rule| rule.surt_prefix.as_str()).collect();
             assert_eq!((found.as_slice(), rules[0].exact), (prefixes, exact), "{url} {matches}");
         }
-        let with = |decision: Value| RuleDraft { decision, ..RuleDraft::default() };
+        let with = |decision: Value| RuleDraft { decision, everything: true, ..RuleDraft::default() };
         assert!(with(json!("allow")).rules().is_ok());
         assert!(with(json!({ "embargo": { "seconds": 5 } })).rules().is_ok());
+        let narrow = RuleDraft { everything: false, mime: Some("video/*".to_owned()), ..with(block.clone()) };
+        assert!(narrow.rules().is_ok(), "it is about videos and not about everything");
         for bad in [
             with(json!("maybe")),
             with(json!({ "networks": { "networks": ["10.0.0.0/33"] } })),
             RuleDraft { captured_from: Some("soon".to_owned()), ..with(json!("allow")) },
             RuleDraft { surt_prefix: Some("com,".to_owned()), ..draft("a.com", "prefix") },
+            RuleDraft { surt_prefix: Some("com,Example)/".to_owned()), ..with(json!("allow")) },
+            RuleDraft { everything: false, ..with(block.clone()) },
+            RuleDraft { everything: true, ..draft("a.com", "prefix") },
+            RuleDraft { audience: vec!["moon".to_owned()], ..with(json!("allow")) },
             draft("a.com", "sideways"),
         ] {
             assert!(bad.rules().is_err(), "{bad:?}");

@@ -5,6 +5,7 @@
 //! Nothing here knows HTTP, HTML or a terminal.
 
 mod access;
+mod access_csv;
 mod archive;
 mod changes;
 mod collections;
@@ -26,7 +27,7 @@ use std::time::Duration;
 use grange_base::Clock;
 use grange_db::Db;
 
-pub use access::{Access, AccessTest, RuleDraft};
+pub use access::{Access, AccessTest, RuleDraft, RulePart};
 pub use archive::OpenArchive;
 pub use collections::CollectionImport;
 pub use error::Error;

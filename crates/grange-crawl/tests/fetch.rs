@@ -319,6 +319,9 @@ async fn contents_come_out_of_their_codings() {
         ("deflate", page.as_bytes(), Some(&page)),
         ("zstd", page.as_bytes(), Some(&page)),
         ("sdch", page.as_bytes(), Some(&page)),
+        // A whole stream of Brotli that holds nothing, and what begins like zlib.
+        ("br", b";", Some(";")),
+        ("deflate", b"x^2 + y^2", Some("x^2 + y^2")),
         ("gzip", b"", Some("")),
         ("gzip", half, None),
     ] {

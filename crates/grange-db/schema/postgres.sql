@@ -74,6 +74,7 @@ told TEXT COLLATE "C" NOT NULL DEFAULT '[]'::text
 changed_at BIGINT NOT NULL DEFAULT 0
 edition BIGINT NOT NULL DEFAULT 1
 after_leaving TEXT COLLATE "C" NOT NULL DEFAULT 'out'::text
+abandoned BIGINT NOT NULL DEFAULT 0
 
 -- table collections
 name TEXT COLLATE "C" NOT NULL
@@ -83,6 +84,7 @@ removed_at BIGINT
 changed_at BIGINT NOT NULL
 changed_by TEXT COLLATE "C" NOT NULL
 edition BIGINT NOT NULL DEFAULT 1
+identity TEXT COLLATE "C" NOT NULL DEFAULT 'first'::text
 
 -- table configuration_credentials
 configuration_id BIGINT NOT NULL
@@ -223,6 +225,12 @@ channels TEXT NOT NULL
 state TEXT NOT NULL
 free_bytes BIGINT
 seen_at BIGINT NOT NULL
+
+-- table index_owners
+collection TEXT COLLATE "C" NOT NULL
+owner TEXT COLLATE "C" NOT NULL
+token BIGINT NOT NULL DEFAULT 0
+until_at BIGINT NOT NULL
 
 -- table job_configurations
 job_id BIGINT NOT NULL
@@ -621,7 +629,7 @@ CREATE UNIQUE INDEX channels_name_key ON channels USING btree (name);
 CREATE UNIQUE INDEX channels_pkey ON channels USING btree (id);
 CREATE UNIQUE INDEX collection_files_by_path ON collection_files USING btree (collection, path) WHERE (path IS NOT NULL);
 CREATE UNIQUE INDEX collection_files_collection_name_key ON collection_files USING btree (collection, name);
-CREATE INDEX collection_files_due ON collection_files USING btree (id) WHERE (state = ANY (ARRAY['waiting'::text, 'leaving'::text]));
+CREATE INDEX collection_files_due ON collection_files USING btree (id) WHERE ((state = ANY (ARRAY['waiting'::text, 'leaving'::text])) OR ((state = 'failed'::text) AND (due_at > 0)));
 CREATE INDEX collection_files_failed ON collection_files USING btree (id) WHERE (state = 'failed'::text);
 CREATE INDEX collection_files_of_job ON collection_files USING btree (collection, job) WHERE (job IS NOT NULL);
 CREATE UNIQUE INDEX collection_files_pkey ON collection_files USING btree (id);
@@ -657,6 +665,7 @@ CREATE INDEX harvest_definitions_due ON harvest_definitions USING btree (kind, n
 CREATE UNIQUE INDEX harvest_definitions_name_key ON harvest_definitions USING btree (name);
 CREATE UNIQUE INDEX harvest_definitions_pkey ON harvest_definitions USING btree (id);
 CREATE UNIQUE INDEX harvesters_pkey ON harvesters USING btree (name);
+CREATE UNIQUE INDEX index_owners_pkey ON index_owners USING btree (collection);
 CREATE INDEX job_configurations_domain ON job_configurations USING btree (domain_id, job_id);
 CREATE UNIQUE INDEX job_configurations_pkey ON job_configurations USING btree (job_id, configuration_id);
 CREATE UNIQUE INDEX job_progress_pkey ON job_progress USING btree (job_id);

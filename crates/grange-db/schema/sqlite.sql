@@ -90,13 +90,14 @@ CREATE TABLE collection_files (
     -- JSON: the first few problems, or why it failed.
     told         TEXT    NOT NULL DEFAULT '[]',
     changed_at   INTEGER NOT NULL DEFAULT 0,
-    edition      INTEGER NOT NULL DEFAULT 1, after_leaving TEXT NOT NULL DEFAULT 'out',
+    edition      INTEGER NOT NULL DEFAULT 1, after_leaving TEXT NOT NULL DEFAULT 'out', abandoned INTEGER NOT NULL DEFAULT 0,
     UNIQUE (collection, name)
 ) STRICT;
 
 CREATE UNIQUE INDEX collection_files_by_path ON collection_files (collection, path) WHERE path IS NOT NULL;
 
-CREATE INDEX collection_files_due ON collection_files (id) WHERE state IN ('waiting', 'leaving');
+CREATE INDEX collection_files_due ON collection_files (id)
+WHERE state IN ('waiting', 'leaving') OR (state = 'failed' AND due_at > 0);
 
 CREATE INDEX collection_files_failed ON collection_files (id) WHERE state = 'failed';
 
@@ -110,7 +111,7 @@ CREATE TABLE collections (
     changed_at   INTEGER NOT NULL,
     changed_by   TEXT    NOT NULL,
     edition      INTEGER NOT NULL DEFAULT 1
-) STRICT, WITHOUT ROWID;
+, identity TEXT NOT NULL DEFAULT 'first') STRICT, WITHOUT ROWID;
 
 CREATE TABLE configuration_credentials (
     configuration_id INTEGER NOT NULL REFERENCES configurations (id),
@@ -306,6 +307,13 @@ CREATE TABLE harvesters (
     free_bytes INTEGER,
     seen_at    INTEGER NOT NULL
 ) STRICT;
+
+CREATE TABLE index_owners (
+    collection TEXT    NOT NULL PRIMARY KEY REFERENCES collections (name),
+    owner      TEXT    NOT NULL,
+    token      INTEGER NOT NULL DEFAULT 0,
+    until_at   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE job_configurations (
     job_id           INTEGER NOT NULL,

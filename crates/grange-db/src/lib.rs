@@ -77,8 +77,9 @@ pub use harvest::{
     Traps, WaitingDeposit,
 };
 pub use indexing::{
-    AccessRow, AccessRuleState, AccessRules, CollectedFile, CollectedState, Collection, CollectionCounts,
-    Collections, Enrolled, FileClaim, Indexed, KeptRule, NewCollected, RemovedRule, Which,
+    AccessRow, AccessRuleState, AccessRules, AccessRulesMark, CollectedFile, CollectedState, Collection,
+    CollectionCounts, Collections, Enrolled, FileClaim, IndexLease, IndexOwner, IndexRetry, Indexed,
+    IndexedCollection, KeptRule, NewCollected, RemovedRule, Which,
 };
 pub use log_keys::{KeyVouch, LogKey};
 pub use logbook::{Checkpoint, Leaf, Logbook};

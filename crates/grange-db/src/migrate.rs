@@ -50,6 +50,7 @@ pub(crate) const STEPS: &[Step] = &[
     step!(16, "0016_oai_digests"),
     step!(17, "0017_withdrawals"),
     step!(18, "0018_repair_work"),
+    step!(19, "0019_index_owners"),
 ];
 
 impl Step {

@@ -116,6 +116,9 @@ impl Nodes<'_> {
                 Box::pin(async move {
                     let query = tx.timed(&FORGET_ONE).bind(id.to_string()).bind(*lost_after);
                     let row = tx.row(query).await?.ok_or_else(|| gone(*id))?;
+                    // Its indexes are free for others at once.
+                    let query = tx.sql(&FREE_INDEXES).bind(id.to_string());
+                    tx.run(query).await?;
                     let record = audit::Record {
                         act: "node.forget",
                         subject: format!("node:{id}"),
@@ -168,6 +171,7 @@ static LIST: Sql = Sql::new(concat!("SELECT ", columns!(), ", {now} AS now FROM 
 static FORGET_ONE: Sql = Sql::new(
     "DELETE FROM nodes WHERE id = $2 AND (stopped_at IS NOT NULL OR seen_at < {now} - $3) RETURNING name",
 );
+static FREE_INDEXES: Sql = Sql::new("UPDATE index_owners SET until_at = 0 WHERE owner = $1");
 static FORGET: Sql = Sql::new("DELETE FROM nodes WHERE seen_at < {now} - $2 RETURNING id");
 
 async fn register(tx: &mut Tx<'_>, new: &NewNode) -> Result<NodeRecord, Fail> {

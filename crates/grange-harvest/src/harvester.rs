@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use crate::engine::Engine;
 use crate::folder::JobFolder;
 use crate::gate::state;
+use crate::prepare_gate::PrepareGate;
 use crate::settings::Settings;
 
 /// What a harvester is made of.
@@ -69,6 +70,8 @@ pub(crate) struct Inner {
     pub(crate) again: AtomicBool,
     /// No job is taken for want of space; told once.
     pub(crate) full: AtomicBool,
+    /// No job is taken after one that could not be prepared.
+    pub(crate) gate: Mutex<PrepareGate>,
 }
 
 /// What is done with a folder.
@@ -115,6 +118,7 @@ impl Harvester {
             looked: Mutex::default(),
             again: AtomicBool::new(false),
             full: AtomicBool::new(false),
+            gate: Mutex::default(),
         }))
     }
 
@@ -122,20 +126,24 @@ impl Harvester {
     pub async fn step(&self) -> Result<Step, Error> {
         self.reap();
         self.look_at_folders().await?;
-        let Parts { db, settings, .. } = &self.0.parts;
+        let Parts { db, settings, clock, .. } = &self.0.parts;
         let free = self.free_bytes();
         let room = free.is_none_or(|free| free >= settings.min_space_left.0);
-        let running = self.running();
+        let (running, ready) = (self.running(), lock(&self.0.gate).is_open(clock.now()));
         let slots = (settings.jobs_at_once as usize).saturating_sub(self.crawling());
-        self.say(state(room, running), free).await?;
+        self.say(state(room && ready, running), free).await?;
         self.mind_the_disk(room, free).await;
-        if !room || slots == 0 {
+        if !room || !ready || slots == 0 {
             return Ok(Step::Idle);
         }
         let claim = db.jobs().claim(&settings.channels, &self.0.parts.name, settings.lease.0).await?;
         let Some(claim) = claim else { return Ok(Step::Idle) };
         tracing::info!(job = %claim.job, attempt = claim.attempt, "took a job");
-        self.begin(claim)?;
+        if let Err(error) = self.begin(claim.clone()) {
+            let reason = Chain(&error).to_string();
+            self.close_gate(&reason).await;
+            db.jobs().release(&claim).await?;
+        }
         Ok(Step::More)
     }
 

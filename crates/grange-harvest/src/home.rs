@@ -21,7 +21,10 @@ impl Harvester {
         // An older database may have forgotten attempts whose metadata files the archive has.
         let number = claim.attempt.max(1 + db.highest_metadata_number(claim.job).await?);
         let folder = match self.prepare(&claim, spec, number) {
-            Ok(folder) => folder,
+            Ok(folder) => {
+                self.open_gate();
+                folder
+            }
             Err(EngineError::Job(reason)) => {
                 // It would fail anywhere: there is nothing to store, and a person must look at it.
                 tracing::warn!(job = %claim.job, reason, "the job cannot be crawled");
@@ -31,7 +34,10 @@ impl Harvester {
                 return Ok(());
             }
             Err(error) => {
-                tracing::error!(job = %claim.job, error = %Chain(&error), "the job cannot be prepared here");
+                let reason = Chain(&error).to_string();
+                tracing::error!(job = %claim.job, error = reason, "the job cannot be prepared here");
+                // Before the job is free: it must not be taken again at once.
+                self.close_gate(&reason).await;
                 db.jobs().release(&claim).await?;
                 return Ok(());
             }

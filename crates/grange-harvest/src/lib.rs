@@ -51,6 +51,7 @@ mod native;
 pub mod oai;
 pub mod papers;
 mod prepare;
+mod prepare_gate;
 mod pulse;
 pub mod report;
 pub mod seed_owners;

@@ -33,8 +33,7 @@ impl Batch {
     /// left out when the batch is committed.
     pub fn add_file(&mut self, name: &str, job: Option<&str>, captures: impl IntoIterator<Item = Capture>) {
         let name = name.replace('\0', "%00");
-        let mut rows = Run::default();
-        rows.note_file(&name, job);
+        let mut rows = Run::of_file(&name, job);
         for mut capture in captures {
             capture.file.clone_from(&name);
             capture.job = job.map(ToOwned::to_owned);

@@ -82,7 +82,7 @@ fn number_names(layers: &[Layer], writer: &mut SegmentWriter) -> Vec<Numbers> {
         files
             .extend(layer.segment.files.iter().enumerate().filter(|(at, _)| live(*at)).map(|(_, file)| file));
     }
-    files.sort_unstable_by_key(|file| (&file.name, &file.job));
+    files.sort_unstable_by_key(|file| (&file.name, &file.job, file.whole));
     for file in files {
         writer.tables.file(file);
     }

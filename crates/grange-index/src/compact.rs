@@ -48,7 +48,7 @@ impl Inner {
     fn merge(&self, choose: impl FnOnce(&Manifest) -> Option<std::ops::Range<usize>>) -> Result<bool> {
         let _one = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
         // Under the lock only what to do is written down; the work itself lets commits go on.
-        let chosen = self.write(|_, writer| {
+        let chosen = self.with_writer(|writer| {
             let Some(range) = choose(&writer.manifest) else { return Ok(None) };
             let layer = |at: usize| {
                 let segment = writer.segments[at].clone();
@@ -83,20 +83,17 @@ impl Inner {
             let entry = SegmentEntry { name, change, rows: combined.rows, bytes: combined.bytes };
             let range = from..from + inputs.len();
             manifest.segments.splice(range.clone(), [entry]);
-            let mut segments = writer.segments.clone();
-            segments.splice(range, [segment]);
+            let mut merged = writer.segments.clone();
+            merged.splice(range, [segment]);
             // A removal is done once no older segment holds anything of it.
             let still = |removal: &crate::manifest::Removal| {
-                segments.iter().zip(&manifest.segments).any(|(segment, entry)| {
+                merged.iter().zip(&manifest.segments).any(|(segment, entry)| {
                     entry.change < removal.change && segment.files.iter().any(|file| removal.takes(file))
                 })
             };
             let removed = manifest.removed.iter().filter(|removal| still(removal)).cloned().collect();
             manifest.removed = removed;
-            manifest.save(&self.folder)?;
-            writer.manifest = manifest;
-            writer.segments = segments;
-            Ok(())
+            writer.replace(manifest, |segments| *segments = merged)
         })?;
         for entry in inputs {
             remove_file(&self.folder.join(entry.name));

@@ -22,6 +22,12 @@ pub enum Error {
     /// A file that is no segment or manifest, or one of a version to come.
     #[error("{} is not {expected}", path.display())]
     Unknown { path: PathBuf, expected: &'static str },
+    /// Segments or logs whose list is lost: beginning a new index would take them for leftovers.
+    #[error(
+        "the index in {} has lost its MANIFEST and still has {found}: restore the MANIFEST from a copy, or move the folder \
+         away to index its files again", path.display()
+    )]
+    NoManifest { path: PathBuf, found: String },
     /// Someone else writes to this folder.
     #[error("the index in {} is being written by another process: open it read-only, or stop the other", path.display())]
     Locked { path: PathBuf },
@@ -40,6 +46,7 @@ impl Error {
             Self::Io { .. } => "index-io",
             Self::Damaged { .. } => "index-damaged",
             Self::Unknown { .. } => "index-unknown",
+            Self::NoManifest { .. } => "index-no-manifest",
             Self::Locked { .. } => "index-locked",
             Self::Unfinished { .. } => "index-unfinished",
             Self::Broken { .. } => "index-broken",

@@ -58,7 +58,7 @@ pub(crate) fn read_snapshot(folder: &Path, cache: &Arc<Cache>) -> Result<Snapsho
             expected: "the folder of a capture index",
         })?;
         let opened = open_segments(folder, &manifest, cache)
-            .and_then(|segments| Ok((segments, log::read(&folder.join(&manifest.log))?.0)));
+            .and_then(|segments| Ok((segments, log::read(&folder.join(&manifest.log))?.changes)));
         match opened {
             Ok((segments, changes)) => {
                 let path = folder.join(&manifest.log);
@@ -87,6 +87,8 @@ pub(crate) fn remove_strays(folder: &Path, manifest: &Manifest) -> Result<()> {
             && manifest::is_ours(name)
             && !live.contains(name)
         {
+            let bytes = entry.metadata().map_or(0, |about| about.len());
+            tracing::info!(path = %entry.path().display(), bytes, "removes a file that a crash left beside an index");
             remove_file(&entry.path());
         }
     }

@@ -114,7 +114,7 @@ impl Inner {
         if layers.is_empty() {
             return Ok(report);
         }
-        let name = self.write(|_, writer| Ok(segment_name(writer.manifest.take_name())))?;
+        let name = self.with_writer(|writer| Ok(segment_name(writer.manifest.take_name())))?;
         let path = self.folder.join(&name);
         let combined =
             combine(&layers, &path, true, &self.settings, |_| {}).inspect_err(|_| remove_file(&path))?;
@@ -126,11 +126,7 @@ impl Inner {
             let mut manifest = writer.manifest.clone();
             let change = manifest.take_change();
             manifest.segments.push(SegmentEntry { name, change, rows: combined.rows, bytes: combined.bytes });
-            manifest.save(&inner.folder)?;
-            writer.manifest = manifest;
-            writer.learn(&segment);
-            writer.segments.push(segment);
-            Ok(())
+            writer.replace(manifest, |segments| segments.push(segment))
         })?;
         Ok(report)
     }
@@ -180,7 +176,7 @@ impl Inner {
             let (chunk, name) = {
                 let chunks = chunks.lock().unwrap_or_else(PoisonError::into_inner);
                 let Ok(chunk) = chunks.recv() else { return (made, report, None) };
-                match self.write(|_, writer| Ok(segment_name(writer.manifest.take_name()))) {
+                match self.with_writer(|writer| Ok(segment_name(writer.manifest.take_name()))) {
                     Ok(name) => (chunk, name),
                     Err(error) => return (made, report, Some(error)),
                 }
@@ -264,6 +260,7 @@ pub(crate) fn push_entry(run: &mut Run, entry: Entry<'_>, job: Option<&str>) {
             job,
             extra: "",
             deleted: false,
+            whole: false,
         });
     } else {
         let mut capture = Capture::from_entry(entry);

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::durable::{rename, sync_file, sync_folder};
 use crate::error::{Error, Result};
 use crate::row::FileEntry;
 
@@ -40,7 +41,7 @@ pub(crate) struct SegmentEntry {
     pub(crate) bytes: u64,
 }
 
-/// A file or a job that was taken out by a change.
+/// A file, or the lines that came under a job, taken out by a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Removal {
@@ -54,7 +55,7 @@ pub(crate) struct Removal {
 impl Removal {
     pub(crate) fn takes(&self, file: &FileEntry) -> bool {
         self.file.as_deref().is_some_and(|name| name == &*file.name)
-            || self.job.is_some() && self.job.as_deref() == file.job.as_deref()
+            || !file.whole && self.job.is_some() && self.job.as_deref() == file.job.as_deref()
     }
 }
 
@@ -122,17 +123,12 @@ impl Manifest {
         let write = || {
             let mut file = File::create(&path)?;
             file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&path, folder.join(NAME))
+            sync_file(&file, &path)?;
+            rename(&path, &folder.join(NAME))
         };
         write().map_err(Error::io("write", &path))?;
         sync_folder(folder)
     }
-}
-
-/// Makes names that were added to or taken from a folder last.
-pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("sync", folder))
 }
 
 pub(crate) fn segment_name(number: u64) -> String {
@@ -143,9 +139,13 @@ pub(crate) fn log_name(number: u64) -> String {
     format!("{number:08}.log")
 }
 
-/// Whether a name is one that an index gives to its files.
-pub(crate) fn is_ours(name: &str) -> bool {
+/// Whether a name is that of a segment or a log.
+pub(crate) fn is_index_file(name: &str) -> bool {
     let stem = name.strip_suffix(".seg").or_else(|| name.strip_suffix(".log"));
-    name == "MANIFEST.tmp"
-        || stem.is_some_and(|stem| stem.len() >= 8 && stem.bytes().all(|b| b.is_ascii_digit()))
+    stem.is_some_and(|stem| stem.len() >= 8 && stem.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Whether a name is one that an index gives to files that can be left over.
+pub(crate) fn is_ours(name: &str) -> bool {
+    name == "MANIFEST.tmp" || is_index_file(name)
 }

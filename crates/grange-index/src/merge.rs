@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::row::{DELETED, Row};
+use crate::row::{DELETED, FileEntry, Row};
 use crate::segment::{BackCursor, Cursor, Segment};
 
 /// A segment of a snapshot, with the files that were taken out of it.
@@ -60,11 +60,26 @@ impl Rows for BackCursor {
 struct Source<C> {
     cursor: C,
     layer: Layer,
-    /// Newer layers have smaller numbers and hide older ones.
+    /// Newer layers have smaller numbers and hide older ones, unless they yield.
     age: usize,
 }
 
 impl<C: Rows> Source<C> {
+    /// Moves to the next row that was not taken out. One that was hides nothing.
+    fn advance(&mut self) -> Result<bool> {
+        while self.cursor.advance()? {
+            if !self.layer.is_dead(self.cursor.row().file) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether its row gives way to others that are the same capture.
+    fn yields(&self) -> bool {
+        self.cursor.segment().files.get(self.cursor.row().file as usize).is_some_and(FileEntry::yields)
+    }
+
     fn file_name(&self, row: &Row<'_>) -> &str {
         self.cursor.segment().files.get(row.file as usize).map_or("", |file| &file.name)
     }
@@ -80,7 +95,8 @@ impl<C: Rows> Source<C> {
 
     fn compare(&self, other: &Self) -> Ordering {
         let keys = self.compare_keys(other);
-        if C::DESCENDING { keys.reverse() } else { keys }.then(self.age.cmp(&other.age))
+        let keys = if C::DESCENDING { keys.reverse() } else { keys };
+        keys.then_with(|| self.yields().cmp(&other.yields()).then(self.age.cmp(&other.age)))
     }
 
     fn is_same_capture(&self, other: &Self) -> bool {
@@ -121,7 +137,7 @@ impl<C: Rows> Merge<C> {
     /// Moves to the next row; false after the last. After an error the next call goes on behind the damage.
     pub(crate) fn advance(&mut self) -> Result<bool> {
         while let Some(source) = self.waiting.last_mut() {
-            let alive = source.cursor.advance()?;
+            let alive = source.advance()?;
             if let Some(source) = self.waiting.pop()
                 && alive
             {
@@ -138,9 +154,6 @@ impl<C: Rows> Merge<C> {
             let Some(root) = self.heap.first() else { return Ok(false) };
             self.used = true;
             let row = root.cursor.row();
-            if root.layer.is_dead(row.file) {
-                continue;
-            }
             let flags = root.cursor.segment().kinds.get(row.kind as usize).map_or(0, |kind| kind.flags);
             if flags & DELETED != 0 && !self.keep_deleted {
                 continue;
@@ -149,7 +162,7 @@ impl<C: Rows> Merge<C> {
         }
     }
 
-    /// Passes over the same capture in older layers.
+    /// Passes over the same capture in other layers.
     fn skip_hidden(&mut self) -> Result<()> {
         loop {
             let second = match self.heap.len() {
@@ -161,7 +174,7 @@ impl<C: Rows> Merge<C> {
             if !self.heap[0].is_same_capture(&self.heap[second]) {
                 return Ok(());
             }
-            let advanced = self.heap[second].cursor.advance();
+            let advanced = self.heap[second].advance();
             if matches!(advanced, Ok(true)) {
                 sift_down(&mut self.heap, second);
                 continue;
@@ -178,7 +191,7 @@ impl<C: Rows> Merge<C> {
     /// Moves the root on.
     fn step(&mut self) -> Result<()> {
         let Some(root) = self.heap.first_mut() else { return Ok(()) };
-        match root.cursor.advance() {
+        match root.advance() {
             Ok(true) => sift_down(&mut self.heap, 0),
             Ok(false) => {
                 self.heap.swap_remove(0);

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use cdx::{IndexOptions, IndexReport, Line, parse_line};
+use cdx::{IndexOptions, IndexReport, Line, Records, parse_line};
 
 use crate::batch::Batch;
 use crate::load::push_entry;
@@ -18,9 +18,13 @@ impl Batch {
         job: Option<&str>,
     ) -> io::Result<IndexReport> {
         let name = name.replace('\0', "%00");
-        let mut rows = Run::default();
-        rows.note_file(&name, job);
-        let options = IndexOptions { filename: name.clone(), post_append: true, ..IndexOptions::default() };
+        let mut rows = Run::of_file(&name, job);
+        let options = IndexOptions {
+            filename: name.clone(),
+            records: Records::Replayable,
+            post_append: true,
+            ..IndexOptions::default()
+        };
         let report = cdx::index(reader, &options, |line| {
             if let Line::Entry(mut entry, _) = parse_line(line, None) {
                 if let Some(url) = entry.url.as_deref().filter(|url| url.starts_with("metadata:")) {

@@ -46,7 +46,20 @@ pub(crate) const REVISIT: u8 = 32;
 pub(crate) struct FileEntry {
     pub(crate) name: Box<str>,
     pub(crate) job: Option<Box<str>>,
+    /// It was committed as a file. Otherwise index lines name it, and it may still come as a file itself.
+    pub(crate) whole: bool,
 }
+
+impl FileEntry {
+    /// Whether its rows give way to those of others that are the same capture: what lines of an index file tell of a file
+    /// can be taken out with the lines, and must take nothing along that the file itself told.
+    pub(crate) fn yields(&self) -> bool {
+        !self.whole && self.job.is_some()
+    }
+}
+
+/// How the jobs of lines began in segments that do not say which files were committed as files.
+const LINES_OF: &str = "lines of ";
 
 /// The names behind the numbers of one segment.
 #[derive(Debug, Default)]
@@ -97,6 +110,13 @@ impl Tables {
             varint::put(out, u64::from(kind.status));
             varint::put_bytes(out, kind.mime.as_bytes());
         }
+        // Behind everything that earlier versions read, so that they can read it too.
+        let named: Vec<usize> =
+            self.files.iter().enumerate().filter(|(_, file)| !file.whole).map(|(at, _)| at).collect();
+        varint::put(out, named.len() as u64);
+        for at in named {
+            varint::put(out, at as u64);
+        }
     }
 
     /// Reads what [`write`](Self::write) wrote. Numbers for names are not kept: a segment that is read gets no more.
@@ -109,12 +129,22 @@ impl Tables {
                 0 => None,
                 len => Some(text(varint::take(bytes, at, len - 1)?)?),
             };
-            files.push(FileEntry { name, job });
+            files.push(FileEntry { name, job, whole: true });
         }
         for _ in 0..varint::get(bytes, at)? {
             let flags = varint::take(bytes, at, 1)?[0];
             let status = u16::try_from(varint::get(bytes, at)?).map_err(|_| Malformed)?;
             kinds.push(Kind { flags, status, mime: text(varint::get_bytes(bytes, at)?)? });
+        }
+        if *at == bytes.len() {
+            // Earlier versions did not tell them apart.
+            for file in &mut files {
+                file.whole = !file.job.as_deref().is_some_and(|job| job.starts_with(LINES_OF));
+            }
+            return Ok((files, kinds));
+        }
+        for _ in 0..varint::get(bytes, at)? {
+            files.get_mut(varint::get_usize(bytes, at)?).ok_or(Malformed)?.whole = false;
         }
         Ok((files, kinds))
     }
@@ -152,6 +182,8 @@ pub(crate) struct Parts<'a> {
     /// A JSON object without anything in it is given as empty text.
     pub(crate) extra: &'a str,
     pub(crate) deleted: bool,
+    /// It belongs to a file that is committed as a file.
+    pub(crate) whole: bool,
 }
 
 impl<'a> Parts<'a> {
@@ -169,6 +201,7 @@ impl<'a> Parts<'a> {
             job: capture.job.as_deref(),
             extra,
             deleted: false,
+            whole: false,
         }
     }
 }
@@ -190,8 +223,10 @@ impl RowMaker {
             self.kind = Kind { flags, status, mime: mime.into() };
             self.kind_number = None;
         }
-        if &*self.file.name != parts.file || self.file.job.as_deref() != parts.job {
-            self.file = FileEntry { name: parts.file.into(), job: parts.job.map(Into::into) };
+        let file = &self.file;
+        if (&*file.name, file.job.as_deref(), file.whole) != (parts.file, parts.job, parts.whole) {
+            let job = parts.job.map(Into::into);
+            self.file = FileEntry { name: parts.file.into(), job, whole: parts.whole };
             self.file_number = None;
         }
         let kind = *self.kind_number.get_or_insert_with(|| tables.kind(&self.kind));

@@ -14,6 +14,8 @@ pub(crate) struct Run {
     /// Key, digest and literals of each row, one after another.
     text: Vec<u8>,
     slots: Vec<Slot>,
+    /// Its rows are those of a file that is committed as a file.
+    whole: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -32,8 +34,15 @@ struct Slot {
 }
 
 impl Run {
+    /// The rows of a file, which has its place even if there are none.
+    pub(crate) fn of_file(name: &str, job: Option<&str>) -> Self {
+        let mut run = Self { whole: true, ..Self::default() };
+        run.tables.file(&FileEntry { name: name.into(), job: job.map(Into::into), whole: true });
+        run
+    }
+
     pub(crate) fn push(&mut self, parts: &Parts<'_>) {
-        let row = self.maker.make(parts, &mut self.tables);
+        let row = self.maker.make(&Parts { whole: self.whole, ..*parts }, &mut self.tables);
         self.slots.push(Slot {
             start: self.text.len(),
             surt: row.surt.len() as u32,
@@ -69,17 +78,8 @@ impl Run {
         }
     }
 
-    /// Gives a file its place even if it has no captures.
-    pub(crate) fn note_file(&mut self, name: &str, job: Option<&str>) {
-        self.tables.file(&FileEntry { name: name.replace('\0', "%00").into(), job: job.map(Into::into) });
-    }
-
     pub(crate) fn rows(&self) -> usize {
         self.slots.len()
-    }
-
-    pub(crate) fn files(&self) -> &[FileEntry] {
-        &self.tables.files
     }
 
     fn row(&self, slot: &Slot) -> Row<'_> {

@@ -44,6 +44,16 @@ impl Snapshot {
         })
     }
 
+    /// The names of files that were committed as files; one may come more than once.
+    pub fn whole_files(&self) -> impl Iterator<Item = &str> {
+        self.files().filter(|file| file.whole).map(|file| &*file.name)
+    }
+
+    /// Whether anything of a job is here.
+    pub fn holds_job(&self, job: &str) -> bool {
+        self.files().any(|file| file.job.as_deref() == Some(job))
+    }
+
     /// The names of files that have captures here; one may come more than once.
     pub fn file_names(&self) -> impl Iterator<Item = &str> {
         self.files().map(|file| &*file.name)
@@ -91,7 +101,12 @@ impl Snapshot {
     /// The capture of a key closest in time, earlier ones first among equals.
     pub fn closest(&self, surt: &str, time: Stamp) -> Result<Option<Capture>> {
         let mut captures = self.by_distance(surt, time)?;
-        Ok(if captures.advance()? { captures.current().map(|view| view.to_capture()) } else { None })
+        while captures.advance()? {
+            if let Some(view) = captures.current().filter(|view| !view.is_description()) {
+                return Ok(Some(view.to_capture()));
+            }
+        }
+        Ok(None)
     }
 
     fn that_may_hold(&self, surt: &str) -> Result<Vec<&Layer>> {
@@ -118,7 +133,7 @@ impl Snapshot {
             if view.time() > revisit.time() && best.is_some() {
                 break;
             }
-            if !view.is_revisit() && view.digest_essence() == essence {
+            if !view.is_revisit() && !view.is_description() && view.digest_essence() == essence {
                 best = Some(view.to_capture());
             }
         }
@@ -183,21 +198,27 @@ impl Snapshot {
         Ok(found)
     }
 
-    /// Whether a newer layer says something else about this capture.
+    /// Whether another layer hides this capture, as merging would.
     fn is_hidden(&self, view: &CaptureView<'_>, age: usize) -> Result<bool> {
-        if age == 0 {
+        // Older ones hide only what yields.
+        let layers = if view.yields() { self.layers.len() } else { age };
+        if layers == 0 {
             return Ok(false);
         }
         let mut start = view.surt_bytes().to_vec();
         start.push(0);
-        for layer in &self.layers[..age] {
-            if !layer.segment.may_hold(view.surt_bytes(), &start)? {
+        let position = view.position();
+        for (other, layer) in self.layers[..layers].iter().enumerate() {
+            if other == age || !layer.segment.may_hold(view.surt_bytes(), &start)? {
                 continue;
             }
-            let position = view.position();
             let mut cursor = Cursor::new(layer.segment.clone(), position.clone());
-            if cursor.advance()? && CaptureView::new(cursor.row(), cursor.segment()).position() == position {
-                return Ok(true);
+            if cursor.advance()? {
+                let found = CaptureView::new(cursor.row(), cursor.segment());
+                let alive = !layer.is_dead(cursor.row().file) && found.position() == position;
+                if alive && (found.yields(), other) < (view.yields(), age) {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)

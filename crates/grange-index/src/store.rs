@@ -7,8 +7,8 @@
 //! DIR/LOCK           held by the one process that writes
 //! ```
 //!
-//! There is one writer; readers work on snapshots and never wait for it. Whatever is in the folder and not in the manifest
-//! is left over from a crash and removed when the index is next opened for writing.
+//! There is one writer; readers work on snapshots and never wait for it. Segments and logs that the manifest does not name
+//! are left over from a crash and removed when the index is next opened for writing; without a manifest they are refused.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use crate::batch::{Batch, Committed};
 use crate::combine::{combine, join_in_memory};
 use crate::error::{Error, Result};
-use crate::folder::{make_snapshot, open_segments, read_snapshot, remove_file, remove_strays, state_of};
+use crate::folder::{read_snapshot, remove_file, state_of};
 use crate::log::Log;
 use crate::manifest::{Manifest, Removal, SegmentEntry, log_name, segment_name};
 use crate::merge::Layer;
@@ -26,6 +26,7 @@ use crate::run::Run;
 use crate::segment::{Cache, Segment, SegmentOptions, SegmentWriter, new_cache};
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
+use crate::writer::{Head, Writer};
 
 /// A capture index. Clones are the same index.
 #[derive(Debug, Clone)]
@@ -45,25 +46,8 @@ pub(crate) struct Inner {
     pub(crate) merging: Mutex<()>,
     /// What a reader has last seen of the folder.
     seen: Mutex<Option<(Manifest, u64)>>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Writer {
-    pub(crate) manifest: Manifest,
-    /// In the order of the manifest.
-    pub(crate) segments: Vec<Arc<Segment>>,
-    log: Log,
-    /// Changes of the log, oldest first.
-    head: Vec<Head>,
-    /// Files that are in the index.
-    known: HashSet<Box<str>>,
-    _lock: File,
-}
-
-#[derive(Debug, Clone)]
-struct Head {
-    change: u64,
-    segment: Arc<Segment>,
+    /// Held by the one process that writes.
+    _lock: Option<File>,
 }
 
 impl Index {
@@ -80,31 +64,9 @@ impl Index {
             Err(fs::TryLockError::Error(error)) => return Err(Error::io("lock", lock_path)(error)),
         }
         let cache = new_cache(settings.cache_bytes);
-        let (mut manifest, log, changes) = if let Some(manifest) = Manifest::read(folder)? {
-            let (log, changes) = Log::open(folder.join(&manifest.log))?;
-            (manifest, log, changes)
-        } else {
-            let manifest = Manifest::new();
-            let log = Log::create(folder.join(&manifest.log))?;
-            manifest.save(folder)?;
-            (manifest, log, Vec::new())
-        };
-        remove_strays(folder, &manifest)?;
-        let segments = open_segments(folder, &manifest, &cache)?;
-        let mut head = Vec::with_capacity(changes.len());
-        for (change, bytes) in changes {
-            manifest.next_change = manifest.next_change.max(change + 1);
-            let segment = Arc::new(Segment::from_memory(bytes, log.path(), cache.clone())?);
-            head.push(Head { change, segment });
-        }
-        let mut writer =
-            Writer { manifest, segments, log, head: Vec::new(), known: HashSet::new(), _lock: lock };
-        for change in head {
-            writer.push_head(change, &cache)?;
-        }
+        let writer = Writer::open(folder, &cache)?;
         let snapshot = writer.snapshot();
-        writer.known = snapshot.files().map(|file| file.name.clone()).collect();
-        Ok(Self::new(folder, settings, cache, snapshot, Some(writer)))
+        Ok(Self::new(folder, settings, cache, snapshot, Some((writer, lock))))
     }
 
     /// Opens an index that another process may be writing. What it commits later is seen after
@@ -121,8 +83,9 @@ impl Index {
         settings: Settings,
         cache: Arc<Cache>,
         snapshot: Snapshot,
-        writer: Option<Writer>,
+        writer: Option<(Writer, File)>,
     ) -> Self {
+        let (writer, lock) = writer.unzip();
         let inner = Inner {
             folder: folder.to_owned(),
             settings,
@@ -131,6 +94,7 @@ impl Index {
             writer: Mutex::new(writer),
             merging: Mutex::new(()),
             seen: Mutex::new(None),
+            _lock: lock,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -138,6 +102,11 @@ impl Index {
     /// The index as it is now. What is committed later does not change it.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.inner.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether both are clones of one index.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
     }
 
     /// Looks at the folder again, if the index is open read-only.
@@ -172,34 +141,38 @@ impl Index {
                 runs.push((file.name, file.rows));
             }
             done.files = runs.len() as u64;
+            let names: Vec<Box<str>> = runs.iter().map(|(name, _)| name.as_str().into()).collect();
             let mut runs: Vec<Run> = runs.into_iter().map(|(_, rows)| rows).collect();
             if batch.loose.rows() > 0 {
                 runs.push(batch.loose);
             }
-            let names: Vec<Box<str>> =
-                runs.iter().flat_map(Run::files).map(|file| file.name.clone()).collect();
             done.rows = inner.add_runs(writer, runs)?;
             writer.known.extend(names);
             Ok(done)
         })
     }
 
-    /// Whether a file is in the index.
+    /// Whether a file was committed as a file. One that index lines name is not here by that.
     pub fn holds_file(&self, name: &str) -> bool {
         if let Some(writer) = &*self.inner.lock() {
             return writer.known.contains(name);
         }
-        self.snapshot().files().any(|file| &*file.name == name)
+        self.snapshot().whole_files().any(|file| file == name)
     }
 
-    /// Takes all captures of a file out. False if it was not there.
+    /// Whether a part of the index was found damaged since it was opened.
+    pub fn found_damage(&self) -> bool {
+        self.inner.cache.found_damage()
+    }
+
+    /// Takes all captures of a file out, also those that lines told of. False if it was not there.
     pub fn remove_file(&self, name: &str) -> Result<bool> {
         let change = |change| Removal { file: Some(name.to_owned()), job: None, change };
         self.inner.write(|inner, writer| Ok(inner.remove(writer, change)? > 0))
     }
 
-    /// Takes all captures of a job's files out. Answers how many files they were.
-    pub fn remove_job(&self, job: &str) -> Result<u64> {
+    /// Takes out the lines that were loaded under a job. Returns how many files they were about.
+    pub fn remove_lines(&self, job: &str) -> Result<u64> {
         let change = |change| Removal { file: None, job: Some(job.to_owned()), change };
         self.inner.write(|inner, writer| inner.remove(writer, change))
     }
@@ -237,16 +210,25 @@ impl Inner {
 
     /// Runs a change and publishes what came of it.
     pub(crate) fn write<T>(&self, change: impl FnOnce(&Self, &mut Writer) -> Result<T>) -> Result<T> {
-        let mut writer = self.lock();
-        let Some(writer) = &mut *writer else {
-            return Err(Error::Unknown {
-                path: self.folder.clone(),
-                expected: "an index opened for writing",
-            });
-        };
-        let done = change(self, writer);
-        self.publish(writer.snapshot());
-        done
+        self.with_writer(|writer| {
+            writer.settle()?;
+            let before = writer.changes;
+            let done = change(self, writer);
+            if writer.changes != before {
+                self.publish(writer.snapshot());
+            }
+            done
+        })
+    }
+
+    /// Runs something that changes nothing a reader could see.
+    pub(crate) fn with_writer<T>(&self, act: impl FnOnce(&mut Writer) -> Result<T>) -> Result<T> {
+        match &mut *self.lock() {
+            Some(writer) => act(writer),
+            None => {
+                Err(Error::Unknown { path: self.folder.clone(), expected: "an index opened for writing" })
+            }
+        }
     }
 
     fn publish(&self, snapshot: Snapshot) {
@@ -273,31 +255,34 @@ impl Inner {
         let rows = segment.footer.rows;
         let change = writer.manifest.take_change();
         writer.log.append(change, &image)?;
-        writer.push_head(Head { change, segment: Arc::new(segment) }, &self.cache)?;
-        if writer.log.bytes > self.settings.head_bytes {
-            self.flush(writer)?;
+        // From here on it is on disk: nothing below may make an error of it.
+        writer.push_head(Head { change, segment: Arc::new(segment) }, &self.cache);
+        if writer.log.bytes > self.settings.head_bytes
+            && let Err(error) = self.flush(writer)
+        {
+            tracing::warn!(%error, "the head of an index was not written out as a segment; it stays in its log");
         }
         Ok(rows)
     }
 
     /// Takes out what `removal` names, by a mark that hides it until merging drops it.
     fn remove(&self, writer: &mut Writer, removal: impl FnOnce(u64) -> Removal) -> Result<u64> {
+        // Nothing is written for what is not here.
+        let nothing = removal(0);
+        if !writer.snapshot().files().any(|file| nothing.takes(file)) {
+            return Ok(0);
+        }
         self.flush(writer)?;
-        let removal = removal(writer.manifest.take_change());
+        let removal = Removal { change: writer.manifest.take_change(), ..nothing };
         let snapshot = writer.snapshot();
         let taken: HashSet<Box<str>> =
             snapshot.files().filter(|file| removal.takes(file)).map(|file| file.name.clone()).collect();
         if taken.is_empty() {
             return Ok(0);
         }
-        writer.manifest.removed.push(removal);
-        if let Err(error) = writer.manifest.save(&self.folder) {
-            writer.manifest.removed.pop();
-            return Err(error);
-        }
-        let snapshot = writer.snapshot();
-        let left: HashSet<&str> = snapshot.files().map(|file| &*file.name).collect();
-        writer.known.retain(|name| !taken.contains(name) || left.contains(&**name));
+        let mut manifest = writer.manifest.clone();
+        manifest.removed.push(removal);
+        writer.replace(manifest, |_| {})?;
         Ok(taken.len() as u64)
     }
 
@@ -318,46 +303,10 @@ impl Inner {
         let log = Log::create(self.folder.join(log_name(manifest.take_name())))?;
         manifest.log = log.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         manifest.segments.push(SegmentEntry { name, change, rows: combined.rows, bytes: combined.bytes });
-        manifest.save(&self.folder)?;
+        writer.replace(manifest, |segments| segments.push(segment))?;
         let old = std::mem::replace(&mut writer.log, log);
-        writer.manifest = manifest;
-        writer.segments.push(segment);
         writer.head.clear();
         remove_file(old.path());
         Ok(())
     }
-}
-
-impl Writer {
-    /// Adds a change to the head. Like in a counter, equals are joined, so that there are few.
-    fn push_head(&mut self, head: Head, cache: &Arc<Cache>) -> Result<()> {
-        self.head.push(head);
-        while let [.., older, newer] = &self.head[..] {
-            if older.segment.footer.rows > newer.segment.footer.rows * 2 {
-                break;
-            }
-            let joined = join(older, newer, cache)?;
-            self.head.truncate(self.head.len() - 2);
-            self.head.push(joined);
-        }
-        Ok(())
-    }
-
-    /// Takes note of the files of a segment that was made elsewhere.
-    pub(crate) fn learn(&mut self, segment: &Segment) {
-        self.known.extend(segment.files.iter().map(|file| file.name.clone()));
-    }
-
-    pub(crate) fn snapshot(&self) -> Snapshot {
-        let heads = self.head.iter().map(|head| (head.segment.clone(), head.change));
-        make_snapshot(&self.manifest, &self.segments, heads)
-    }
-}
-
-/// Two changes of the head as one.
-fn join(older: &Head, newer: &Head, cache: &Arc<Cache>) -> Result<Head> {
-    let layers = [newer, older].map(|head| Layer { segment: head.segment.clone(), dead: None });
-    let image = join_in_memory(&layers)?;
-    let segment = Segment::from_memory(image, newer.segment.path(), cache.clone())?;
-    Ok(Head { change: newer.change, segment: Arc::new(segment) })
 }

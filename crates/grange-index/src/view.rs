@@ -53,6 +53,22 @@ impl<'a> CaptureView<'a> {
         self.has(REVISIT)
     }
 
+    /// Whether the row is of a record that only describes a capture, as Heritrix writes them. Older versions indexed these under
+    /// the key of what they describe.
+    pub(crate) fn is_description(&self) -> bool {
+        const TYPES: [&str; 2] = ["text/anvl", "application/warc-fields"];
+        self.kind.is_some_and(|kind| {
+            kind.flags & HAS_STATUS == 0
+                && kind.flags & HAS_MIME != 0
+                && TYPES.iter().any(|one| kind.mime.eq_ignore_ascii_case(one))
+        }) && !crate::key::is_paper_key(self.row.surt)
+    }
+
+    /// Whether it gives way to the same capture in another segment.
+    pub(crate) fn yields(&self) -> bool {
+        self.file.is_some_and(FileEntry::yields)
+    }
+
     pub(crate) fn is_deleted(&self) -> bool {
         self.has(DELETED)
     }

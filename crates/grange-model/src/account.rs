@@ -38,6 +38,11 @@ named! {
 }
 
 impl Role {
+    /// Whether people of this role work at the archive instead of only reading it.
+    pub const fn is_staff(self) -> bool {
+        !matches!(self, Self::Viewer)
+    }
+
     /// The one table of who may what.
     pub const fn may(self, permission: Permission) -> bool {
         use Permission as P;

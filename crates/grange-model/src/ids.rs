@@ -76,6 +76,7 @@ id!(NodeId, "node");
 id!(WorkId, "piece of work");
 id!(AuditId, "check");
 id!(RepairId, "repair");
+id!(CollectionId, "collection");
 
 #[cfg(test)]
 mod tests {

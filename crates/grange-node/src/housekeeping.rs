@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use grange_base::worker::{Hint, Step};
 use grange_base::{Clock, Shutdown, Worker, WorkerError};
-use grange_db::{ClockSkew, Db, Error, NodeHeartbeat};
-use grange_model::ids::NodeId;
+use grange_db::{ClockSkew, Db, Error, NewNode, NodeHeartbeat};
 
 use crate::health::Health;
 
@@ -31,7 +30,8 @@ pub fn clear_scratch(spool: &Path) {
 /// What a heartbeat reports.
 pub struct Heart {
     pub db: Db,
-    pub node: NodeId,
+    /// The node's own row, for a register that has lost it.
+    pub node: NewNode,
     pub health: Health,
     /// Beyond this the clock of the machine is reported as wrong; zero never does.
     pub clock_skew_max: Duration,
@@ -40,7 +40,7 @@ pub struct Heart {
 
 impl std::fmt::Debug for Heart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Heart").field("node", &self.node).finish_non_exhaustive()
+        f.debug_struct("Heart").field("node", &self.node.id).finish_non_exhaustive()
     }
 }
 
@@ -75,10 +75,23 @@ pub async fn heartbeat(
                 heart.health.clock_is_wrong(reason);
             }
             let clock_ahead_ms = skew.map(|skew| skew.ahead.as_millis() as i64);
-            heart.db.nodes().heartbeat(heart.node, NodeHeartbeat { free_bytes, clock_ahead_ms }).await?;
+            beat(heart, NodeHeartbeat { free_bytes, clock_ahead_ms }).await?;
             Ok::<_, Error>(Step::Idle)
         })
         .await
+}
+
+/// One heartbeat. A node that the register does not know, because a person forgot it or the database was restored, enters
+/// itself again.
+async fn beat(heart: &Heart, beat: NodeHeartbeat) -> Result<(), Error> {
+    match heart.db.nodes().heartbeat(heart.node.id, beat).await {
+        Err(Error::NotFound { .. }) => {
+            tracing::warn!(node.id = %heart.node.id, "the register of nodes did not know this node: it registers again");
+            heart.db.nodes().register(heart.node.clone()).await?;
+            heart.db.nodes().heartbeat(heart.node.id, beat).await
+        }
+        done => done,
+    }
 }
 
 /// What is wrong with the machine's clock, if it is.
@@ -161,6 +174,37 @@ mod tests {
             std::fs::read_dir(spool.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["0190"]);
         clear_scratch(&spool.path().join("absent"));
+    }
+
+    #[tokio::test]
+    async fn a_node_that_was_forgotten_while_it_runs_is_in_the_register_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let (settings, clock) = (grange_db::Settings::default(), Clock::system());
+        Db::migrate(&settings, dir.path(), &clock).await.unwrap();
+        let db = Db::open(&settings, dir.path(), clock).await.unwrap();
+        let node = NewNode {
+            id: grange_model::ids::NodeId::new(),
+            name: "a".to_owned(),
+            host: "a".to_owned(),
+            roles: Vec::new(),
+            version: "1".to_owned(),
+            addresses: std::collections::BTreeMap::new(),
+            free_bytes: None,
+        };
+        let heart = Heart {
+            db: db.clone(),
+            node: node.clone(),
+            health: Health::default(),
+            clock_skew_max: Duration::ZERO,
+            free_bytes: Box::new(|| None),
+        };
+        assert!(db.nodes().get(node.id).await.unwrap().is_none());
+        let report = NodeHeartbeat { free_bytes: Some(7), clock_ahead_ms: None };
+        beat(&heart, report).await.unwrap();
+        let row = db.nodes().get(node.id).await.unwrap().unwrap();
+        assert_eq!((row.name.as_str(), row.free_bytes), ("a", Some(7)));
+        beat(&heart, report).await.unwrap();
+        assert_eq!(db.nodes().get(node.id).await.unwrap().unwrap().started_at, row.started_at);
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub mod peer;
 pub mod restore;
 pub mod role;
 pub mod roles;
+pub mod same_id;
 pub mod secret;
 pub mod serve;
 pub mod settings;

@@ -40,6 +40,8 @@ pub enum StartError {
     #[error(transparent)]
     Role(#[from] roles::RoleError),
     #[error(transparent)]
+    SameId(#[from] crate::same_id::SameId),
+    #[error(transparent)]
     Token(#[from] TokenError),
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -229,6 +231,9 @@ impl Node {
             addresses,
             free_bytes: data.free_bytes(),
         };
+        let lost_after = settings.node.heartbeat.0 * 3;
+        let refused = || async { crate::same_id::refuse(&db, &new, lost_after, &clock, stop).await };
+        until_there("database", &health, stop, refused).await?;
         let register = || async { Ok(db.nodes().register(new.clone()).await?) };
         let record = until_there("database", &health, stop, register).await?;
 
@@ -237,8 +242,7 @@ impl Node {
         let waker = grange_bus::wake(&*bus, &announcer.channels().all_nodes(), &wake).await?;
         announcer.hint(&announcer.channels().all_nodes(), "node-started", &id.to_string()).await;
 
-        keep_house(&mut parts, &settings, &data, id, &db, &clock, &wake, &health);
-        let lost_after = settings.node.heartbeat.0 * 3;
+        keep_house(&mut parts, &settings, &data, new, &db, &clock, &wake, &health);
         parts.start("findings", |shutdown| {
             let (db, announcer, clock, open) =
                 (db.clone(), announcer.clone(), clock.clone(), health.findings().clone());
@@ -420,7 +424,7 @@ fn keep_house(
     parts: &mut Parts,
     settings: &Settings,
     data: &DataFolder,
-    id: NodeId,
+    new: NewNode,
     db: &Db,
     clock: &Clock,
     wake: &Hint,
@@ -429,7 +433,7 @@ fn keep_house(
     let path = data.path().to_owned();
     let beat = housekeeping::Heart {
         db: db.clone(),
-        node: id,
+        node: new,
         health: health.clone(),
         clock_skew_max: settings.node.clock_skew_max.0,
         free_bytes: Box::new(move || free_bytes(&path)),

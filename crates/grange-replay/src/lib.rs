@@ -3,6 +3,7 @@
 //! Archived pages are foreign code. They live on an origin of their own, and nothing here knows users' sessions, the
 //! admin pages or how to fetch from the live web.
 
+mod access_check;
 pub mod capture;
 pub mod cdx;
 pub mod collect;
@@ -23,7 +24,8 @@ pub mod wayback;
 #[cfg(test)]
 mod tests;
 
-pub use collection::{Collection, Collections};
+pub use access_check::Person;
+pub use collection::{Account, Collection, Collections};
 pub use grange_index::{Index, Settings as IndexSettings};
 pub use holdings::{Holdings, HoldingsError};
 pub use serve::serve;

@@ -6,6 +6,8 @@ use grange_index::{CaptureView, Stamp};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 
+use crate::rewrite::with_path;
+
 /// How a TimeMap is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MapFormat {
@@ -143,7 +145,7 @@ impl Links<'_> {
         if !view.url_into(&mut url) {
             self.url.clone_into(&mut url);
         }
-        let uri = format!("{}{}mp_/{url}", self.prefix, digits(view.time()));
+        let uri = format!("{}{}mp_/{}", self.prefix, digits(view.time()), with_path(&url));
         let date = http_date(view.time());
         let text = match format {
             MapFormat::Link => {

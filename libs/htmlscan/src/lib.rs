@@ -22,11 +22,13 @@
 //! }
 //! ```
 
+mod charset;
 mod foreign;
 mod raw;
 mod scanner;
 mod tag;
 
+pub use charset::{CharsetLabel, CharsetSource, charset_labels};
 pub use scanner::{Scanner, State};
 pub use tag::Attribute;
 
@@ -36,7 +38,7 @@ pub enum Token<'a> {
     /// `<name …>`; its attributes are in the list handed to [`Scanner::next`].
     Start {
         name: &'a [u8],
-        /// It ends in `/>`. In HTML that means something only inside SVG and MathML.
+        /// It ends in `/>`. In HTML that means something only inside SVG and MathML, in XML everywhere.
         empty: bool,
     },
     /// `</name>`
@@ -46,7 +48,7 @@ pub enum Token<'a> {
     Text(&'a [u8]),
     /// The inside of `<!-- … -->`, or of what passes for one.
     Comment(&'a [u8]),
-    /// The inside of `<![CDATA[ … ]]>`; only in XML, and in the SVG and MathML of [`Dialect::Browser`].
+    /// The inside of `<![CDATA[ … ]]>`; only in XML and XHTML, and in the SVG and MathML of [`Dialect::Browser`].
     Data(&'a [u8]),
     /// The inside of `<? … ?>`; only in XML.
     Instruction(&'a [u8]),
@@ -56,9 +58,12 @@ pub enum Token<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// HTML for one who runs no scripts and shows no frames: `noscript`, `noframes` and `noembed` are markup, for what
-    /// stands there is for such readers. SVG and MathML are read as the HTML around them. Of a script that would
-    /// swallow the rest of the page the first end tag is taken.
+    /// stands there is for such readers. SVG and MathML are read as the HTML around them, but for `/>`, which ends an element
+    /// there. Of a script that would swallow the rest of the page the first end tag is taken.
     Html,
+    /// XHTML, well-formed or not, for one who only looks: as [`Dialect::Html`], but `/>` ends every element, also one whose
+    /// inside would be text, and `<![CDATA[ … ]]>` is data.
+    Xhtml,
     /// HTML as browsers read it that run scripts. Inside SVG and MathML `script`, `style` or `title` are markup
     /// like any other element, except where these hold HTML again.
     Browser,

@@ -124,9 +124,12 @@ impl<'a> Scanner<'a> {
             self.at = start + 2 + after;
             return Token::Comment(&body[..inside]);
         }
-        if (self.dialect == Dialect::Xml || self.state.foreign.is_inside())
-            && let Some(body) = rest.strip_prefix(b"[CDATA[")
-        {
+        let has_data = match self.dialect {
+            Dialect::Xml | Dialect::Xhtml => true,
+            Dialect::Browser => self.state.foreign.is_inside(),
+            Dialect::Html => false,
+        };
+        if has_data && let Some(body) = rest.strip_prefix(b"[CDATA[") {
             let end = memmem::find(body, b"]]>");
             self.cut = end.is_none();
             let inside = end.unwrap_or(body.len());
@@ -150,7 +153,7 @@ impl<'a> Scanner<'a> {
         let body = &rest[..inside];
         match self.dialect {
             Dialect::Xml => Token::Instruction(body.strip_suffix(b"?").unwrap_or(body)),
-            Dialect::Html | Dialect::Browser => Token::Comment(body),
+            Dialect::Html | Dialect::Xhtml | Dialect::Browser => Token::Comment(body),
         }
     }
 
@@ -166,7 +169,7 @@ impl<'a> Scanner<'a> {
                 let name = self.tag(start, attributes)?.name;
                 attributes.clear();
                 let ends_text = std::mem::take(&mut self.state.closing);
-                if self.dialect == Dialect::Browser && !ends_text {
+                if matches!(self.dialect, Dialect::Html | Dialect::Browser) && !ends_text {
                     self.state.foreign.end(name);
                 }
                 Some(Token::End { name })
@@ -186,12 +189,18 @@ impl<'a> Scanner<'a> {
     fn start_tag(&mut self, attributes: &mut Vec<Attribute<'a>>) -> Option<Token<'a>> {
         let Tag { name, empty, .. } = self.tag(self.at + 1, attributes)?;
         let is_foreign = self.state.foreign.is_inside();
-        if self.dialect == Dialect::Browser {
+        let may_hold_text = match self.dialect {
+            Dialect::Xml => false,
+            Dialect::Xhtml => !empty,
+            Dialect::Html => !(is_foreign && empty),
+            Dialect::Browser => !is_foreign,
+        };
+        let raw = if may_hold_text { Raw::of(name, self.dialect) } else { None };
+        // The end of a text is no end of an element of SVG, so its start must be none either.
+        if self.dialect == Dialect::Browser || self.dialect == Dialect::Html && raw.is_none() {
             self.state.foreign.start(name, empty, attributes);
         }
-        if self.dialect != Dialect::Xml && !is_foreign {
-            self.state.raw = Raw::of(name, self.dialect);
-        }
+        self.state.raw = raw;
         Some(Token::Start { name, empty })
     }
 
@@ -218,7 +227,7 @@ impl<'a> Scanner<'a> {
             _ => raw.end(rest),
         };
         // A script that swallows the rest of the page.
-        if let (Raw::Script(_), End::Open { .. }, Dialect::Html) = (raw, &end, self.dialect)
+        if let (Raw::Script(_), End::Open { .. }, Dialect::Html | Dialect::Xhtml) = (raw, &end, self.dialect)
             && let Some(first) = closing(rest, b"script")
         {
             // More input might hold its end after all.

@@ -125,14 +125,10 @@ fn host_range(key: String, kind: MatchType) -> KeyRange {
         return KeyRange { start, end };
     };
     let host = &key[..close];
-    let is_tld = kind == MatchType::Domain && !host.contains([',', ':']);
-    let (from, to) = match kind {
-        // The byte after `,` ends the hosts below, the byte after `)` the host itself.
-        MatchType::Domain if is_tld => (",", "-"),
-        MatchType::Domain => (")/", "-"),
-        _ => (")/", "*"),
-    };
-    KeyRange { start: format!("{host}{from}"), end: format!("{host}{to}") }
+    // The byte after `,` ends the hosts below, the byte after `)` the host itself. A top-level domain may be a host as well
+    // (`localhost`, a name of an intranet).
+    let to = if kind == MatchType::Domain { "-" } else { "*" };
+    KeyRange { start: format!("{host})/"), end: format!("{host}{to}") }
 }
 
 /// The smallest text above everything that begins with `prefix`.

@@ -5,42 +5,14 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
+use crate::coding::{Coding, ENCODING_PROBE_BYTES, EncodingForm, zstd_decoder};
 use crate::payload::Payload;
 use crate::problem::Kind;
 
 /// More than two encodings around a body have not been seen, and each costs up to 16 MB while decoding.
 pub(crate) const CODINGS_MAX: usize = 2;
-/// How much of the encoded bytes is tried before the encoding is believed.
-const PROBE: usize = 16 << 10;
-/// How much of the probe's content is decoded at most.
-const PROBE_OUT: usize = 64 << 10;
-/// The largest zstd window, as RFC 8878 recommends for HTTP.
-const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 /// The buffer between two encodings.
 const BUFFER: usize = 16 << 10;
-
-/// A content encoding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Coding {
-    Gzip,
-    Deflate,
-    Brotli,
-    Zstd,
-}
-
-impl Coding {
-    /// Reads the name of an encoding; `None` inside for one that changes nothing.
-    pub(crate) fn parse(name: &[u8]) -> Result<Option<Coding>, ()> {
-        match name.to_ascii_lowercase().as_slice() {
-            b"" | b"identity" | b"none" | b"utf-8" | b"binary" => Ok(None),
-            b"gzip" | b"x-gzip" => Ok(Some(Coding::Gzip)),
-            b"deflate" => Ok(Some(Coding::Deflate)),
-            b"br" => Ok(Some(Coding::Brotli)),
-            b"zstd" => Ok(Some(Coding::Zstd)),
-            _ => Err(()),
-        }
-    }
-}
 
 /// Reads the content of a record, all encodings undone.
 #[derive(Debug)]
@@ -96,37 +68,23 @@ impl<'a> Layer<'a> {
         let mut feed = Feed { first: Vec::new(), at: 0, under: Box::new(under), buffer: Vec::new(), read: 0 };
         feed.probe()?;
         let state = State::default();
-        let bytes = &feed.first[..];
-        if bytes.is_empty() {
+        if feed.first.is_empty() {
             return Ok(Layer::Plain(feed));
         }
-        let zlib = bytes.len() > 1
-            && bytes[0] & 15 == 8
-            && u16::from_be_bytes([bytes[0], bytes[1]]).is_multiple_of(31);
-        match coding {
-            Coding::Gzip if plausible(MultiGzDecoder::new(bytes)) => {
-                Ok(Layer::Gzip(Box::new(MultiGzDecoder::new(feed)), state))
+        let whole = feed.first.len() <= ENCODING_PROBE_BYTES;
+        Ok(match coding.form(&feed.first, whole) {
+            Some(EncodingForm::Gzip) => Layer::Gzip(Box::new(MultiGzDecoder::new(feed)), state),
+            Some(EncodingForm::Zlib) => Layer::Zlib(Box::new(ZlibDecoder::new(feed)), state),
+            Some(EncodingForm::Deflate) => Layer::Deflate(Box::new(DeflateDecoder::new(feed)), state),
+            Some(EncodingForm::Brotli) => {
+                Layer::Brotli(Box::new(brotli::Decompressor::new(feed, BUFFER)), state)
             }
-            Coding::Deflate if zlib && plausible(ZlibDecoder::new(bytes)) => {
-                Ok(Layer::Zlib(Box::new(ZlibDecoder::new(feed)), state))
-            }
-            Coding::Deflate if plausible(DeflateDecoder::new(bytes)) => {
-                Ok(Layer::Deflate(Box::new(DeflateDecoder::new(feed)), state))
-            }
-            // 0x11 announces the large window extension, which no browser accepts and which could ask for 1 GB.
-            Coding::Brotli
-                if bytes[0] & 0x7f != 0x11 && plausible(brotli::Decompressor::new(bytes, BUFFER)) =>
-            {
-                Ok(Layer::Brotli(Box::new(brotli::Decompressor::new(feed, BUFFER)), state))
-            }
-            Coding::Zstd if zstd_decoder(bytes).is_ok_and(plausible) => {
-                Ok(Layer::Zstd(Box::new(zstd_decoder(feed)?), state))
-            }
-            _ => {
+            Some(EncodingForm::Zstd) => Layer::Zstd(Box::new(zstd_decoder(feed)?), state),
+            None => {
                 feed.payload().add(Kind::EncodingLie);
-                Ok(Layer::Plain(feed))
+                Layer::Plain(feed)
             }
-        }
+        })
     }
 
     fn payload(&mut self) -> &mut Payload<'a> {
@@ -190,28 +148,6 @@ fn is_damage(error: &io::Error) -> bool {
     error.raw_os_error().is_none()
 }
 
-fn zstd_decoder<R: BufRead>(input: R) -> io::Result<zstd::stream::read::Decoder<'static, R>> {
-    let mut decoder = zstd::stream::read::Decoder::with_buffer(input)?;
-    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-    Ok(decoder)
-}
-
-/// Whether the probe decodes: to its end, to the end of a stream, or far enough.
-fn plausible(mut decoder: impl Read) -> bool {
-    let mut buf = [0; 4096];
-    let mut made = 0;
-    while made < PROBE_OUT {
-        match decoder.read(&mut buf) {
-            Ok(0) => return true,
-            Ok(n) => made += n,
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return made > 0,
-            // Broken later on is still the encoding that was named.
-            Err(_) => return made > 1024,
-        }
-    }
-    true
-}
-
 /// The bytes of the layer below, those of the probe first.
 struct Feed<'a> {
     first: Vec<u8>,
@@ -224,7 +160,8 @@ struct Feed<'a> {
 impl<'a> Feed<'a> {
     fn probe(&mut self) -> io::Result<()> {
         let mut first = Vec::new();
-        (&mut *self.under).take(PROBE as u64).read_to_end(&mut first)?;
+        // One more, which tells whether there is more.
+        (&mut *self.under).take(ENCODING_PROBE_BYTES as u64 + 1).read_to_end(&mut first)?;
         self.first = first;
         Ok(())
     }

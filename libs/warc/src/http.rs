@@ -5,6 +5,8 @@ use crate::problem::Kind;
 
 /// The longest HTTP head that is read.
 pub(crate) const HEAD_MAX: usize = 256 << 10;
+/// The longest HTTP head that is passed over to get at the body: it has to lie in memory. Only attacks are longer.
+pub(crate) const HEAD_PASSED_MAX: usize = 4 << 20;
 
 /// The head of an HTTP request or response.
 #[derive(Debug, Default, Clone)]
@@ -83,6 +85,15 @@ impl HttpHead {
         self.all("Transfer-Encoding").any(|value| {
             value.split(|&b| b == b',').any(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"chunked"))
         })
+    }
+
+    /// Reads the first fields of a head that takes `len` bytes, more than are read: up to the last whole line.
+    pub(crate) fn parse_start_of(&mut self, bytes: &[u8], len: usize) -> bool {
+        let start = &bytes[..len.min(HEAD_MAX)];
+        let end = memchr::memrchr(b'\n', start).map_or(start.len(), |at| at + 1);
+        let found = self.parse(&start[..end], true, &mut |_| {}) == Found::Head;
+        self.len = len;
+        found
     }
 
     /// The length of the head in the block, the blank line included.

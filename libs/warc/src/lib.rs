@@ -50,6 +50,7 @@
 mod arc;
 mod block;
 mod chunked;
+mod coding;
 mod content;
 pub mod convert;
 mod date;
@@ -77,6 +78,7 @@ pub mod write;
 mod zstd_frames;
 
 pub use chunked::{Dechunker, Flaw, Piece};
+pub use coding::{ENCODING_PROBE_BYTES, EncodingForm, encoding_form};
 pub use content::Content;
 pub use date::{Date, Precision};
 pub use digest::{Algorithm, Digest, DigestError, Hasher};

@@ -3,7 +3,8 @@
 use std::io::{self, BufRead, Read};
 
 use crate::chunked::{Dechunker, Flaw, Piece};
-use crate::content::{self, Coding, Content};
+use crate::coding::Coding;
+use crate::content::{self, Content};
 use crate::http::HttpHead;
 use crate::problem::Kind;
 use crate::reader::Reader;

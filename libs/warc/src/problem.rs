@@ -96,7 +96,7 @@ kinds! {
     HttpUnterminatedHead "http-unterminated-head" Advice "The HTTP head ends without a blank line.";
     HttpLineWithoutColon "http-line-without-colon" Comment "An HTTP header line has no colon.";
     HttpSpaceBeforeColon "http-space-before-colon" Comment "An HTTP header name is followed by space before its colon.";
-    HttpHeadTooLong "http-head-too-long" Damage "The HTTP head is longer than this library reads.";
+    HttpHeadTooLong "http-head-too-long" Damage "The HTTP head is longer than this library reads; its last fields were left out.";
     NotChunked "not-chunked" Advice "The HTTP head says chunked, but the body is not; it was taken as it stands.";
     BrokenChunk "broken-chunk" Damage "The chunked body breaks off in the middle; the rest was taken as it stands.";
     MissingLastChunk "missing-last-chunk" Advice "The chunked body has no last chunk.";

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Read};
 
 use crate::date::Date;
+use crate::fields::{HeadEnd, head_end};
 use crate::header::{Header, Known, RecordType};
 use crate::http::{self, Found, HttpHead};
 use crate::problem::{Kind, Problem};
@@ -158,7 +159,8 @@ impl Reader {
         let mut want = 1;
         loop {
             let have = self.peek_block(want)?;
-            let whole = have < want || self.current.limit == Limit::Bytes(have as u64);
+            let whole =
+                have <= http::HEAD_MAX && (have < want || self.current.limit == Limit::Bytes(have as u64));
             let bytes = &self.tape.window()[..have.min(http::HEAD_MAX)];
             let mut kinds = Vec::new();
             let found = self.http.parse(bytes, whole, &mut |kind| kinds.push(kind));
@@ -170,7 +172,7 @@ impl Reader {
                 Found::Nothing => break,
                 Found::More if have >= http::HEAD_MAX => {
                     self.tape.problems.add(offset, Kind::HttpHeadTooLong);
-                    return Ok(false);
+                    return self.read_long_http();
                 }
                 Found::More => want = (have * 2).max(4096),
             }
@@ -180,6 +182,28 @@ impl Reader {
             self.tape.problems.add(offset, Kind::HttpNoHead);
         }
         Ok(false)
+    }
+}
+
+impl Reader {
+    /// Looks for the end of a head that is longer than is read: its first fields count, and what follows it is the body.
+    fn read_long_http(&mut self) -> io::Result<bool> {
+        let mut want = http::HEAD_MAX * 2;
+        loop {
+            let have = self.peek_block(want)?;
+            let bytes = &self.tape.window()[..have.min(http::HEAD_PASSED_MAX)];
+            let len = match head_end(bytes, |_| false) {
+                HeadEnd::Blank(len) | HeadEnd::Stopped(len) => len,
+                // There is nothing but a head.
+                HeadEnd::Open if have < want && have < http::HEAD_PASSED_MAX => have,
+                HeadEnd::Open if have >= http::HEAD_PASSED_MAX => return Ok(false),
+                HeadEnd::Open => {
+                    want = have * 2;
+                    continue;
+                }
+            };
+            return Ok(self.http.parse_start_of(bytes, len));
+        }
     }
 }
 

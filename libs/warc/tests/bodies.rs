@@ -182,3 +182,30 @@ fn segments_come_together() {
     assert_eq!(assembly.is_complete(), Some(true));
     assert_eq!(out, whole);
 }
+
+#[test]
+fn what_follows_a_head_too_long_to_be_read_is_the_body() {
+    let filler = |len: usize| format!("X-Filler: {}\r\n", "x".repeat(1000)).repeat(len / 1012);
+    for (len, found) in [(100 << 10, true), (300 << 10, true), (3 << 20, true), (5 << 20, false)] {
+        let headers = format!("Content-Type: text/plain\r\nContent-Encoding: gzip\r\n{}", filler(len));
+        let stored = response(&headers, &gzip(b"the body"));
+        for packed in [stored.clone(), gzip(&stored)] {
+            let mut reader = Reader::from_bytes(packed).unwrap();
+            let mut record = reader.next().unwrap().unwrap();
+            assert_eq!(
+                record.http().unwrap().map(warc::HttpHead::status),
+                found.then_some(Some(200)),
+                "{len}"
+            );
+            let mut content = Vec::new();
+            record.content().unwrap().read_to_end(&mut content).unwrap();
+            assert_eq!(content == b"the body", found, "{len}");
+        }
+    }
+    // A head and nothing else.
+    let mut reader = Reader::from_bytes(response(&filler(300 << 10), b"")).unwrap();
+    let mut record = reader.next().unwrap().unwrap();
+    let mut content = Vec::new();
+    record.content().unwrap().read_to_end(&mut content).unwrap();
+    assert_eq!(content, b"");
+}

@@ -135,6 +135,42 @@ fn every_sample_reads_as_expected() {
     assert_eq!(files, expected.len());
 }
 
+/// What came without a content encoding is in none, whatever a head might say.
+#[test]
+fn no_plain_body_of_the_samples_is_taken_for_an_encoded_one() {
+    use std::io::Read as _;
+    let Some(folder) = samples() else {
+        return skipped::note_skipped("the corpus ../shared/warc-samples");
+    };
+    // More of a body is not looked at either way.
+    const LOOKED_AT: u64 = 64 << 10;
+    let readme = fs::read_to_string(folder.join("README.tsv")).unwrap();
+    let (mut bodies, mut wrong) = (0, String::new());
+    for name in readme.lines().skip(1).filter_map(|line| line.split('\t').next()) {
+        if ![".warc", ".arc"].iter().any(|kind| name.contains(kind)) || name.ends_with("cdx") {
+            continue;
+        }
+        let mut reader = Reader::open(folder.join(name)).unwrap();
+        while let Some(mut record) = reader.next().unwrap() {
+            if record.http().unwrap().is_some_and(|head| head.get("Content-Encoding").is_some()) {
+                continue;
+            }
+            let uri = String::from_utf8_lossy(record.target_uri().unwrap_or_default()).into_owned();
+            let mut body = Vec::new();
+            record.payload().unwrap().take(LOOKED_AT).read_to_end(&mut body).unwrap();
+            let whole = (body.len() as u64) < LOOKED_AT;
+            bodies += 1;
+            for coding in ["br", "deflate"] {
+                if warc::encoding_form(coding.as_bytes(), &body, whole).is_some() {
+                    writeln!(wrong, "{name} {uri}: {coding}, {} bytes", body.len()).unwrap();
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(bodies > 1000, "{bodies}");
+}
+
 /// Sound files that every tool reads the same must not be accused of damage.
 #[test]
 fn sound_samples_show_no_damage() {

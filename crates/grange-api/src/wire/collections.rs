@@ -65,8 +65,30 @@ pub struct NewAccessRule {
     pub captured_to: Option<String>,
     /// `allow`, or `block`, `embargo`, `networks`, `users` with what they say.
     pub decision: Value,
+    /// Whom it is for: staff, role:NAME, user:NAME, network:ADDRESS/BITS. Empty: everybody.
+    #[serde(default)]
+    pub audience: Vec<String>,
+    /// Has to be said of a rule that nothing narrows.
+    #[serde(default)]
+    pub everything: bool,
     #[serde(default)]
     pub note: String,
+}
+
+/// Access rules as a table of comma-separated values.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccessTable {
+    pub csv: String,
+}
+
+/// What an import made.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct AccessImported {
+    /// Rules made.
+    pub made: u64,
+    /// Rules that were there already.
+    pub known: u64,
 }
 
 /// Who asks for what: is it shown?
@@ -95,4 +117,21 @@ pub struct AccessAnswer {
     pub rule: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Every rule that took part; the one that decides first.
+    #[serde(default)]
+    pub rules: Vec<AccessRulePart>,
+}
+
+/// What one rule did.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AccessRulePart {
+    /// Absent: the rule that is always there, which hides the documentation of crawls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<i64>,
+    pub rule: Value,
+    /// hides, lifted, lets-through, allows or for-others.
+    pub effect: String,
+    /// The rule that lifted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifted_by: Option<i64>,
 }

@@ -102,6 +102,21 @@ pub fn never_has_links(content_type: &str) -> bool {
     told(content_type) == Told::Binary
 }
 
+/// Whether browsers read a page of this type by the rules of XML, in which `/>` ends any element.
+pub(super) fn is_xml(content_type: Option<&str>, head: &[u8]) -> bool {
+    let essence = content_type.map(essence).unwrap_or_default();
+    match essence.as_str() {
+        "text/xml" | "application/xml" => true,
+        "" => head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).starts_with(b"<?xml"),
+        other => other.ends_with("+xml"),
+    }
+}
+
+/// A content type without its parameters, in lower case.
+fn essence(content_type: &str) -> String {
+    content_type.split([';', ',']).next().unwrap_or("").trim().to_ascii_lowercase()
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Is(Format),
@@ -112,8 +127,7 @@ enum Told {
 }
 
 fn told(content_type: &str) -> Told {
-    let essence = content_type.split([';', ',']).next().unwrap_or("").trim().to_ascii_lowercase();
-    Told::Is(match essence.as_str() {
+    Told::Is(match essence(content_type).as_str() {
         "text/html" | "application/xhtml+xml" | "application/vnd.wap.xhtml+xml" | "text/vnd.wap.wml" => {
             Format::Html
         }

@@ -35,6 +35,7 @@ use std::io::Read;
 
 use encoding_rs::{Encoding, UTF_8};
 use flate2::read::MultiGzDecoder;
+use htmlscan::Dialect;
 use url::Url;
 
 pub use format::{Format, never_has_links};
@@ -146,7 +147,9 @@ pub fn extract(document: Document<'_>, settings: &Settings) -> Extraction {
         }
         match format {
             Format::Html | Format::Svg => {
-                let said = html::html(source, encoding, settings, &mut links);
+                let is_xml = format == Format::Svg || format::is_xml(content_type, source.head());
+                let dialect = if is_xml { Dialect::Xhtml } else { Dialect::Html };
+                let said = html::html(source, dialect, encoding, settings, &mut links);
                 directives.nofollow |= said.directives.nofollow;
                 directives.noarchive |= said.directives.noarchive;
                 if settings.favicon && !said.icon && format == Format::Html {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
-use warc::{Dechunker, HttpHead, Piece};
+use warc::{Dechunker, ENCODING_PROBE_BYTES, EncodingForm, HttpHead, Piece, encoding_form};
 
 use super::error::FetchError;
 use super::fetched::Fetched;
@@ -13,8 +13,6 @@ use super::settings::ContentEncoding;
 
 /// More than two encodings around a body have not been seen, and each costs up to 16 MB while decoding.
 const CODINGS_MAX: usize = 2;
-/// How much of the encoded bytes is looked at before the encoding is believed.
-const PROBE_BYTES: usize = 4 << 10;
 /// The buffer between two layers.
 const BUFFER_BYTES: usize = 16 << 10;
 /// The largest zstd window, as RFC 8878 recommends for HTTP: 8 MiB.
@@ -93,19 +91,25 @@ fn decoder<'a>(
     under: Box<dyn Read + Send + 'a>,
     coding: ContentEncoding,
 ) -> io::Result<Box<dyn Read + Send + 'a>> {
+    let name: &[u8] = match coding {
+        ContentEncoding::Gzip => b"gzip",
+        ContentEncoding::Deflate => b"deflate",
+        ContentEncoding::Br => b"br",
+        ContentEncoding::Zstd => b"zstd",
+    };
     let mut first = Vec::new();
     let mut under = under;
-    (&mut under).take(PROBE_BYTES as u64).read_to_end(&mut first)?;
-    let believed = believable(coding, &first);
-    let zlib = is_zlib(&first);
+    // One more than is looked at tells whether there is more.
+    (&mut under).take(ENCODING_PROBE_BYTES as u64 + 1).read_to_end(&mut first)?;
+    let form = encoding_form(name, &first, first.len() <= ENCODING_PROBE_BYTES);
     let input = BufReader::with_capacity(BUFFER_BYTES, io::Cursor::new(first).chain(under));
-    Ok(match coding {
-        _ if !believed => Box::new(input),
-        ContentEncoding::Gzip => Box::new(Lenient(MultiGzDecoder::new(input))),
-        ContentEncoding::Deflate if zlib => Box::new(Lenient(ZlibDecoder::new(input))),
-        ContentEncoding::Deflate => Box::new(Lenient(DeflateDecoder::new(input))),
-        ContentEncoding::Br => Box::new(Lenient(brotli::Decompressor::new(input, BUFFER_BYTES))),
-        ContentEncoding::Zstd => Box::new(Lenient(zstd_decoder(input)?)),
+    Ok(match form {
+        None => Box::new(input),
+        Some(EncodingForm::Gzip) => Box::new(Lenient(MultiGzDecoder::new(input))),
+        Some(EncodingForm::Zlib) => Box::new(Lenient(ZlibDecoder::new(input))),
+        Some(EncodingForm::Deflate) => Box::new(Lenient(DeflateDecoder::new(input))),
+        Some(EncodingForm::Brotli) => Box::new(Lenient(brotli::Decompressor::new(input, BUFFER_BYTES))),
+        Some(EncodingForm::Zstd) => Box::new(Lenient(zstd_decoder(input)?)),
     })
 }
 
@@ -113,40 +117,6 @@ fn zstd_decoder<R: BufRead>(input: R) -> io::Result<zstd::stream::read::Decoder<
     let mut decoder = zstd::stream::read::Decoder::with_buffer(input)?;
     decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
     Ok(decoder)
-}
-
-fn is_zlib(first: &[u8]) -> bool {
-    first.len() > 1 && first[0] & 15 == 8 && u16::from_be_bytes([first[0], first[1]]).is_multiple_of(31)
-}
-
-fn believable(coding: ContentEncoding, first: &[u8]) -> bool {
-    match coding {
-        ContentEncoding::Gzip => first.starts_with(&[0x1f, 0x8b]),
-        ContentEncoding::Zstd => first.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]),
-        ContentEncoding::Deflate if is_zlib(first) => true,
-        ContentEncoding::Deflate => decodes(DeflateDecoder::new(first)),
-        // 0x11 announces the large window extension, which no browser accepts and which could ask for 1 GB.
-        ContentEncoding::Br => {
-            first.first().is_some_and(|b| b & 0x7f != 0x11)
-                && decodes(brotli::Decompressor::new(first, PROBE_BYTES))
-        }
-    }
-}
-
-/// Whether the probe decodes as far as it goes. These two have no mark at their start.
-fn decodes(mut decoder: impl Read) -> bool {
-    let mut buf = [0; 1024];
-    let mut made = 0;
-    loop {
-        match decoder.read(&mut buf) {
-            Ok(0) => return true,
-            Ok(n) => made += n,
-            Err(_) => return made > 0,
-        }
-        if made >= PROBE_BYTES {
-            return true;
-        }
-    }
 }
 
 /// Ends where its decoder finds the data broken; only what the system says about the disk is an error.

@@ -89,6 +89,7 @@ async fn deposit(bed: &Bed, rows: &[ReplicaRow], size: u64) -> (FileStatus, Clai
 }
 
 async fn index(bed: &Bed) {
+    bed.db.collections().keep_index("archive", "feeder", LONG, true).await.unwrap().unwrap();
     let claim = bed.db.collections().claim(None, "feeder", LONG).await.unwrap().unwrap();
     assert_eq!(claim.file.state, CollectedState::Waiting);
     bed.db.collections().indexed(&claim, Indexed { captures: 3, ..Indexed::default() }).await.unwrap();

@@ -1,5 +1,7 @@
 //! Access rules as rows. What they say is decided elsewhere; here they are kept and told.
 
+use std::collections::HashSet;
+
 use grange_model::{Actor, WorkId};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -33,10 +35,57 @@ pub struct AccessRow {
     pub key: Option<String>,
 }
 
+/// Tells one state of all rules from another. Rules are never changed, and numbers are never given twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessRulesMark {
+    count: i64,
+    last: i64,
+    sum: i64,
+}
+
 impl AccessRules<'_> {
     /// All rules, oldest first.
     pub async fn list(&self) -> Result<Vec<AccessRow>, Error> {
         self.0.read("list the access rules", (), |tx, ()| Box::pin(rows(tx))).await
+    }
+
+    /// What tells the rules there are from those that were there before, without reading them.
+    pub async fn mark(&self) -> Result<AccessRulesMark, Error> {
+        self.0
+            .read("look whether the access rules changed", (), |tx, ()| {
+                Box::pin(async move {
+                    let query = tx.sql(&MARK);
+                    let row = tx.row(query).await?.ok_or_else(|| missing("access rule", "count"))?;
+                    let (count, last, sum) = (row.int("count")?, row.int("last")?, row.int("sum")?);
+                    Ok(AccessRulesMark { count, last, sum })
+                })
+            })
+            .await
+    }
+
+    /// Keeps many rules with their notes, all or none, and those that are there already only once. Gives those made.
+    pub async fn import(&self, rules: Vec<(Value, String)>, actor: &Actor) -> Result<u64, Error> {
+        self.0
+            .write("import the access rules", (rules, actor.clone()), |tx, (rules, actor)| {
+                Box::pin(async move {
+                    let known = rows(tx).await?;
+                    let mut known: HashSet<String> = known.iter().map(|row| row.rule.to_string()).collect();
+                    let mut made = 0;
+                    for (rule, note) in rules {
+                        plain("note of the access rule", note)?;
+                        if known.insert(rule.to_string()) {
+                            insert(tx, rule, note, actor).await?;
+                            made += 1;
+                        }
+                    }
+                    if made > 0 {
+                        let state = json!({ "rules": made });
+                        told(tx, actor, "access.import", "access".to_owned(), NO_STATE, Some(&state)).await?;
+                    }
+                    Ok(made)
+                })
+            })
+            .await
     }
 
     /// Keeps rules, all or none.
@@ -80,6 +129,13 @@ impl AccessRules<'_> {
 }
 
 async fn add(tx: &mut Tx<'_>, rule: &Value, note: &str, actor: &Actor) -> Result<AccessRow, Fail> {
+    let made = insert(tx, rule, note, actor).await?;
+    let state = json!({ "rule": made.rule, "note": made.note });
+    told(tx, actor, "access.add", format!("access:{}", made.id), NO_STATE, Some(&state)).await?;
+    Ok(made)
+}
+
+async fn insert(tx: &mut Tx<'_>, rule: &Value, note: &str, actor: &Actor) -> Result<AccessRow, Fail> {
     let text = rule.to_string();
     if text.contains("\\u0000") {
         return Err(Error::BadText { what: "access rule" }.into());
@@ -92,12 +148,13 @@ async fn add(tx: &mut Tx<'_>, rule: &Value, note: &str, actor: &Actor) -> Result
         .bind(actor.who.clone())
         .bind(WorkId::new().to_string());
     let made = tx.row(query).await?;
-    let made = row(&made.ok_or_else(|| missing("access rule", "just made"))?)?;
-    let state = json!({ "rule": made.rule, "note": made.note });
-    told(tx, actor, "access.add", format!("access:{}", made.id), NO_STATE, Some(&state)).await?;
-    Ok(made)
+    row(&made.ok_or_else(|| missing("access rule", "just made"))?)
 }
 
+static MARK: Sql = Sql::new(
+    "SELECT count(*) AS count, coalesce(max(id), 0) AS last, CAST(coalesce(sum(id), 0) AS BIGINT) AS sum
+     FROM access_rules",
+);
 static LIST: Sql =
     Sql::new("SELECT id, rule, note, created_at, created_by, key FROM access_rules ORDER BY id");
 pub(super) static ADD: Sql = Sql::new(

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use grange_model::Actor;
+use grange_model::ids::CollectionId;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,27 +75,6 @@ impl Collections<'_> {
             .await
     }
 
-    /// The names of collections that are not being removed, without counting anything.
-    pub async fn names(&self) -> Result<Vec<String>, Error> {
-        self.named(&NAMES).await
-    }
-
-    /// The names of those whose indexes are to be taken away.
-    pub async fn removed(&self) -> Result<Vec<String>, Error> {
-        self.named(&GOING).await
-    }
-
-    async fn named(&self, sql: &'static Sql) -> Result<Vec<String>, Error> {
-        self.0
-            .read("list the collections", sql, |tx, sql| {
-                Box::pin(async move {
-                    let query = tx.sql(sql);
-                    tx.rows(query).await?.iter().map(|row| row.text("name")).collect()
-                })
-            })
-            .await
-    }
-
     pub async fn get(&self, name: &str) -> Result<Collection, Error> {
         let found = self.list().await?.into_iter().find(|one| one.name == name);
         found.ok_or_else(|| Error::NotFound { what: format!("collection {name}") })
@@ -139,7 +119,7 @@ impl Collections<'_> {
                     if tx.row(query).await?.is_none() {
                         return Ok(());
                     }
-                    for sql in [&FORGET_FILES, &FORGET] {
+                    for sql in [&FORGET_OWNER, &FORGET_FILES, &FORGET] {
                         let query = tx.sql(sql).bind(name.as_str());
                         tx.run(query).await?;
                     }
@@ -151,13 +131,11 @@ impl Collections<'_> {
 }
 
 static MAKE: Sql = Sql::new(
-    "INSERT INTO collections (name, created_at, changed_at, changed_by) VALUES ($1, $2, $2, $3)
+    "INSERT INTO collections (name, created_at, changed_at, changed_by, identity) VALUES ($1, $2, $2, $3, $4)
      ON CONFLICT (name) DO NOTHING",
 );
 static LIST: Sql =
     Sql::new("SELECT name, description, created_at, removed_at FROM collections ORDER BY name");
-static NAMES: Sql = Sql::new("SELECT name FROM collections WHERE removed_at IS NULL ORDER BY name");
-static GOING: Sql = Sql::new("SELECT name FROM collections WHERE removed_at IS NOT NULL ORDER BY name");
 static COUNT: Sql = Sql::new(
     "SELECT collection, state, count(*) AS files, CAST(sum(captures) AS BIGINT) AS captures,
          CAST(sum(problems) AS BIGINT) AS problems, CAST(sum(size) AS BIGINT) AS bytes
@@ -169,6 +147,7 @@ static REMOVE: Sql = Sql::new(
 );
 static REMOVED: Sql = Sql::new("SELECT name FROM collections WHERE name = $1 AND removed_at IS NOT NULL");
 static GOING_OR_NOT: Sql = Sql::new("SELECT removed_at FROM collections WHERE name = $1");
+static FORGET_OWNER: Sql = Sql::new("DELETE FROM index_owners WHERE collection = $1");
 static FORGET_FILES: Sql = Sql::new("DELETE FROM collection_files WHERE collection = $1");
 static FORGET: Sql = Sql::new("DELETE FROM collections WHERE name = $1");
 
@@ -176,6 +155,7 @@ async fn ensure(tx: &mut Tx<'_>, name: &str, actor: &Actor) -> Result<(), Fail> 
     plain("name of the collection", name)?;
     loop {
         let query = tx.sql(&MAKE).bind(name.to_owned()).bind(micros(tx.now)).bind(actor.who.clone());
+        let query = query.bind(CollectionId::new().to_string());
         if tx.run(query).await? == 1 {
             let (subject, state) = (format!("collection:{name}"), json!({ "name": name }));
             return told(tx, actor, "collections.make", subject, NO_STATE, Some(&state)).await;

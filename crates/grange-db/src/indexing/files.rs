@@ -163,6 +163,22 @@ impl Collections<'_> {
             .await
     }
 
+    /// The file of a collection that the index calls by this name.
+    pub async fn file_named(&self, collection: &str, name: &str) -> Result<Option<CollectedFile>, Error> {
+        // No row can hold it.
+        if name.contains('\0') {
+            return Ok(None);
+        }
+        self.0
+            .read("look for the file", (collection.to_owned(), name.to_owned()), |tx, (collection, name)| {
+                Box::pin(async move {
+                    let query = tx.sql(&BY_NAME).bind(collection.as_str()).bind(name.as_str());
+                    tx.row(query).await?.as_ref().map(file).transpose()
+                })
+            })
+            .await
+    }
+
     /// Marks indexed files to be taken out of the index again, and counts them. Those not indexed yet stay out.
     pub async fn roll_back(&self, collection: &str, which: &Which, actor: &Actor) -> Result<u64, Error> {
         self.mark(collection, which, actor, true).await
@@ -217,6 +233,8 @@ static FILES: Sql = Sql::new(concat!(
     columns!(),
     " FROM collection_files WHERE collection = $1 AND id > $2 AND ($3 = '' OR state = $3) ORDER BY id LIMIT $4"
 ));
+static BY_NAME: Sql =
+    Sql::new(concat!("SELECT ", columns!(), " FROM collection_files WHERE collection = $1 AND name = $2"));
 static BY_PATH: Sql = Sql::new(
     "SELECT id, name, state, size, captures, changed_at, lease_owner FROM collection_files
      WHERE collection = $1 AND path = $2 {for_update}",
@@ -228,8 +246,8 @@ static READ_AGAIN: Sql = Sql::new(
      VALUES ($1, $2, $3, $4, $5, $6, $7)",
 );
 static TRY_AGAIN: Sql = Sql::new(
-    "UPDATE collection_files SET state = 'waiting', due_at = 0, attempts = 0, size = $2, changed_at = $3,
-         edition = edition + 1 WHERE id = $1",
+    "UPDATE collection_files SET state = 'waiting', due_at = 0, attempts = 0, abandoned = 0, size = $2,
+         lease_token = lease_token + 1, lease_owner = NULL, changed_at = $3, edition = edition + 1 WHERE id = $1",
 );
 static ADD: Sql = Sql::new(
     "INSERT INTO collection_files (collection, name, path, size, changed_at) VALUES ($1, $2, $3, $4, $5)
@@ -237,14 +255,16 @@ static ADD: Sql = Sql::new(
 );
 // A lease on a file that changes its mind is void: its token no longer fits.
 static OUT: Sql = Sql::new(
-    "UPDATE collection_files SET state = CASE WHEN state = 'waiting' AND lease_owner IS NULL THEN 'out' ELSE 'leaving' END,
+    "UPDATE collection_files SET
+         state = CASE WHEN state <> 'indexed' AND lease_owner IS NULL THEN 'out' ELSE 'leaving' END,
          due_at = 0, attempts = 0, lease_token = lease_token + 1, lease_owner = NULL, changed_at = $4,
          edition = edition + 1
-     WHERE collection = $1 AND state IN ('indexed', 'waiting')
+     WHERE collection = $1 AND state IN ('indexed', 'waiting', 'failed')
          AND ($2 = 'all' OR ($2 = 'file' AND name = $3) OR ($2 = 'job' AND job = $3))",
 );
 static AGAIN: Sql = Sql::new(
-    "UPDATE collection_files SET state = 'waiting', due_at = 0, attempts = 0, changed_at = $4, edition = edition + 1
+    "UPDATE collection_files SET state = 'waiting', due_at = 0, attempts = 0, abandoned = 0,
+         lease_token = lease_token + 1, lease_owner = NULL, changed_at = $4, edition = edition + 1
      WHERE collection = $1 AND state IN ('failed', 'out')
          AND ($2 = 'all' OR ($2 = 'file' AND name = $3) OR ($2 = 'job' AND job = $3))",
 );

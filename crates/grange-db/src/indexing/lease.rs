@@ -11,12 +11,25 @@ use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::row::{Columns, length};
 
-/// A file that is ours until the lease ends.
+/// A file that is ours until the lease ends, or another node takes over the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileClaim {
-    /// Its state says what is to be done: waiting or leaving.
+    /// Its state says what is to be done: leaving files are taken out, others are indexed.
     pub file: CollectedFile,
     pub token: i64,
+    /// Claims in a row before this one that ended without an outcome.
+    pub abandoned: u32,
+}
+
+/// The state of a file after an attempt that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexRetry {
+    /// It waits and is tried again; after some attempts it is listed as failed, and the attempts continue.
+    After(Duration),
+    /// It counts as failed at once, and is tried again.
+    FailedAfter(Duration),
+    /// It failed, and only a person makes it wait again.
+    Never,
 }
 
 /// What indexing a file came to.
@@ -29,11 +42,11 @@ pub struct Indexed {
     pub told: Vec<String>,
 }
 
-/// Claims before a file is given up: a restart and a bad day.
+/// Attempts before a file that waits for a place to come back is listed as failed: a restart and a bad day.
 const ATTEMPTS_MAX: i64 = 5;
 
 impl Collections<'_> {
-    /// Takes the oldest file that waits, of one collection or of all.
+    /// Takes the oldest file that is due, of one collection or of all whose indexes `owner` keeps.
     pub async fn claim(
         &self,
         collection: Option<&str>,
@@ -46,7 +59,8 @@ impl Collections<'_> {
                 Box::pin(async move {
                     let query = tx.timed(&CLAIM).bind(owner.as_str()).bind(*lease).bind(collection.as_str());
                     let Some(row) = tx.row(query).await? else { return Ok(None) };
-                    Ok(Some(FileClaim { file: file(&row)?, token: row.int("lease_token")? }))
+                    let (token, abandoned) = (row.int("lease_token")?, row.int("abandoned")? as u32);
+                    Ok(Some(FileClaim { file: file(&row)?, token, abandoned }))
                 })
             })
             .await
@@ -112,17 +126,17 @@ impl Collections<'_> {
             .await
     }
 
-    /// It did not work. The file is tried again after `retry_after`; `None`, and the last attempt, give it up.
+    /// It did not work.
     pub async fn index_failed(
         &self,
         claim: &FileClaim,
         reason: &str,
-        retry_after: Option<Duration>,
+        retry: IndexRetry,
     ) -> Result<(), Error> {
-        let input = (claim.clone(), texts(&[reason.to_owned()]), retry_after.map(length));
+        let input = (claim.clone(), texts(&[reason.to_owned()]), retry);
         self.0
-            .write_one("record the failure", input, |tx, (claim, told, retry_after)| {
-                Box::pin(failed(tx, claim, told, *retry_after))
+            .write_one("record the failure", input, |tx, (claim, told, retry)| {
+                Box::pin(failed(tx, claim, told, *retry))
             })
             .await
     }
@@ -132,57 +146,69 @@ impl Collections<'_> {
 static CLAIM: Sql = Sql::new(concat!(
     "WITH picked AS MATERIALIZED (
          SELECT id AS picked_id FROM collection_files
-         WHERE state IN ('waiting', 'leaving') AND due_at <= {now} AND ($4 = '' OR collection = $4)
+         WHERE (state IN ('waiting', 'leaving') OR (state = 'failed' AND due_at > 0)) AND due_at <= {now}
+             AND ($4 = '' OR collection = $4)
+             AND collection IN (SELECT collection FROM index_owners WHERE owner = $2 AND until_at > {now})
              AND collection NOT IN (SELECT name FROM collections WHERE removed_at IS NOT NULL)
          ORDER BY id LIMIT 1 {skip_locked}
      )
-     UPDATE collection_files SET lease_owner = $2, lease_token = lease_token + 1, due_at = {now} + $3,
+     UPDATE collection_files SET abandoned = abandoned + CASE WHEN lease_owner IS NULL THEN 0 ELSE 1 END,
+         lease_owner = $2, lease_token = lease_token + 1, due_at = {now} + $3,
          attempts = attempts + 1, changed_at = {now}, edition = edition + 1
      FROM picked WHERE id = picked_id
-     RETURNING lease_token, ",
+     RETURNING lease_token, abandoned, ",
     columns!()
 ));
 static RECLAIM: Sql = Sql::new(
-    "UPDATE collection_files SET due_at = 0, lease_owner = NULL, lease_token = lease_token + 1, edition = edition + 1
+    "UPDATE collection_files SET due_at = CASE WHEN state = 'failed' THEN 1 ELSE 0 END, abandoned = abandoned + 1,
+         lease_owner = NULL, lease_token = lease_token + 1, edition = edition + 1
      WHERE lease_owner = $1",
 );
 static RENEW: Sql = Sql::new(
     "UPDATE collection_files SET due_at = {now} + $4, edition = edition + 1
-     WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL",
+     WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL AND EXISTS
+         (SELECT 1 FROM index_owners o WHERE o.collection = collection_files.collection AND o.owner = lease_owner)",
 );
 static INDEXED: Sql = Sql::new(
-    "UPDATE collection_files SET state = 'indexed', lease_owner = NULL, job = $4, captures = $5, problems = $6,
+    "UPDATE collection_files SET state = 'indexed', lease_owner = NULL, abandoned = 0, job = $4, captures = $5, problems = $6,
          told = $7, changed_at = {now}, edition = edition + 1
-     WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL",
+     WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL AND EXISTS
+         (SELECT 1 FROM index_owners o WHERE o.collection = collection_files.collection AND o.owner = lease_owner)",
 );
 static REMOVED: Sql = Sql::new(
     "DELETE FROM collection_files
-     WHERE id = $1 AND lease_token = $2 AND lease_owner IS NOT NULL AND after_leaving = 'removed'",
+     WHERE id = $1 AND lease_token = $2 AND lease_owner IS NOT NULL AND after_leaving = 'removed' AND EXISTS
+         (SELECT 1 FROM index_owners o WHERE o.collection = collection_files.collection AND o.owner = lease_owner)",
 );
 static TAKEN_OUT: Sql = Sql::new(
-    "UPDATE collection_files SET state = after_leaving, after_leaving = 'out', lease_owner = NULL, captures = 0,
+    "UPDATE collection_files SET state = after_leaving, after_leaving = 'out', lease_owner = NULL, abandoned = 0, captures = 0,
          problems = 0, told = '[]', due_at = 0, attempts = 0, changed_at = {now}, edition = edition + 1
-     WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL",
+     WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL AND EXISTS
+         (SELECT 1 FROM index_owners o WHERE o.collection = collection_files.collection AND o.owner = lease_owner)",
 );
+// A file that leaves goes on leaving, and due_at is never 0 where it is tried again.
 static FAILED: Sql = Sql::new(
     "UPDATE collection_files SET
-         state = CASE WHEN $5 < 0 OR (attempts >= $6 AND state = 'waiting') THEN 'failed' ELSE state END,
-         lease_owner = NULL, told = $4, due_at = {now} + $5, changed_at = {now}, edition = edition + 1
-     WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL",
+         state = CASE WHEN state = 'leaving' THEN state WHEN $6 = 1 OR attempts >= $7 THEN 'failed' ELSE state END,
+         due_at = CASE WHEN $5 < 0 THEN 0 ELSE {now} + $5 END,
+         lease_owner = NULL, abandoned = 0, told = $4, changed_at = {now}, edition = edition + 1
+     WHERE id = $2 AND lease_token = $3 AND lease_owner IS NOT NULL AND EXISTS
+         (SELECT 1 FROM index_owners o WHERE o.collection = collection_files.collection AND o.owner = lease_owner)",
 );
 
-async fn failed(
-    tx: &mut Tx<'_>,
-    claim: &FileClaim,
-    told: &str,
-    retry_after: Option<i64>,
-) -> Result<(), Fail> {
+async fn failed(tx: &mut Tx<'_>, claim: &FileClaim, told: &str, retry: IndexRetry) -> Result<(), Fail> {
+    let (after, at_once) = match retry {
+        IndexRetry::After(after) => (length(after), false),
+        IndexRetry::FailedAfter(after) => (length(after), true),
+        IndexRetry::Never => (-1, true),
+    };
     let query = tx
         .timed(&FAILED)
         .bind(claim.file.id)
         .bind(claim.token)
         .bind(told.to_owned())
-        .bind(retry_after.unwrap_or(-1))
+        .bind(after)
+        .bind(i64::from(at_once))
         .bind(ATTEMPTS_MAX);
     kept(tx.run(query).await?, claim)
 }

@@ -5,9 +5,11 @@ mod access_kept;
 mod collections;
 mod files;
 mod lease;
+mod owners;
 
-pub use access::{AccessRow, AccessRules};
+pub use access::{AccessRow, AccessRules, AccessRulesMark};
 pub use access_kept::{AccessRuleState, KeptRule, RemovedRule};
 pub use collections::{Collection, CollectionCounts, Collections};
 pub use files::{CollectedFile, CollectedState, Enrolled, NewCollected, Which};
-pub use lease::{FileClaim, Indexed};
+pub use lease::{FileClaim, IndexRetry, Indexed};
+pub use owners::{IndexLease, IndexOwner, IndexedCollection};

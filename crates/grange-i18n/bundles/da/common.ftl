@@ -58,6 +58,7 @@ not-available = Ikke tilgængelig
 cannot-be-shown = Den kan ikke vises
 
 hidden-blocked = Denne side er blokeret.
+hidden-documentation = Dette er dokumentation af en høstning, som ikke alle må se.
 hidden-embargo = Denne side er spærret i en periode efter høstningen.
 hidden-networks = Denne side kan kun ses i arkivets lokaler.
 hidden-users = Denne side kan kun ses af bestemte brugere.

@@ -58,6 +58,7 @@ not-available = Nicht verfügbar
 cannot-be-shown = Das kann nicht gezeigt werden
 
 hidden-blocked = Diese Seite ist gesperrt.
+hidden-documentation = Das ist die Dokumentation eines Harvestings, die nicht alle sehen dürfen.
 hidden-embargo = Diese Seite ist nach ihrer Aufnahme für einige Zeit gesperrt.
 hidden-networks = Diese Seite ist nur in den Räumen des Archivs zu sehen.
 hidden-users = Diese Seite ist nur für bestimmte Benutzer zu sehen.

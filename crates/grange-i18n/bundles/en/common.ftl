@@ -63,6 +63,7 @@ cannot-be-shown = It cannot be shown
 
 # Why a rule of access hides a page.
 hidden-blocked = This page has been blocked.
+hidden-documentation = This is the documentation of a crawl, which not everybody may see.
 hidden-embargo = This page is under embargo for some time after its capture.
 hidden-networks = This page can be seen on the premises of the archive only.
 hidden-users = This page can be seen by certain users only.

@@ -58,6 +58,7 @@ not-available = Non disponible
 cannot-be-shown = Affichage impossible
 
 hidden-blocked = Cette page a été bloquée.
+hidden-documentation = Ceci est la documentation d’une collecte, que tout le monde ne peut pas voir.
 hidden-embargo = Cette page est sous embargo pendant un certain temps après sa capture.
 hidden-networks = Cette page ne peut être vue que dans les locaux de l’archive.
 hidden-users = Cette page ne peut être vue que par certains utilisateurs.

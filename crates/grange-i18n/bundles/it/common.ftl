@@ -58,6 +58,7 @@ not-available = Non disponibile
 cannot-be-shown = Non si può mostrare
 
 hidden-blocked = Questa pagina è stata bloccata.
+hidden-documentation = Questa è la documentazione di una raccolta, che non tutti possono vedere.
 hidden-embargo = Questa pagina è sotto embargo per un certo periodo dopo la cattura.
 hidden-networks = Questa pagina si può vedere solo nei locali dell’archivio.
 hidden-users = Questa pagina può essere vista solo da alcuni utenti.

@@ -8,7 +8,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use super::line::{columns, quoted, value};
 use super::params::{BadRequest, Params};
 use super::{Answer, Failure, JSON, TEXT, Visible};
-use crate::query::{Answered, Collapse, Collapsed, Field, Filter, Next, Order, Query};
+use crate::query::{Answered, Collapse, Collapsed, Field, Filter, Keys, Next, Order, Query};
 use crate::segment::Position;
 use crate::snapshot::Snapshot;
 use crate::stamp::Stamp;
@@ -164,13 +164,17 @@ pub fn answer(
         return count_pages(snapshot, &ask, blocks, visible, out);
     }
     let plain = ask.collapse.is_empty() && !ask.counters.any() && ask.query.order == Order::Ascending;
-    let backwards = ask.last.is_some() && plain;
+    // The place to go on behind is where it begins, so there is no going back to it from the end.
+    let backwards = ask.last.is_some() && plain && ask.query.after.is_none();
     if backwards {
         ask.query.order = Order::Descending;
     }
     let mut teller = Teller::new(&ask, out);
     teller.begin()?;
     let mut collapse = ask.collapse.clone();
+    if let Some(after) = &ask.query.after {
+        recall(snapshot, &ask, after, visible, &mut collapse, &mut teller)?;
+    }
     let mut failed = None;
     let (mut skip, mut told) = (ask.skip, 0);
     let mut cut_off = false;
@@ -209,6 +213,47 @@ pub fn answer(
     let resume = last_row.filter(|_| ask.show_resume_key && cut_off);
     let captures = teller.end(resume.as_ref(), backwards)?;
     Ok(Answer { content_type: if ask.json { JSON } else { TEXT }, captures, noticed })
+}
+
+/// Reads again what was told of the URL at which an answer goes on, so that groups and counters go on as if it had never broken
+/// off.
+fn recall(
+    snapshot: &Snapshot,
+    ask: &Ask,
+    after: &Position,
+    visible: Visible<'_>,
+    collapse: &mut [Collapse],
+    teller: &mut Teller<'_>,
+) -> Result<(), Failure> {
+    if collapse.is_empty() && !ask.counters.any() {
+        return Ok(());
+    }
+    let keys = Keys::Exact(String::from_utf8_lossy(&after.surt).into_owned());
+    let order = match (&ask.query.keys, ask.query.order) {
+        (Keys::Range(..), Order::Closest(_)) => Order::Ascending,
+        (_, order) => order,
+    };
+    let told = Query { keys, order, after: None, ..ask.query.clone() };
+    told.run(snapshot, |view| {
+        let position = view.position();
+        let is_behind = match order {
+            Order::Ascending => position > *after,
+            Order::Descending => position < *after,
+            Order::Closest(_) => false,
+        };
+        if is_behind {
+            return Ok(Next::Stop);
+        }
+        if visible(view) {
+            for one in &mut *collapse {
+                one.judge(view);
+            }
+            teller.note_digest(view);
+        }
+        Ok(if position == *after { Next::Stop } else { Next::More })
+    })?;
+    teller.uniq.clear();
+    Ok(())
 }
 
 fn count_pages(

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::line::quoted;
 use super::params::{BadRequest, Params};
 use super::{Answer, CDXJ, Failure, JSON, LINK, NDJSON, TEXT, Visible};
+use crate::capture::Capture;
 use crate::query::{Collapse, Collapsed, Field, Filter, Next, Order, Query};
 use crate::snapshot::Snapshot;
 use crate::view::CaptureView;
@@ -173,7 +174,7 @@ pub fn answer(
             if ask.is_plain(view) {
                 plain(view, ask.fields(), &mut line);
             } else {
-                let object = object(snapshot, view, &ask)?;
+                let object = object(snapshot, view, &ask, visible)?;
                 match ask.output {
                     Output::Text => text_line(&object, &ask, &mut line),
                     Output::Cdxj => {
@@ -271,7 +272,12 @@ fn spelled(name: &str) -> &str {
 }
 
 /// The fields of a line in pywb's order and names; numbers are text.
-fn object(snapshot: &Snapshot, view: &CaptureView<'_>, ask: &Ask) -> crate::Result<Map<String, Value>> {
+fn object(
+    snapshot: &Snapshot,
+    view: &CaptureView<'_>,
+    ask: &Ask,
+    visible: Visible<'_>,
+) -> crate::Result<Map<String, Value>> {
     let mut object = Map::new();
     let mut put = |name: &str, field: &Field| {
         let mut text = String::new();
@@ -289,6 +295,10 @@ fn object(snapshot: &Snapshot, view: &CaptureView<'_>, ask: &Ask) -> crate::Resu
     }
     if ask.resolve {
         let original = if view.is_revisit() { snapshot.original(view)? } else { None };
+        let original = match original {
+            Some(original) if is_visible(snapshot, &original, visible)? => Some(original),
+            _ => None,
+        };
         // What a revisit says of itself gives way to what its original was.
         if let Some(original) = &original {
             let status = original.status.map(|status| status.to_string());
@@ -307,6 +317,17 @@ fn object(snapshot: &Snapshot, view: &CaptureView<'_>, ask: &Ask) -> crate::Resu
         object.insert("orig.filename".to_owned(), text(original.map(|original| original.file)));
     }
     Ok(object)
+}
+
+/// Whether an original may be told of, which is found without asking.
+fn is_visible(snapshot: &Snapshot, original: &Capture, visible: Visible<'_>) -> crate::Result<bool> {
+    let mut captures = snapshot.captures(&original.surt, original.time)?;
+    while let Some(view) = captures.next()? {
+        if view.file() == original.file && view.offset() == original.offset {
+            return Ok(visible(&view));
+        }
+    }
+    Ok(false)
 }
 
 /// JSON with a space after commas and colons, as Python writes it and pywb's tests compare it.

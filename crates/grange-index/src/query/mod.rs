@@ -96,7 +96,7 @@ impl Query {
                 return Err(Error::Unfinished { most });
             }
             let in_time = self.from <= view.time() && view.time() <= self.to;
-            if in_time && self.filters.iter().all(|filter| filter.admits(view)) {
+            if in_time && !view.is_description() && self.filters.iter().all(|filter| filter.admits(view)) {
                 sink(view)
             } else {
                 Ok(Next::More)
@@ -125,10 +125,22 @@ impl Query {
             }
             (Order::Closest(time), Keys::Exact(surt)) => {
                 let mut rows = snapshot.by_distance(surt, time)?;
+                let distance = |other: Stamp| (other.seconds() - time.seconds()).abs();
+                let mut after = self.after.as_ref();
                 while answered.past_damage(|| rows.advance())? {
-                    if let Some(view) = rows.current()
-                        && give(&view)? == Next::Stop
-                    {
+                    let Some(view) = rows.current() else { continue };
+                    // The place reached may be gone; what is farther away is behind it.
+                    if let Some(reached) = after {
+                        let (here, there) = (distance(view.time()), distance(reached.time));
+                        if here <= there {
+                            if view.position() == *reached {
+                                after = None;
+                            }
+                            continue;
+                        }
+                        after = None;
+                    }
+                    if give(&view)? == Next::Stop {
                         break;
                     }
                 }

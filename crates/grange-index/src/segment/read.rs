@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use quick_cache::Weighter;
@@ -20,7 +20,23 @@ use crate::row::{FileEntry, Kind, Tables};
 
 /// Blocks and index parts that were read lately, of all segments of an index.
 #[derive(Debug)]
-pub(crate) struct Cache(quick_cache::sync::Cache<(u64, u64), Cached, Weight>);
+pub(crate) struct Cache {
+    pieces: quick_cache::sync::Cache<(u64, u64), Cached, Weight>,
+    /// A piece that was read for it was damaged.
+    damaged: AtomicBool,
+}
+
+impl Cache {
+    pub(crate) fn found_damage(&self) -> bool {
+        self.damaged.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, error: &Error) {
+        if matches!(error, Error::Damaged { .. }) {
+            self.damaged.store(true, Ordering::Relaxed);
+        }
+    }
+}
 
 #[derive(Debug, Clone)]
 enum Cached {
@@ -34,7 +50,8 @@ struct Weight;
 /// A cache of this many bytes.
 pub(crate) fn new_cache(bytes: u64) -> Arc<Cache> {
     // The number of entries is only an estimate for the cache's own tables.
-    Arc::new(Cache(quick_cache::sync::Cache::with_weighter((bytes / 8192) as usize + 16, bytes, Weight)))
+    let pieces = quick_cache::sync::Cache::with_weighter((bytes / 8192) as usize + 16, bytes, Weight);
+    Arc::new(Cache { pieces, damaged: AtomicBool::new(false) })
 }
 
 impl Weighter<(u64, u64), Cached> for Weight {
@@ -149,13 +166,17 @@ impl Segment {
     }
 
     pub(super) fn part(&self, number: usize) -> Result<Arc<Part>> {
+        self.find_part(number).inspect_err(|error| self.cache.note(error))
+    }
+
+    fn find_part(&self, number: usize) -> Result<Arc<Part>> {
         let entry = self
             .top
             .parts
             .get(number)
             .ok_or_else(|| Error::damaged(self.path(), self.footer.top.offset, "the top of the index"))?;
         let key = (self.id, entry.offset);
-        if let Some(Cached::Part(part)) = self.cache.0.get(&key) {
+        if let Some(Cached::Part(part)) = self.cache.pieces.get(&key) {
             return Ok(part);
         }
         const WHAT: &str = "a part of the index";
@@ -170,7 +191,7 @@ impl Segment {
             return Err(Error::damaged(self.path(), entry.offset, WHAT));
         }
         let part = Arc::new(part);
-        self.cache.0.insert(key, Cached::Part(part.clone()));
+        self.cache.pieces.insert(key, Cached::Part(part.clone()));
         Ok(part)
     }
 
@@ -215,17 +236,21 @@ impl Segment {
 
     /// Reads a block. Those asked for by point lookups are kept; scans would only push them out.
     pub(crate) fn block(&self, number: u64, keep: bool) -> Result<Block> {
+        self.read_block_or_cache(number, keep).inspect_err(|error| self.cache.note(error))
+    }
+
+    fn read_block_or_cache(&self, number: u64, keep: bool) -> Result<Block> {
         let part = self.part((number / PART_BLOCKS as u64) as usize)?;
         let entry = part
             .entry(number as usize % PART_BLOCKS)
             .ok_or_else(|| Error::damaged(self.path(), self.footer.top.offset, "the top of the index"))?;
         let key = (self.id, entry.offset);
-        if keep && let Some(Cached::Block(block)) = self.cache.0.get(&key) {
+        if keep && let Some(Cached::Block(block)) = self.cache.pieces.get(&key) {
             return Ok(block);
         }
         let block = read_block(&self.source, entry.offset, entry.len, self.dictionary.as_ref())?;
         if keep {
-            self.cache.0.insert(key, Cached::Block(block.clone()));
+            self.cache.pieces.insert(key, Cached::Block(block.clone()));
         }
         Ok(block)
     }
@@ -251,9 +276,12 @@ impl Segment {
     ) -> Result<()> {
         const WHAT: &str = "a piece of the digest index";
         let damaged = || Error::at(self.path(), place.offset, WHAT);
-        let piece = self.source.read(place.offset, place.len, WHAT)?;
-        let (_, plain) = frame::get(&piece, None).map_err(damaged())?;
-        postings::read_piece(&piece[plain..], first, sink).map_err(damaged())
+        let read = || {
+            let piece = self.source.read(place.offset, place.len, WHAT)?;
+            let (_, plain) = frame::get(&piece, None).map_err(damaged())?;
+            postings::read_piece(&piece[plain..], first, sink).map_err(damaged())
+        };
+        read().inspect_err(|error| self.cache.note(error))
     }
 
     pub(super) fn all_postings(&self) -> &[(u64, Place)] {

@@ -14,6 +14,7 @@ use super::postings::{BLOCK_ROWS_MAX, PostingsWriter};
 use super::{MAGIC, PART_BLOCKS, VERSION, filter, frame};
 use crate::block::BlockEncoder;
 use crate::digest;
+use crate::durable::sync_file;
 use crate::error::{Error, Result};
 use crate::row::{self, DELETED, REVISIT, Row, Tables};
 
@@ -322,7 +323,7 @@ impl SegmentWriter {
             output.written += output.buffer.len() as u64;
             if let Some((file, _)) = &mut output.file {
                 file.write_all(&output.buffer)?;
-                file.sync_all()?;
+                sync_file(file, &path)?;
                 output.buffer.clear();
             }
             Ok(std::mem::take(&mut output.buffer).into())

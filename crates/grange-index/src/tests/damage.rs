@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::query::{Keys, Next, Query};
-use crate::{Batch, Capture, Error, Index, Settings, Stamp, verify};
+use crate::{Batch, Capture, Error, Index, Settings, Stamp, log, log_v1, verify};
 
 fn captures(count: u64) -> Vec<Capture> {
     let capture = |n: u64| {
@@ -123,27 +123,139 @@ fn merging_does_not_lose_what_it_cannot_read() {
     assert_eq!(index.snapshot().stats().segments, 2);
 }
 
-#[test]
-fn a_log_with_a_torn_end_opens_and_one_damaged_inside_does_not() {
+/// An index with three changes in its log, and where that is.
+fn three_changes() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let index = Index::open(folder.path(), settings()).unwrap();
-    for name in ["a", "b", "c"] {
+    // Of falling size, so that they stay three in memory too.
+    for (name, rows) in [("a", 60), ("b", 20), ("c", 3)] {
         let mut batch = Batch::new();
-        batch.add_file(name, None, captures(20));
+        batch.add_file(name, None, captures(rows));
         index.commit(batch).unwrap();
     }
     drop(index);
-    let log = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
-    let log = log.into_iter().find(|path| path.extension().is_some_and(|end| end == "log")).unwrap();
-    let whole = fs::read(&log).unwrap();
+    let path = the_log(folder.path());
+    (folder, path)
+}
+
+fn the_log(folder: &Path) -> PathBuf {
+    let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.find(|path| path.extension().is_some_and(|end| end == "log")).unwrap()
+}
+
+/// Flips every bit of a log: reading refuses it or loses nothing.
+fn flip_every_bit(path: &Path, whole: &[u8]) {
+    let expected = log::read(path).unwrap().changes;
+    assert_eq!(expected.len(), 3);
+    let mut bytes = whole.to_vec();
+    for at in 0..whole.len() {
+        for bit in 0..8 {
+            bytes[at] ^= 1 << bit;
+            fs::write(path, &bytes).unwrap();
+            if let Ok(read) = log::read(path) {
+                assert_eq!(
+                    read.changes, expected,
+                    "bit {bit} of byte {at} was flipped and changes were lost"
+                );
+            }
+            bytes[at] ^= 1 << bit;
+        }
+    }
+}
+
+#[test]
+fn a_log_with_any_bit_flipped_is_refused_or_loses_nothing() {
+    let (_folder, path) = three_changes();
+    flip_every_bit(&path, &fs::read(&path).unwrap());
+}
+
+#[test]
+fn a_log_of_the_first_version_with_any_bit_flipped_is_refused_or_loses_nothing() {
+    let (_folder, path) = three_changes();
+    log_v1::write(&path, &log::read(&path).unwrap().changes);
+    flip_every_bit(&path, &fs::read(&path).unwrap());
+}
+
+#[test]
+fn a_log_of_the_first_version_is_read_and_continued() {
+    let (folder, path) = three_changes();
+    log_v1::write(&path, &log::read(&path).unwrap().changes);
+    let read_only = Index::open_read_only(folder.path(), settings()).unwrap();
+    assert_eq!(read_only.snapshot().stats().rows, 83);
+    for more in ["d", "e"] {
+        let index = Index::open(folder.path(), settings()).unwrap();
+        let mut batch = Batch::new();
+        batch.add_file(more, None, captures(1));
+        index.commit(batch).unwrap();
+    }
+    let index = Index::open(folder.path(), settings()).unwrap();
+    assert!(["a", "b", "c", "d", "e"].iter().all(|name| index.holds_file(name)));
+    assert!(!path.exists() && !log::read(&the_log(folder.path())).unwrap().first_version);
+}
+
+#[test]
+fn a_torn_end_is_cut_off_and_the_log_goes_on_behind_it() {
+    let (folder, path) = three_changes();
+    let whole = fs::read(&path).unwrap();
     for cut in [1, 10, 100] {
-        fs::write(&log, &whole[..whole.len() - cut]).unwrap();
+        fs::write(&path, &whole[..whole.len() - cut]).unwrap();
         let index = Index::open(folder.path(), settings()).unwrap();
         assert_eq!((index.holds_file("b"), index.holds_file("c")), (true, false));
+        let mut batch = Batch::new();
+        batch.add_file("d", None, captures(2));
+        index.commit(batch).unwrap();
         drop(index);
+        let index = Index::open(folder.path(), settings()).unwrap();
+        assert!(index.holds_file("b") && index.holds_file("d"));
     }
-    let mut changed = whole.clone();
-    changed[40] ^= 1;
-    fs::write(&log, &changed).unwrap();
+}
+
+#[test]
+fn segments_and_logs_without_a_manifest_are_refused_and_kept() {
+    let (folder, log) = three_changes();
+    let manifest = folder.path().join("MANIFEST");
+    let text = fs::read(&manifest).unwrap();
+    let refused = |left: &Path| {
+        fs::remove_file(&manifest).unwrap();
+        let error = Index::open(folder.path(), settings()).unwrap_err();
+        let name = left.file_name().unwrap().to_str().unwrap();
+        assert_eq!(error.code(), "index-no-manifest");
+        assert!(error.to_string().contains(name) && left.exists(), "{error}");
+        fs::write(&manifest, &text).unwrap();
+    };
+    refused(&log);
+    let index = Index::open(folder.path(), settings()).unwrap();
+    index.flush().unwrap();
+    drop(index);
+    let text = fs::read(&manifest).unwrap();
+    let segment = segment(folder.path());
+    fs::remove_file(&manifest).unwrap();
+    let error = Index::open(folder.path(), settings()).unwrap_err().to_string();
+    assert!(error.contains("MANIFEST") && segment.exists(), "{error}");
+    fs::write(&manifest, text).unwrap();
+    assert!(Index::open(folder.path(), settings()).unwrap().holds_file("a"));
+}
+
+#[test]
+fn a_first_start_that_was_cut_off_is_begun_again() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Index::open(folder.path(), settings()).unwrap());
+    fs::remove_file(folder.path().join("MANIFEST")).unwrap();
+    assert!(!Index::open(folder.path(), settings()).unwrap().holds_file("a"));
+}
+
+#[test]
+fn nothing_is_removed_from_a_folder_whose_index_cannot_be_opened() {
+    let (folder, log) = three_changes();
+    let stray = folder.path().join("00000099.seg");
+    fs::write(&stray, b"of a later manifest").unwrap();
+    let whole = fs::read(&log).unwrap();
+    let mut damaged = whole.clone();
+    damaged[40] ^= 1;
+    fs::write(&log, damaged).unwrap();
     assert!(matches!(Index::open(folder.path(), settings()), Err(Error::Damaged { .. })));
+    assert!(stray.exists());
+    fs::write(&log, whole).unwrap();
+    drop(Index::open(folder.path(), settings()).unwrap());
+    assert!(!stray.exists());
 }

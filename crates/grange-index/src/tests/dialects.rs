@@ -274,6 +274,70 @@ fn resuming_tells_every_capture_once_while_the_index_changes() {
     assert_eq!(told.iter().filter(|length| *length == "1").count(), 0, "added before it: not told");
 }
 
+/// All rows that pages of `limit` give together.
+fn paged(snapshot: &Snapshot, query: &str, limit: usize) -> Vec<String> {
+    let (mut told, mut resume) = (Vec::new(), String::new());
+    loop {
+        let answer = as_ia(snapshot, &format!("{query}&limit={limit}&showResumeKey=true{resume}")).unwrap();
+        let (rows, key) =
+            answer.split_once("\n\n").map_or((answer.as_str(), None), |(rows, key)| (rows, Some(key)));
+        told.extend(rows.lines().map(ToOwned::to_owned));
+        let Some(key) = key else { return told };
+        resume = format!("&resumeKey={}", key.trim());
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(12))]
+
+    /// The model of paging is the answer without pages.
+    #[test]
+    fn pages_together_are_the_whole_answer(
+        rows in proptest::collection::vec((0_usize..3, 0_u32..20, 0_usize..3, 0_usize..2), 0..16),
+        limit in 1_usize..5,
+    ) {
+        let mut lines: Vec<String> = rows
+            .iter()
+            .enumerate()
+            .map(|(offset, (url, time, digest, status))| {
+                let key = ["com,example)/", "com,example)/a", "com,example,shop)/"][*url];
+                let (digest, status) = (["A", "B", "C"][*digest].repeat(32), [200, 404][*status]);
+                format!(
+                    "{key} {} {{\"url\": \"http://x/\", \"mime\": \"text/html\", \"status\": \"{status}\", \
+                     \"digest\": \"sha1:{digest}\", \"length\": \"{offset}\", \"offset\": \"{offset}\", \
+                     \"filename\": \"a.warc.gz\"}}\n",
+                    20_140_101_000_000_u64 + u64::from(*time) * 400_000
+                )
+            })
+            .collect();
+        lines.sort();
+        let (_folder, snapshot) = super::loaded(&lines.concat());
+        for what in ["url=*.example.com", "url=example.com", "url=example.com&sort=reverse", "url=example.com&closest=20140105",
+            "url=*.example.com&filter=statuscode:200"] {
+            for how in ["", "&collapse=digest", "&collapse=timestamp:8", "&collapse=urlkey", "&collapse=urlkey:10",
+                "&collapse=statuscode&collapse=digest", "&collapse=digest&showSkipCount=true&lastSkipTimestamp=true",
+                "&collapse=timestamp:6&showGroupCount=true&showUniqCount=true", "&showDupeCount=true",
+                "&collapse=statuscode&showDupeCount=true"] {
+                let query = format!("{what}{how}");
+                let whole: Vec<String> =
+                    as_ia(&snapshot, &query).unwrap().lines().map(ToOwned::to_owned).collect();
+                proptest::prop_assert_eq!(paged(&snapshot, &query, limit), whole, "{} by {}", query, limit);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_last_captures_behind_a_place_are_the_last_of_all() {
+    let (_folder, snapshot) = super::loaded(LINES);
+    let first = as_ia(&snapshot, "url=example.com&limit=1&showResumeKey=true&fl=length").unwrap();
+    let key = first.lines().last().unwrap();
+    let last = as_ia(&snapshot, &format!("url=example.com&limit=-2&fl=length&resumeKey={key}")).unwrap();
+    assert_eq!(last, "60\n61\n");
+    let last = as_ia(&snapshot, &format!("url=example.com&limit=-9&fl=length&resumeKey={key}")).unwrap();
+    assert_eq!(last, "50\n60\n61\n");
+}
+
 #[test]
 fn posted_lines_are_added_and_deleted() {
     let folder = tempfile::tempdir().unwrap();

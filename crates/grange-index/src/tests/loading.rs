@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use proptest::prelude::*;
 
-use crate::{Index, Position, Settings};
+use crate::{Batch, Capture, Index, Position, Settings, Stamp};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
@@ -89,4 +89,91 @@ fn writes_after_a_checkpoint_do_not_appear_in_it() {
         }
     }
     assert_eq!(files(), ["before.warc"]);
+}
+
+fn line(file: &str, offset: u32) -> String {
+    format!(
+        "com,example)/p{offset} 20200101000000 {{\"url\": \"http://example.com/p{offset}\", \"filename\": \"{file}\", \"offset\": \"{offset}\"}}\n"
+    )
+}
+
+fn five_pages() -> Vec<Capture> {
+    let page = |offset| Capture {
+        surt: format!("com,example)/p{offset}"),
+        time: Stamp::parse("20200101000000").unwrap(),
+        offset: Some(offset),
+        ..Capture::default()
+    };
+    (0..5).map(page).collect()
+}
+
+fn keys(index: &Index) -> Vec<String> {
+    let snapshot = index.snapshot();
+    let mut rows = snapshot.ascending(Position::default(), None);
+    let mut found = Vec::new();
+    while let Some(view) = rows.next().unwrap() {
+        found.push(view.surt().into_owned());
+    }
+    found
+}
+
+#[test]
+fn a_file_that_lines_name_still_comes_as_a_file() {
+    for posted in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let index = Index::open(folder.path(), Settings::default()).unwrap();
+        if posted {
+            let mut batch = Batch::new();
+            batch.add(&Capture { file: "a.warc.gz".to_owned(), ..five_pages().remove(0) });
+            index.commit(batch).unwrap();
+        } else {
+            index.load(line("a.warc.gz", 0).as_bytes(), Some("lines of a.cdxj")).unwrap();
+        }
+        assert!(!index.holds_file("a.warc.gz"), "posted: {posted}");
+        let file = || {
+            let mut batch = Batch::new();
+            batch.add_file("a.warc.gz", None, five_pages());
+            batch
+        };
+        let done = index.commit(file()).unwrap();
+        assert_eq!((done.files, done.known.len()), (1, 0), "posted: {posted}");
+        assert_eq!(keys(&index).len(), 5);
+        // Segments keep it too, through a flush, a merge and a restart.
+        for round in 0..3 {
+            assert!(index.holds_file("a.warc.gz"), "round {round}");
+            assert_eq!(index.commit(file()).unwrap().known, ["a.warc.gz"]);
+            if round == 0 { index.flush().unwrap() } else { index.merge_all().unwrap() }
+        }
+        drop(index);
+        let index = Index::open(folder.path(), Settings::default()).unwrap();
+        assert_eq!(index.commit(file()).unwrap().known, ["a.warc.gz"]);
+        assert_eq!(keys(&index).len(), 5);
+    }
+}
+
+#[test]
+fn lines_that_are_taken_out_leave_what_files_told() {
+    for lines_last in [false, true] {
+        for merged in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let index = Index::open(folder.path(), Settings::default()).unwrap();
+            let load = || drop(index.load(line("a.warc.gz", 0).as_bytes(), Some("lines of a.cdxj")).unwrap());
+            if !lines_last {
+                load();
+            }
+            let mut batch = Batch::new();
+            batch.add_file("a.warc.gz", None, five_pages());
+            index.commit(batch).unwrap();
+            if lines_last {
+                load();
+            }
+            if merged {
+                index.merge_all().unwrap();
+            }
+            index.remove_lines("lines of a.cdxj").unwrap();
+            assert_eq!(keys(&index).len(), 5, "lines last: {lines_last}, merged: {merged}");
+            index.merge_all().unwrap();
+            assert_eq!(keys(&index).len(), 5, "lines last: {lines_last}, merged: {merged}");
+        }
+    }
 }

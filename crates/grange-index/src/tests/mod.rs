@@ -4,9 +4,11 @@ mod concurrent;
 mod crash;
 mod damage;
 mod dialects;
+mod faults;
 mod jobs;
 mod loading;
 mod model;
+mod promises;
 mod records;
 
 use std::sync::Arc;

@@ -13,7 +13,9 @@ enum Act {
     Loose(Vec<Shot>),
     Delete(Vec<Shot>),
     RemoveFile(u8),
-    RemoveJob(u8),
+    /// Lines under a job, about files that nothing else tells of.
+    Lines(u8, Vec<Shot>),
+    RemoveLines(u8),
     Flush,
     MergeStep,
     MergeAll,
@@ -81,6 +83,8 @@ type Key = (String, Stamp, String, u64);
 struct Model {
     rows: BTreeMap<Key, Capture>,
     files: BTreeMap<String, BTreeSet<Option<String>>>,
+    /// Those of them that were committed as files, with their jobs.
+    whole: BTreeMap<String, Option<String>>,
 }
 
 fn key(capture: &Capture) -> Key {
@@ -98,6 +102,7 @@ impl Model {
             jobs.retain(|job| !taken(name, job.as_deref()));
         }
         self.files.retain(|_, jobs| !jobs.is_empty());
+        self.whole.retain(|name, job| !taken(name, job.as_deref()));
     }
 }
 
@@ -115,11 +120,12 @@ fn act(index: &mut Index, model: &mut Model, folder: &TempDir, act: &Act) {
                 let (name, job) = (name(*file), (*job > 0).then(|| format!("job-{job}")));
                 let captures: Vec<Capture> = shots.iter().map(Shot::capture).collect();
                 batch.add_file(&name, job.as_deref(), captures.clone());
-                if model.files.contains_key(&name) {
+                if model.whole.contains_key(&name) {
                     known.push(name);
                     continue;
                 }
-                model.files.insert(name.clone(), [job.clone()].into());
+                model.whole.insert(name.clone(), job.clone());
+                model.files.entry(name.clone()).or_default().insert(job.clone());
                 for mut capture in captures {
                     (capture.file, capture.job) = (name.clone(), job.clone());
                     model.put(capture);
@@ -150,11 +156,31 @@ fn act(index: &mut Index, model: &mut Model, folder: &TempDir, act: &Act) {
             assert_eq!(index.remove_file(&name).unwrap(), model.files.contains_key(&name));
             model.remove(|file, _| file == name);
         }
-        Act::RemoveJob(job) => {
+        Act::Lines(job, shots) => {
+            let mut lines = Vec::new();
+            for shot in shots {
+                let file = format!("lines-{job}-{}.warc.gz", shot.file % 2);
+                let mut line = Vec::new();
+                Capture { file, ..shot.capture() }.to_entry().write_cdxj(&mut line);
+                let cdx::Line::Entry(entry, _) = cdx::parse_line(line.trim_ascii_end(), None) else {
+                    panic!("{}", String::from_utf8_lossy(&line))
+                };
+                let capture = Capture { job: Some(format!("job-{job}")), ..Capture::from_entry(entry) };
+                lines.extend(&line);
+                model.files.entry(capture.file.clone()).or_default().insert(capture.job.clone());
+                model.put(capture);
+            }
+            index.load(&lines[..], Some(&format!("job-{job}"))).unwrap();
+        }
+        Act::RemoveLines(job) => {
             let job = format!("job-{job}");
-            let expected = model.files.values().filter(|jobs| jobs.contains(&Some(job.clone()))).count();
-            assert_eq!(index.remove_job(&job).unwrap(), expected as u64);
-            model.remove(|_, of| of == Some(&job));
+            let lines = |name: &str| name.starts_with("lines-");
+            let of_job = |(name, jobs): &(&String, &BTreeSet<Option<String>>)| {
+                lines(name) && jobs.contains(&Some(job.clone()))
+            };
+            let expected = model.files.iter().filter(of_job).count();
+            assert_eq!(index.remove_lines(&job).unwrap(), expected as u64);
+            model.remove(|name, of| lines(name) && of == Some(&job));
         }
         Act::Flush => index.flush().unwrap(),
         Act::MergeStep => drop(index.merge_step().unwrap()),
@@ -223,7 +249,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         3 => shots().prop_map(Act::Loose),
         2 => shots().prop_map(Act::Delete),
         2 => (0u8..5).prop_map(Act::RemoveFile),
-        1 => (1u8..3).prop_map(Act::RemoveJob),
+        2 => (1u8..3, shots()).prop_map(|(job, shots)| Act::Lines(job, shots)),
+        1 => (1u8..3).prop_map(Act::RemoveLines),
         3 => Just(Act::Flush),
         2 => Just(Act::MergeStep),
         1 => Just(Act::MergeAll),
@@ -245,8 +272,8 @@ proptest! {
             act(&mut index, &mut model, &folder, one);
             check(&index.snapshot(), &model);
             prop_assert_eq!(before.stats(), rows_before, "an old snapshot stays as it was");
-            for name in model.files.keys() {
-                prop_assert!(index.holds_file(name));
+            for name in (0..5).map(name) {
+                prop_assert_eq!(index.holds_file(&name), model.whole.contains_key(&name), "{}", name);
             }
         }
         let reader = Index::open_read_only(folder.path(), settings()).unwrap();

@@ -1,5 +1,6 @@
 //! Captures read out of WARC records.
 
+use crate::query::{Keys, Next, Order, Query};
 use crate::{Batch, Index, Settings, Stamp};
 
 fn record(kind: &str, uri: &str, fields: &str, block: &str) -> String {
@@ -57,4 +58,83 @@ fn a_warc_becomes_captures_that_are_found_and_its_damage_is_told() {
         .add_records(&mut warc::Reader::from_bytes(text.into_bytes()).unwrap(), "a.warc", Some("12"))
         .unwrap();
     assert_eq!(index.commit(again).unwrap().known, ["a.warc"]);
+}
+
+#[test]
+fn metadata_of_a_url_is_no_capture_of_it() {
+    let of_type = |content_type: &str| format!("X: y\r\nContent-Type: {content_type}\r\n");
+    let plain = |kind: &str, uri: &str, content_type: &str| {
+        record(kind, uri, &of_type(content_type), "force-fetch: ")
+            .replace("Content-Type: application/http\r\n", "")
+    };
+    let text = [
+        record("response", "http://e.com/donate", "", "HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n"),
+        plain("metadata", "http://e.com/donate", "text/anvl"),
+        plain("metadata", "HTTPS://e.com/other", "application/json"),
+        plain("metadata", "metadata://crawl/reports/seeds.txt", "text/plain"),
+        plain("resource", "http://e.com/file.txt", "text/plain"),
+    ]
+    .concat();
+    let folder = tempfile::tempdir().unwrap();
+    let index = Index::open(folder.path(), Settings::default()).unwrap();
+    let mut batch = Batch::new();
+    batch.add_records(&mut warc::Reader::from_bytes(text.into_bytes()).unwrap(), "a.warc", None).unwrap();
+    assert_eq!(index.commit(batch).unwrap().rows, 3);
+    let snapshot = index.snapshot();
+    let time = Stamp::parse("20260102030405").unwrap();
+    for (key, there) in [
+        ("com,e)/donate", true),
+        ("com,e)/other", false),
+        ("metadata://crawl/reports/seeds.txt", true),
+        ("com,e)/file.txt", true),
+    ] {
+        assert_eq!(snapshot.closest(key, time).unwrap().is_some(), there, "{key}");
+    }
+    assert_eq!(snapshot.closest("com,e)/donate", time).unwrap().unwrap().status, Some(302));
+}
+
+#[test]
+fn rows_of_metadata_in_older_indexes_are_passed_over() {
+    let line = |key: &str, time: &str, mime: &str, status: &str, offset: u32| {
+        format!(
+            "{key} {time} {{\"url\": \"http://e.com/\", \"mime\": \"{mime}\"{status}, \"digest\": \
+             \"sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\", \"offset\": \"{offset}\", \"filename\": \"a.warc.gz\"}}\n"
+        )
+    };
+    let status = ", \"status\": \"200\"";
+    let lines = [
+        line("com,e)/", "20200101000000", "text/html", status, 0),
+        line("com,e)/", "20200101000001", "text/anvl", "", 1),
+        line("com,e)/", "20200101000002", "Application/warc-fields", "", 2),
+        // A server may call its answers that, and a job keeps papers of any type.
+        line("com,e)/", "20200101000003", "text/anvl", status, 3),
+        line("com,e)/", "20200101000004", "warc/revisit", status, 4),
+        line("metadata://e.com/x", "20200101000005", "text/anvl", "", 5),
+    ]
+    .concat();
+    let (_folder, snapshot) = super::loaded(&lines);
+    for order in
+        [Order::Ascending, Order::Descending, Order::Closest(Stamp::parse("20200101000001").unwrap())]
+    {
+        let mut offsets = Vec::new();
+        let query = Query { order, ..Query::new(Keys::Exact("com,e)/".into())) };
+        query
+            .run(&snapshot, |view| {
+                offsets.push(view.offset().unwrap());
+                Ok(Next::More)
+            })
+            .unwrap();
+        offsets.sort_unstable();
+        assert_eq!(offsets, [0, 3, 4], "{order:?}");
+    }
+    let mut papers = 0;
+    let all = Query::new(Keys::Exact("metadata://e.com/x".into()));
+    all.run(&snapshot, |_| {
+        papers += 1;
+        Ok(Next::More)
+    })
+    .unwrap();
+    assert_eq!(papers, 1);
+    let closest = snapshot.closest("com,e)/", Stamp::parse("20200101000001").unwrap()).unwrap().unwrap();
+    assert_eq!(closest.offset, Some(0));
 }

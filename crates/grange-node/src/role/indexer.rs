@@ -13,7 +13,8 @@ use grange_blob::Buckets;
 use grange_db::Db;
 pub use grange_index::{JobIndexKind, JobIndexReport};
 use grange_model::node::NodeRole;
-use grange_replay::collect::{FeedError, Feeder, Follower, Publisher, Shelf, mirror};
+pub use grange_replay::collect::FeedError;
+use grange_replay::collect::{Feeder, Follower, Keeper, Publisher, Shelf, mirror};
 use tokio::sync::Mutex;
 
 use crate::data::{Access, DataFolder};
@@ -27,14 +28,20 @@ pub fn shelf(settings: &Settings, data: &Path, writes: bool) -> Shelf {
     Shelf::new(data, settings.index.engine(), writes)
 }
 
-fn feeder(
-    db: &Db,
+/// The handles that a feeder is made of.
+struct Tools<'a> {
+    settings: &'a Settings,
+    data: &'a Path,
+    db: &'a Db,
     shelf: Shelf,
     archive: OpenArchive,
-    buckets: Buckets,
-    clock: &Clock,
+    copies: Option<Arc<dyn grange_blob::Blob>>,
+    clock: &'a Clock,
     owner: String,
-) -> Feeder {
+}
+
+fn feeder(tools: Tools<'_>) -> Result<Feeder, grange_blob::Error> {
+    let Tools { settings, data, db, shelf, archive, copies, clock, owner } = tools;
     let archive = move || {
         let archive = archive.clone();
         let opened = async move {
@@ -43,7 +50,18 @@ fn feeder(
         };
         Box::pin(opened) as _
     };
-    Feeder { db: db.clone(), shelf, archive: Arc::new(archive), clock: clock.clone(), owner, buckets }
+    let lease = settings.index.takeover_after.0;
+    let keeper = Keeper::new(db.clone(), shelf.clone(), clock.clone(), owner.clone(), lease, copies);
+    let buckets = Buckets::open(&settings.index.buckets, data)?;
+    Ok(Feeder {
+        db: db.clone(),
+        shelf,
+        keeper,
+        archive: Arc::new(archive),
+        clock: clock.clone(),
+        owner,
+        buckets,
+    })
 }
 
 /// Starts the indexer.
@@ -60,7 +78,14 @@ pub async fn start(
     owner: String,
 ) -> Result<(), StartError> {
     db.collections().reclaim(&owner).await?;
-    if let Some(blob) = copies {
+    let (of, copied) = (owner.clone(), copies.clone());
+    let feeder =
+        feeder(Tools { settings, data, db, shelf: shelf.clone(), archive, copies, clock, owner: of })?;
+    // Indexes of this node are served from the start. The worker tries those again that cannot be used now.
+    if let Err(error) = feeder.keeper.tend(None).await {
+        tracing::warn!(error = %Chain(&error), owner, "the indexes of this node are not ready yet");
+    }
+    if let Some(blob) = copied {
         let publisher = Publisher::new(db.clone(), shelf.clone(), blob, clock.clone());
         let publisher = Arc::new(Mutex::new(publisher));
         let (clock, interval) = (clock.clone(), settings.index.copies.every.0);
@@ -74,8 +99,6 @@ pub async fn start(
             worker.run(step).await
         });
     }
-    let buckets = Buckets::open(&settings.index.buckets, data)?;
-    let feeder = feeder(db, shelf, archive, buckets, clock, owner);
     let (clock, interval) = (clock.clone(), settings.index.look_every.0);
     parts.start("indexer", move |shutdown| async move {
         let worker = Worker { name: "indexer".to_owned(), interval, clock, shutdown, hint: Hint::new() };
@@ -162,12 +185,9 @@ pub async fn publish_index(
 ) -> anyhow::Result<u64> {
     DataFolder::require(data, open::database_file(settings, data).as_deref())?;
     let blob = store(data, url, keys).await?;
-    let index = shelf(settings, data, true).index(collection)?;
-    let index =
-        index.ok_or_else(|| anyhow::anyhow!("there is no index of the collection {collection} here"))?;
-    let aside = tempfile::tempdir_in(data.join("index"))?;
-    let files = aside.path().join("checkpoint");
-    Ok(mirror::publish(&index, collection, &*blob, &files, &Clock::system()).await?)
+    let new =
+        mirror::publish_folder(&shelf(settings, data, true), collection, &*blob, &Clock::system()).await?;
+    Ok(new.unwrap_or_default())
 }
 
 /// Brings the newest copy of an index from a store into a folder, and gives where it lies.
@@ -179,7 +199,7 @@ pub async fn fetch_index(
     folder: &Path,
 ) -> anyhow::Result<PathBuf> {
     let blob = store(data, url, keys).await?;
-    Ok(mirror::fetch(collection, &*blob, folder).await?)
+    Ok(mirror::fetch(collection, None, &*blob, folder).await?.folder)
 }
 
 /// Writes what the index of a collection knows of some jobs. Only looks, also while somebody writes.
@@ -211,7 +231,16 @@ pub async fn feeding(settings: &Settings, data: &Path) -> Result<Feeding, StartE
     let speaking = crate::access::speaking(settings, &folder, clock.clone()).await?;
     let archive = crate::access::working_archive(settings, folder.path(), &db, speaking);
     let shelf = shelf(settings, folder.path(), true);
-    let buckets = Buckets::open(&settings.index.buckets, folder.path())?;
-    let feeder = feeder(&db, shelf, archive, buckets, &clock, owner);
+    let copies = copies(settings, folder.path(), &[NodeRole::Indexer]).await?;
+    let feeder = feeder(Tools {
+        settings,
+        data: folder.path(),
+        db: &db,
+        shelf,
+        archive,
+        copies,
+        clock: &clock,
+        owner,
+    })?;
     Ok(Feeding::Here(Box::new(Here { feeder, _folder: folder })))
 }

@@ -61,8 +61,7 @@ pub async fn start(
 ) -> Result<(), StartError> {
     let holdings: Arc<dyn Holdings> = Arc::new(ArchiveFiles::new(archive));
     let buckets = Buckets::open(&settings.index.buckets, data)?;
-    let follower =
-        copies.filter(|_| !shelf.writes()).map(|blob| super::indexer::follower(settings, data, blob, clock));
+    let follower = copies.map(|blob| super::indexer::follower(settings, data, blob, clock));
     let (collections, watcher) = open_all(db, shelf, holdings, buckets, follower).await?;
     let user_header = match settings.replay.user_header.as_str() {
         "" => None,

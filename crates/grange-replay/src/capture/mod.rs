@@ -4,6 +4,7 @@
 //! the reader. Memory is bounded either way, whatever a record claims.
 
 mod body;
+mod encoding;
 mod lately;
 mod open;
 mod original;
@@ -15,10 +16,12 @@ mod tests;
 use warc::{Date, HttpHead, Profile, Record, RecordType};
 
 pub use body::{Body, BodyError};
+pub(crate) use encoding::{Accepted, is_packed, label};
 pub(crate) use lately::Lately;
 pub(crate) use open::matches;
+pub(crate) use open::open_at;
 pub use open::{OpenError, open};
-pub(crate) use original::original_of;
+pub(crate) use original::first_originals;
 pub use original::{Loaded, NoPayload, Original, load};
 pub(crate) use stream::reader_at;
 
@@ -87,7 +90,7 @@ pub struct Refers {
 }
 
 impl About {
-    fn of(record: &mut Record<'_>) -> std::io::Result<Self> {
+    pub(crate) fn of(record: &mut Record<'_>) -> std::io::Result<Self> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let http = record.http()?.filter(|head| !head.is_request()).cloned();
         let refers = record.revisit().map(|revisit| Refers {

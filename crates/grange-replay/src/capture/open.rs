@@ -12,7 +12,7 @@ use super::body::Body;
 use super::stream;
 use super::{About, Place, Undo};
 use crate::collection::Collection;
-use crate::holdings::HoldingsError;
+use crate::holdings::{Holdings, HoldingsError};
 
 /// A record up to this long is read at once: nearly all of them, at a cost that an answer in memory has anyway.
 const STORED_BYTES_SMALL: u64 = 512 << 10;
@@ -66,6 +66,15 @@ pub async fn open(
     }
     let (about, body) = stream::open(Arc::clone(holdings), place.clone(), undo).await?;
     Ok((Arc::new(about), body))
+}
+
+/// Opens the first record at a place of a file.
+pub(crate) async fn open_at(
+    holdings: &Arc<dyn Holdings>,
+    place: &Place,
+    undo: impl Fn(&About) -> Undo + Send + 'static,
+) -> Result<(About, Body), OpenError> {
+    stream::open(Arc::clone(holdings), place.clone(), undo).await
 }
 
 /// What came of reading a record from the bytes that the index says it takes.

@@ -88,13 +88,17 @@ pub async fn load(
     Err(NoPayload::OriginalGone { tried })
 }
 
-/// The likeliest record with the payload of a revisit, by what the index alone knows.
-pub(crate) fn original_of(
+/// The records with the payload of a revisit, by what the index alone knows, the likeliest first. For one without a digest,
+/// which a server's "not modified" often has none of: the captures of its URL before it.
+pub(crate) fn first_originals(
     snapshot: &Snapshot,
     revisit: &Capture,
-) -> Result<Option<Capture>, grange_index::Error> {
+) -> Result<Vec<Capture>, grange_index::Error> {
     let found = originals(snapshot, revisit, revisit.digest.as_deref(), None)?;
-    Ok(found.into_iter().next())
+    if found.is_empty() && revisit.digest.is_none() {
+        return near(snapshot, &revisit.surt, revisit.time, |_| true);
+    }
+    Ok(found)
 }
 
 fn is_revisit(about: &About) -> bool {
@@ -127,21 +131,29 @@ pub(super) fn originals(
         });
     }
     let unchanged = refers.is_some_and(|refers| refers.profile == Profile::ServerNotModified);
-    let same = |capture: &Capture| match (digest, &capture.digest) {
-        (Some(digest), Some(other)) => same_digest(digest, other),
+    let likeness = |capture: &Capture| match (digest, &capture.digest) {
+        (Some(digest), Some(other)) => likeness(digest, other),
+        _ => Likeness::Unknown,
+    };
+    let same = |capture: &Capture| match likeness(capture) {
+        Likeness::Same => true,
+        Likeness::Other | Likeness::Incomparable => false,
         // The server said so itself, and old writers put the digest of nothing there.
-        _ => unchanged,
+        Likeness::Unknown => unchanged,
     };
     for capture in near(snapshot, &revisit.surt, revisit.time, |capture| same(capture) || unchanged)? {
         add(capture);
     }
-    if let Some(uri) = refers.and_then(|refers| refers.uri.as_deref()) {
-        let time = refers.and_then(|refers| refers.date).and_then(|date| Stamp::parse(date.digits14()));
+    let uri = refers.and_then(|refers| refers.uri.as_deref());
+    let date = refers.and_then(|refers| refers.date).and_then(|date| Stamp::parse(date.digits14()));
+    let key = uri.map_or_else(|| revisit.surt.clone(), urlkey::key);
+    if uri.is_some() {
         let wanted = |capture: &Capture| {
-            let then = time.is_some_and(|time| time.leading(14) == capture.time.leading(14));
-            same(capture) || (then && (digest.is_none() || capture.digest.is_none()))
+            let then = date.is_some_and(|date| date.leading(14) == capture.time.leading(14));
+            let unlike = likeness(capture) == Likeness::Other;
+            same(capture) || (then && !unlike)
         };
-        for capture in near(snapshot, &urlkey::key(uri), time.unwrap_or(revisit.time), wanted)? {
+        for capture in near(snapshot, &key, date.unwrap_or(revisit.time), wanted)? {
             add(capture);
         }
     }
@@ -149,6 +161,14 @@ pub(super) fn originals(
         && let Some(known) = snapshot.digest(digest)?
     {
         add(known.first);
+    }
+    // Where digests say nothing, address and date do: the last capture before the revisit, or before the date that it names.
+    let until = date.unwrap_or(revisit.time);
+    let earlier = |capture: &Capture| {
+        capture.time <= until && capture.status != Some(304) && likeness(capture) == Likeness::Incomparable
+    };
+    for capture in near(snapshot, &key, until, earlier)? {
+        add(capture);
     }
     Ok(found)
 }
@@ -158,12 +178,28 @@ fn number(capture: &Capture, name: &str) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// Whether two spellings name one digest: case and label do not count.
-fn same_digest(one: &str, other: &str) -> bool {
-    match (warc::Digest::parse(one.as_bytes()), warc::Digest::parse(other.as_bytes())) {
+/// What two digests say of two contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Likeness {
+    Same,
+    Other,
+    /// Made by different algorithms: nothing.
+    Incomparable,
+    /// There is none.
+    Unknown,
+}
+
+/// Compares two digests; case and label do not count.
+fn likeness(one: &str, other: &str) -> Likeness {
+    let same = match (warc::Digest::parse(one.as_bytes()), warc::Digest::parse(other.as_bytes())) {
+        (Ok(one), Ok(other)) if one.algorithm() != other.algorithm() => return Likeness::Incomparable,
         (Ok(one), Ok(other)) => one == other,
-        _ => bare(one).eq_ignore_ascii_case(bare(other)),
-    }
+        _ if bare(one).eq_ignore_ascii_case(bare(other)) => true,
+        // Of algorithms that are unknown here, or without a label.
+        _ if bare(one).len() != bare(other).len() => return Likeness::Incomparable,
+        _ => false,
+    };
+    if same { Likeness::Same } else { Likeness::Other }
 }
 
 fn bare(digest: &str) -> &str {

@@ -157,6 +157,58 @@ async fn revisits_get_the_body_of_their_original() {
 }
 
 #[tokio::test]
+async fn digests_of_different_algorithms_say_nothing_and_address_and_date_decide() {
+    let t3 = "2020-01-03T00:00:03Z";
+    let sha256 = |body: &[u8]| {
+        let digest = warc::Digest::of(warc::Algorithm::Sha256, body);
+        format!("Content-Type: application/http\r\nWARC-Payload-Digest: sha256:{}\r\n", digest.hex())
+    };
+    let bed = Bed::new();
+    bed.add_gz(
+        "first.warc.gz",
+        &[
+            http("http://e.org/page", T1, OK, b"the first"),
+            http("http://e.org/page", T2, OK, b"the second"),
+            http("http://e.org/page", "2020-02-01T00:00:00Z", OK, b"the third"),
+            http("http://e.org/other", T1, OK, b"the other"),
+        ],
+    );
+    let to = |uri: &str, date: &str| {
+        format!("WARC-Refers-To-Target-URI: {uri}\r\nWARC-Refers-To-Date: {date}\r\n")
+    };
+    let again = |uri: &str, date: &str, refers: &str| {
+        record("revisit", uri, date, &(sha256(b"nobody knows") + refers), b"")
+    };
+    bed.add_gz(
+        "second.warc.gz",
+        &[
+            // The last one before it; the one that it names; that of another address.
+            again("http://e.org/page", t3, ""),
+            again("http://e.org/page", "2020-01-04T00:00:00Z", &to("http://e.org/page", T1)),
+            again("http://e.org/copy", t3, &to("http://e.org/other", T1)),
+            again("http://e.org/alone", t3, ""),
+            // A digest that can be compared, and is another.
+            revisit("http://e.org/other", t3, "", b"something else", ""),
+        ],
+    );
+    for (url, date, expected) in [
+        ("http://e.org/page", "20200103", Ok("the second")),
+        ("http://e.org/page", "20200104", Ok("the first")),
+        ("http://e.org/copy", "20200103", Ok("the other")),
+        ("http://e.org/alone", "20200103", Err("tried 0")),
+        ("http://e.org/other", "20200103", Err("tried 0")),
+    ] {
+        let captures = bed.captures(url);
+        let capture = captures.iter().find(|capture| capture.time.to_string().starts_with(date)).unwrap();
+        let got = body(&bed, capture, Undo::Transfer).await;
+        match expected {
+            Ok(text) => assert_eq!(got, Ok(text.as_bytes().to_vec()), "{url} {date}"),
+            Err(text) => assert!(got.as_ref().is_err_and(|error| error.contains(text)), "{url}: {got:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_is_not_there_is_said_with_its_name() {
     let bed = Bed::new();
     bed.add_gz("a.warc.gz", &[http("http://e.org/", T1, OK, b"x")]);

@@ -13,13 +13,14 @@ use flate2::write::GzEncoder;
 use futures_util::stream;
 use grange_base::Chain;
 use grange_index::dialect::{Answer, Failure, Params};
-use grange_index::{CaptureView, Error, Snapshot, Stamp};
+use grange_index::{CaptureView, Error, Stamp};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::Served;
 use super::asker::Asker;
 use super::dialect::Dialect;
+use crate::access_check::AccessCheck;
 use crate::collection::Collection;
 use crate::wayback::fuzzy;
 
@@ -40,15 +41,13 @@ const GZIP_BYTES_MIN: usize = 1400;
 struct Request {
     dialect: Dialect,
     collection: Arc<Collection>,
-    snapshot: Arc<Snapshot>,
-    asker: Asker,
+    access: AccessCheck,
 }
 
 impl Request {
     fn run(&self, params: &Params, out: &mut dyn Write) -> Result<Answer, Failure> {
-        let rules = self.collection.rules();
-        let sees = |view: &CaptureView<'_>| self.asker.sees(&self.collection.name, &rules, view);
-        let answer = self.dialect.run(&self.snapshot, params, &sees, out)?;
+        let sees = |view: &CaptureView<'_>| self.access.sees_row(view);
+        let answer = self.dialect.run(&self.access.snapshot, params, &sees, out)?;
         if let Some(error) = answer.noticed.damaged.first() {
             let (collection, blocks) = (&self.collection.name, answer.noticed.damaged_count);
             tracing::error!(collection, blocks, error = %Chain(error), "an answer went past damage in the index");
@@ -66,9 +65,8 @@ impl Request {
             return None;
         }
         let time = params.get("closest").and_then(Stamp::earliest).unwrap_or(Stamp::MAX);
-        let rules = self.collection.rules();
-        let sees = |view: &CaptureView<'_>| self.asker.sees(&self.collection.name, &rules, view);
-        let found = fuzzy::candidates(&self.snapshot, url, time, sees).ok()?;
+        let sees = |view: &CaptureView<'_>| self.access.sees_row(view);
+        let found = fuzzy::candidates(&self.access.snapshot, url, time, sees).ok()?;
         let alike = found.into_iter().next()?.url?;
         Some(params.clone().with("url", &alike))
     }
@@ -95,8 +93,8 @@ pub(super) fn answer(
 ) -> Response {
     let takes_gzip = asker.takes_gzip && params.get("gzip") != Some("false");
     let content_type = dialect.content_type(&params);
-    let snapshot = collection.index.snapshot();
-    let request = Request { dialect, collection, snapshot, asker };
+    let access = AccessCheck::new(&collection, &asker.person);
+    let request = Request { dialect, collection, access };
     let mut short = Short(Vec::new());
     params.rows_most = Some(SHORT_ROWS_MAX);
     match request.run(&params, &mut short) {

@@ -1,23 +1,20 @@
 //! Who asks: the address of the connection, and the user that a front server names.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
-use grange_index::access::{Asked, Reader, Rule, Verdict, judge};
-use grange_index::{CaptureView, Stamp};
 
 use super::Served;
+use crate::access_check::Person;
 use crate::reader::now;
 
 /// Whoever sent a request, as access rules see them.
 #[derive(Clone, Debug, Default)]
 pub struct Asker {
-    pub address: Option<IpAddr>,
-    pub user: Option<String>,
+    pub person: Person,
     pub takes_gzip: bool,
-    now: Stamp,
 }
 
 impl FromRequestParts<Served> for Asker {
@@ -27,28 +24,8 @@ impl FromRequestParts<Served> for Asker {
         let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
         let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let user = served.options.user_header.as_ref().and_then(|name| header(name.as_str()));
-        let takes_gzip = header("accept-encoding").is_some_and(accepts_gzip);
-        Ok(Self { address, user: user.map(ToOwned::to_owned), takes_gzip, now: now(&served.options) })
-    }
-}
-
-impl Asker {
-    /// Whether this asker may know of a capture.
-    pub(super) fn sees(&self, collection: &str, rules: &[Rule], view: &CaptureView<'_>) -> bool {
-        if rules.is_empty() {
-            return true;
-        }
-        let asked = Asked { collection, surt: view.surt_bytes(), time: view.time(), mime: view.mime() };
-        self.judge(rules, &asked).is_visible()
-    }
-
-    pub(super) fn judge<'r>(&self, rules: &'r [Rule], asked: &Asked<'_>) -> Verdict<'r> {
-        let reader = Reader { address: self.address, user: self.user.as_deref(), now: self.now };
-        judge(rules, asked, &reader)
-    }
-
-    pub(super) fn now(&self) -> Stamp {
-        self.now
+        let person = Person::new(address, user, now(&served.options), &served.collections);
+        Ok(Self { person, takes_gzip: header("accept-encoding").is_some_and(accepts_gzip) })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What OutbackCDX's documentation promises to its clients: Wayback machines, crawlers, and people with curl.
 
 use axum::http::StatusCode;
-use grange_index::access::{Decision, Rule};
+use grange_index::access::{Decision, Rule, RuleSet};
 
 use super::tests::Bed;
 
@@ -145,20 +145,12 @@ async fn one_bad_line_keeps_out_the_others_unless_told_to_skip() {
 #[tokio::test]
 async fn an_access_point_gives_nobody_more_than_they_may_see() {
     let bed = bed().await;
-    let rule = Rule {
-        surt_prefix: "example,library)".to_owned(),
-        exact: false,
-        collection: None,
-        mime: None,
-        captured_from: None,
-        captured_to: None,
-        decision: Decision::Block { message: "by request".to_owned() },
-    };
+    let rule = Rule::new("example,library)", Decision::Block { message: "by request".to_owned() });
     let all = bed.get("/news/ap/public?url=library.example&fl=timestamp").await;
     assert_eq!(all.text().lines().count(), 4);
     let check = "/news/ap/public/check?url=http://library.example/&timestamp=20050614070159";
     assert_eq!(bed.get(check).await.text(), r#"{"allowed":true,"rule":null,"publicMessage":null}"#);
-    bed.collections.get("news").unwrap().set_rules(vec![rule]);
+    bed.collections.get("news").unwrap().set_rules(RuleSet::from(vec![rule]));
     for point in ["public", "staff"] {
         assert_eq!(bed.get(&format!("/news/ap/{point}?url=library.example")).await.text(), "");
     }

@@ -1,6 +1,6 @@
 //! How much there is: an estimate at once, and counts by host, MIME type, status and year.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -14,23 +14,59 @@ use grange_index::{CaptureView, Error, Stamp};
 
 use super::asker::Asker;
 use super::{Served, text};
+use crate::access_check::AccessCheck;
 
 /// Cells of an answer. Beyond a million nobody reads them, and they take some hundred bytes each.
 const CELLS_MAX: usize = 1_000_000;
 
-/// Rows of the whole index, in an instant: those that later changes hide are still among them.
-pub(super) async fn stats(State(served): State<Served>, Path(name): Path<String>) -> Response {
+/// How many captures whoever asks may see: in an instant from the size of the index while no rule hides any, else counted.
+pub(super) async fn stats(State(served): State<Served>, Path(name): Path<String>, asker: Asker) -> Response {
     let Some(collection) = served.collections.get(&name) else {
         return text(StatusCode::NOT_FOUND, format!("no collection is named {name}\n"));
     };
-    let stats = collection.index.snapshot().stats();
-    let body = serde_json::json!({
-        "estimatedRecordCount": stats.rows,
-        "files": stats.files,
-        "bytes": stats.bytes,
-        "segments": stats.segments,
+    let access = AccessCheck::new(&collection, &asker.person);
+    if let Some((rows, files)) = access.quick_counts() {
+        let stats = access.snapshot.stats();
+        let body = serde_json::json!({
+            "estimatedRecordCount": rows,
+            "files": files,
+            "bytes": stats.bytes,
+            "segments": stats.segments,
+        });
+        return ([(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response();
+    }
+    let Ok(place) = Arc::clone(&served.long_answers).try_acquire_owned() else { return busy() };
+    let counted = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        let (mut rows, mut files) = (0u64, HashSet::new());
+        let run = Query::new(Keys::Range(String::new(), None)).run(&access.snapshot, |view| {
+            if access.sees_row(view) {
+                rows += 1;
+                if !files.contains(view.file()) {
+                    files.insert(view.file().to_owned());
+                }
+            }
+            Ok(Next::More)
+        });
+        run.map(|_| (rows, files.len()))
     });
-    ([(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+    match counted.await {
+        Ok(Ok((rows, files))) => {
+            let body = serde_json::json!({ "estimatedRecordCount": rows, "files": files });
+            ([(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+        }
+        Ok(Err(error)) => failed(&name, &error),
+        Err(error) => broken(&name, &error),
+    }
+}
+
+fn busy() -> Response {
+    text(StatusCode::SERVICE_UNAVAILABLE, "too much is under way; ask again in a moment\n".to_owned())
+}
+
+fn broken(name: &str, error: &tokio::task::JoinError) -> Response {
+    tracing::error!(collection = name, %error, "the captures were not counted");
+    text(StatusCode::INTERNAL_SERVER_ERROR, "the captures were not counted\n".to_owned())
 }
 
 #[derive(Default)]
@@ -54,20 +90,15 @@ pub(super) async fn cube(
         Ok(keys) => keys.map_or(Keys::Range(String::new(), None), |(keys, _)| keys),
         Err(bad) => return text(StatusCode::BAD_REQUEST, format!("{bad}\n")),
     };
-    let Ok(place) = Arc::clone(&served.long_answers).try_acquire_owned() else {
-        return text(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too much is under way; ask again in a moment\n".to_owned(),
-        );
-    };
+    let Ok(place) = Arc::clone(&served.long_answers).try_acquire_owned() else { return busy() };
+    let access = AccessCheck::new(&collection, &asker.person);
     let counted = tokio::task::spawn_blocking(move || {
         let _place = place;
-        let rules = collection.rules();
         let mut cells: BTreeMap<String, Cell> = BTreeMap::new();
         let mut label = String::new();
         let mut full = false;
-        let run = Query::new(keys).run(&collection.index.snapshot(), |view| {
-            if !asker.sees(&collection.name, &rules, view) {
+        let run = Query::new(keys).run(&access.snapshot, |view| {
+            if !access.sees_row(view) {
                 return Ok(Next::More);
             }
             label.clear();
@@ -103,10 +134,7 @@ pub(super) async fn cube(
             text(StatusCode::BAD_REQUEST, message)
         }
         Ok(Err(error)) => failed(&name, &error),
-        Err(error) => {
-            tracing::error!(collection = name, %error, "the captures were not counted");
-            text(StatusCode::INTERNAL_SERVER_ERROR, "the captures were not counted\n".to_owned())
-        }
+        Err(error) => broken(&name, &error),
     }
 }
 

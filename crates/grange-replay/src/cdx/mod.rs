@@ -12,8 +12,7 @@
 //! ```
 //!
 //! None of these paths can be a page of the Wayback routes: those have a URL behind the collection, and no URL is a word
-//! without a dot or a colon. Blocked captures are invisible here: no line, no count and no page tells of them. The one
-//! exception is `/stats`, an estimate of the whole index that no rule is applied to.
+//! without a dot or a colon. Hidden captures are invisible here: no line, no count and no page tells of them.
 
 mod answer;
 mod asker;

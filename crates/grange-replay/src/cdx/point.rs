@@ -8,13 +8,14 @@ use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use grange_index::Stamp;
-use grange_index::access::{Asked, Decision, Verdict};
+use grange_index::access::{CompiledRule, Decision};
 use grange_index::dialect::Params;
+use grange_index::{Capture, Stamp};
 use serde_json::{Value, json};
 
 use super::asker::Asker;
 use super::{Served, outback, text};
+use crate::access_check::AccessCheck;
 
 pub(super) async fn ask(
     state: State<Served>,
@@ -42,19 +43,22 @@ pub(super) async fn check(
     let time = match params.get("timestamp").map(Stamp::earliest) {
         Some(None) => return text(StatusCode::BAD_REQUEST, "the timestamp cannot be read\n".to_owned()),
         Some(Some(time)) => time,
-        None => asker.now(),
+        None => asker.person.now,
     };
-    let surt = urlkey::key(url);
-    let asked = Asked { collection: &name, surt: surt.as_bytes(), time, mime: None };
-    let rules = collection.rules();
-    Json(answer(asker.judge(&rules, &asked))).into_response()
+    let access = AccessCheck::new(&collection, &asker.person);
+    // The capture meant, for its type; rules about types say nothing of what was never captured.
+    let found = access.snapshot.closest(&grange_index::key(url), time);
+    let captured = found.ok().flatten().filter(|capture| capture.time.leading(14) == time.leading(14));
+    let capture =
+        captured.unwrap_or_else(|| Capture { surt: grange_index::key(url), time, ..Capture::default() });
+    Json(answer(access.hides_capture(&capture))).into_response()
 }
 
-fn answer(verdict: Verdict<'_>) -> Value {
-    let Verdict::Hidden(rule) = verdict else {
+fn answer(hides: Option<&CompiledRule>) -> Value {
+    let Some(rule) = hides else {
         return json!({ "allowed": true, "rule": null, "publicMessage": null });
     };
-    let message = match &rule.decision {
+    let message = match &rule.rule.decision {
         Decision::Block { message } if !message.is_empty() => Some(message),
         _ => None,
     };

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use bytes::Bytes;
-use grange_index::access::{Decision, Rule};
+use grange_index::access::{Decision, Rule, RuleSet};
 use grange_index::{Index, Settings};
 use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
@@ -157,16 +157,8 @@ async fn refusals_are_in_the_words_of_the_dialect() {
 async fn blocked_captures_are_in_no_answer() {
     let bed = Bed::new();
     bed.load("news", &few());
-    let rule = Rule {
-        surt_prefix: "com,example)/secret".to_owned(),
-        exact: false,
-        collection: None,
-        mime: None,
-        captured_from: None,
-        captured_to: None,
-        decision: Decision::Block { message: "asked for".to_owned() },
-    };
-    bed.collections.get("news").unwrap().set_rules(vec![rule]);
+    let rule = Rule::new("com,example)/secret", Decision::Block { message: "asked for".to_owned() });
+    bed.collections.get("news").unwrap().set_rules(RuleSet::from(vec![rule]));
     for path in [
         "/news/cdx/ia?url=example.com/*",
         "/news/cdx?url=example.com/*",

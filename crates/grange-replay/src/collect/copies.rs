@@ -12,21 +12,21 @@ use grange_db::Db;
 use grange_index::{Index, Settings, Snapshot};
 use jiff::Timestamp;
 
-use super::mirror::{self, MirrorError};
-use super::shelf::{Shelf, ShelfError};
+use super::mirror::{self, CopyOwner, MirrorError};
+use super::shelf::{KeptIndex, Shelf};
 
 /// What the names of folders begin with while an index is copied.
 const ASIDE: &str = ".copy-";
 
-/// Puts a copy of every index into a store whenever it has changed.
+/// Puts a copy of every index that this node keeps into a store whenever it has changed.
 #[derive(Debug)]
 pub struct Publisher {
     db: Db,
     shelf: Shelf,
     blob: Arc<dyn Blob>,
     clock: Clock,
-    /// What was last copied.
-    seen: HashMap<String, Weak<Snapshot>>,
+    /// The states that were last copied, by collection and token.
+    seen: HashMap<(String, i64), Weak<Snapshot>>,
 }
 
 /// A copy that was not made; the next step tries again.
@@ -34,8 +34,6 @@ pub struct Publisher {
 pub enum CopyError {
     #[error(transparent)]
     Db(#[from] grange_db::Error),
-    #[error(transparent)]
-    Shelf(#[from] ShelfError),
     #[error(transparent)]
     Mirror(#[from] MirrorError),
     #[error("cannot make a folder for a copy in {}", path.display())]
@@ -48,25 +46,46 @@ impl Publisher {
         Self { db, shelf, blob, clock, seen: HashMap::new() }
     }
 
-    /// Copies what has changed since the last step.
+    /// Copies what has changed since the last step. An index that cannot be copied holds up no other; the first error is
+    /// given when all were tried.
     pub async fn step(&mut self) -> Result<Step, CopyError> {
-        for name in self.db.collections().names().await? {
-            let Some(index) = self.shelf.index(&name)? else { continue };
-            let now = index.snapshot();
-            if self.seen.get(&name).is_some_and(|seen| seen.ptr_eq(&Arc::downgrade(&now))) {
-                continue;
+        let mut failed = None;
+        for kept in self.shelf.all_kept() {
+            if let Err(error) = self.copy(&kept).await {
+                let collection = &kept.lease.collection;
+                tracing::error!(collection, error = %Chain(&error), "the index of a collection was not copied");
+                failed = failed.or(Some(error));
             }
-            let folder = self.shelf.folder();
-            let failed = |source| CopyError::Folder { path: folder.to_owned(), source };
-            // On the disk of the index, where links cost nothing.
-            let aside = tempfile::Builder::new().prefix(ASIDE).tempdir_in(folder).map_err(failed)?;
-            let files = aside.path().join("files");
-            let new = mirror::publish(&index, &name, &*self.blob, &files, &self.clock).await?;
-            tracing::info!(collection = name, new, place = self.blob.place(), "index copied");
-            // The head was written out for the copy, so this state is another than `now`, and it is the one copied.
-            self.seen.insert(name, Arc::downgrade(&index.snapshot()));
         }
-        Ok(Step::Idle)
+        failed.map_or(Ok(Step::Idle), Err)
+    }
+
+    async fn copy(&mut self, kept: &KeptIndex) -> Result<(), CopyError> {
+        let KeptIndex { index, lease } = kept;
+        let name = &lease.collection;
+        let now = index.snapshot();
+        let key = (name.clone(), lease.token);
+        if self.seen.get(&key).is_some_and(|seen| seen.ptr_eq(&Arc::downgrade(&now))) {
+            return Ok(());
+        }
+        // Only the owner's word counts, and only while it is that.
+        if !self.db.collections().keeps_index(lease).await? {
+            return Ok(());
+        }
+        let folder = self.shelf.folder();
+        let failed = |source| CopyError::Folder { path: folder.to_owned(), source };
+        // On the disk of the index, where links cost nothing.
+        let aside = tempfile::Builder::new().prefix(ASIDE).tempdir_in(folder).map_err(failed)?;
+        let files = aside.path().join("files");
+        let owner = CopyOwner { name, identity: &lease.identity, token: lease.token };
+        let new = mirror::publish(index, owner, &*self.blob, &files, &self.clock).await?;
+        if let Some(new) = new {
+            tracing::info!(collection = name, new, place = self.blob.place(), "index copied");
+        }
+        // The head was written out for the copy, so this state is another than `now`, and it is the one copied.
+        self.seen.retain(|(of, _), _| of != name);
+        self.seen.insert(key, Arc::downgrade(&index.snapshot()));
+        Ok(())
     }
 }
 
@@ -96,7 +115,10 @@ pub struct Follower {
 
 #[derive(Debug)]
 struct Followed {
+    identity: String,
     folder: PathBuf,
+    /// The index that was given out: it knows whether it met damage.
+    index: Index,
     /// When to look again.
     due: Timestamp,
 }
@@ -112,32 +134,51 @@ impl Follower {
         Self { blob, folder, settings, every, clock, at: HashMap::new() }
     }
 
-    /// The index of a collection, if there is a newer copy than the one given out before.
-    pub async fn newer(&mut self, name: &str) -> Result<Option<Index>, MirrorError> {
+    /// The index of a collection, if there is a newer copy than the one given out before, or that one was damaged and was
+    /// fetched again.
+    pub async fn newer(&mut self, name: &str, identity: &str) -> Result<Option<Index>, MirrorError> {
         let now = self.clock.now();
+        if self.at.get(name).is_some_and(|known| known.identity != identity) {
+            self.at.remove(name);
+        }
         let known = self.at.get(name);
         if known.is_some_and(|known| now < known.due) {
             return Ok(None);
         }
         let below = self.folder.join(name);
-        let folder = match mirror::fetch(name, &*self.blob, &below).await {
-            Ok(folder) => folder,
+        let damaged = known.filter(|known| known.index.found_damage()).map(|known| known.folder.clone());
+        if let Some(folder) = &damaged {
+            mirror::drop_damaged(&below, folder).await?;
+        }
+        let folder = match mirror::fetch(name, Some(identity), &*self.blob, &below).await {
+            Ok(fetched) => fetched.folder,
             Err(MirrorError::Nothing { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
         let due = now.saturating_add(self.every).unwrap_or(Timestamp::MAX);
-        if known.is_some_and(|known| known.folder == folder) {
-            self.at.insert(name.to_owned(), Followed { folder, due });
+        if let Some(known) = self.at.get_mut(name)
+            && known.folder == folder
+            && damaged.is_none()
+        {
+            known.due = due;
             return Ok(None);
         }
-        let index = Index::open_read_only(&folder, self.settings.clone())?;
+        let index = match Index::open_read_only(&folder, self.settings.clone()) {
+            Ok(index) => index,
+            Err(error) => {
+                // Its digests were right when it came.
+                mirror::drop_damaged(&below, &folder).await?;
+                return Err(error.into());
+            }
+        };
         // What is open stays readable until its last reader is done.
         let (keep, of) = (folder.clone(), below.clone());
         let tidied = tokio::task::spawn_blocking(move || tidy(&of, &keep)).await;
         if let Err(error) = tidied.map_err(std::io::Error::other).and_then(|tidied| tidied) {
             tracing::warn!(folder = %below.display(), error = %Chain(&error), "old copies of an index stay");
         }
-        self.at.insert(name.to_owned(), Followed { folder, due });
+        let identity = identity.to_owned();
+        self.at.insert(name.to_owned(), Followed { identity, folder, index: index.clone(), due });
         Ok(Some(index))
     }
 

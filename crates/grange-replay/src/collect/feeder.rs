@@ -9,16 +9,19 @@ use grange_archive::ArchiveClient;
 use grange_base::worker::Step;
 use grange_base::{Chain, Clock};
 use grange_blob::{Buckets, is_bucket_url};
-use grange_db::{CollectedFile, CollectedState, Db, FileClaim, Indexed};
+use grange_db::{CollectedFile, CollectedState, Db, FileClaim, IndexRetry, Indexed};
 use grange_index::Index;
 use grange_model::FileName;
 use grange_model::collection::{FileKind as Kind, job_of};
 use tokio::runtime::Handle;
 
+use super::blocking;
 use super::file_stamp::FileStamp;
+use super::keeper::Keeper;
+use super::mirror::MirrorError;
 use super::reading::Reading;
 use super::shelf::{Shelf, ShelfError};
-use super::taking::{Trouble, commit, lines, load_lines, packed, records, take_out, unreadable};
+use super::taking::{Trouble, commit, lines, load_lines, no_package, packed, records, take_out, unreadable};
 use crate::holdings::{ArchiveFiles, BucketFiles, BucketSection, wacz};
 
 /// Gives the archive when a file of it is to be read: feeding foreign files leaves replicas alone.
@@ -30,6 +33,8 @@ pub type OpenArchive =
 pub struct Feeder {
     pub db: Db,
     pub shelf: Shelf,
+    /// Which indexes this node keeps.
+    pub keeper: Keeper,
     pub archive: OpenArchive,
     pub clock: Clock,
     /// Who holds the leases.
@@ -54,15 +59,42 @@ pub enum FeedError {
     Db(#[from] grange_db::Error),
     #[error(transparent)]
     Shelf(#[from] ShelfError),
+    #[error(transparent)]
+    Mirror(#[from] MirrorError),
+    #[error("cannot change the index: {0}")]
+    Index(String),
+    #[error(
+        "another node keeps the index of the collection {collection}: {node}; it indexes the files, or another one after it has been \
+         silent for index.takeover_after"
+    )]
+    KeptElsewhere { collection: String, node: String },
 }
 
 /// A lease that is renewed while the file is read; a dead feeder's file is taken again after it.
 const LEASE: Duration = Duration::from_secs(300);
-const RENEW_EVERY: Duration = Duration::from_secs(100);
-/// A copy that did not answer is asked again after this long; five times make half an hour.
+/// Both leases, of the file and of the indexes, are renewed this often: several times within the shorter one.
+const RENEW_EVERY: Duration = Duration::from_secs(30);
+/// A place that did not answer is asked again after this long, and after twice as long each time: five attempts make three
+/// hours, in which the file waits; then it is listed as failed, and the attempts continue.
 const RETRY_AFTER: Duration = Duration::from_secs(360);
-/// Attempts counted when a file is claimed: one that ended its readers so often is not given to another.
-const ATTEMPTS_MAX: u32 = 5;
+/// After a repair of a place its files are read within this time.
+const RETRY_MAX: Duration = Duration::from_hours(6);
+/// Claims in a row without an outcome: a file that ended its readers so often is not given to another.
+const ABANDONED_MAX: u32 = 5;
+
+/// How long a file waits after an attempt that failed.
+fn retry_after(attempts: u32) -> Duration {
+    RETRY_AFTER.saturating_mul(1 << attempts.saturating_sub(1).min(16)).min(RETRY_MAX)
+}
+
+/// The retry that a kind of trouble leads to.
+fn retry(trouble: &Trouble, attempts: u32) -> IndexRetry {
+    match trouble {
+        Trouble::File(_) => IndexRetry::Never,
+        Trouble::Gone(_) => IndexRetry::FailedAfter(retry_after(attempts)),
+        Trouble::Now(_) => IndexRetry::After(retry_after(attempts)),
+    }
+}
 
 impl Feeder {
     /// Does one thing that is due: takes a collection away, a file out of an index, or one in.
@@ -73,32 +105,33 @@ impl Feeder {
     /// As [`step`](Self::step), for the files of one collection.
     pub async fn step_of(&self, collection: Option<&str>) -> Result<Step, FeedError> {
         let collections = self.db.collections();
-        if let Some(gone) = collections.removed().await?.into_iter().next() {
+        let removed = self.keeper.tend(collection).await?;
+        if let Some(gone) = removed.into_iter().next() {
             let (shelf, name) = (self.shelf.clone(), gone.clone());
             blocking(move || shelf.remove(&name)).await?;
             collections.forget(&gone).await?;
             tracing::info!(collection = gone, "collection removed");
             return Ok(Step::More);
         }
-        let Some(claim) = collections.claim(collection, &self.owner, LEASE).await? else {
-            return Ok(Step::Idle);
-        };
+        if let Some(name) = collection {
+            self.check_kept(name).await?;
+        }
+        let Some(claim) = self.claim(collection).await? else { return Ok(Step::Idle) };
         let file = &claim.file;
-        if file.attempts > ATTEMPTS_MAX && file.state == CollectedState::Waiting {
-            let reason = "whoever read it ended before it was read, several times: look at the log";
-            collections.index_failed(&claim, reason, None).await?;
+        if claim.abandoned >= ABANDONED_MAX && file.state != CollectedState::Leaving {
+            let reason =
+                "the processes that read it ended before it was read, several times: look at the log";
+            collections.index_failed(&claim, reason, IndexRetry::Never).await?;
             return Ok(Step::More);
         }
-        let (name, of) = (file.collection.clone(), self.shelf.clone());
-        let index = match blocking(move || of.index(&name)).await {
-            Ok(Some(index)) => index,
-            Ok(None) => return Ok(Step::Idle),
-            Err(error) => {
-                let reason = Chain(&error).to_string();
-                collections.index_failed(&claim, &reason, Some(RETRY_AFTER)).await?;
-                return Err(error.into());
-            }
+        let Some(kept) = self.shelf.kept(&file.collection) else {
+            // Its index is not ready; the reason was logged.
+            let reason =
+                "the index of its collection cannot be used on the node that keeps it: look at the log";
+            collections.index_failed(&claim, reason, IndexRetry::After(RETRY_AFTER)).await?;
+            return Ok(Step::More);
         };
+        let index = kept.index;
         let outcome = {
             let work = self.work(&claim, index);
             tokio::pin!(work);
@@ -108,6 +141,9 @@ impl Feeder {
                     () = self.clock.sleep(RENEW_EVERY) => {
                         if let Err(error) = collections.renew(&claim, LEASE).await {
                             tracing::warn!(name = file.name, error = %Chain(&error), "the lease was not renewed");
+                        }
+                        if let Err(error) = self.keeper.renew().await {
+                            tracing::warn!(error = %Chain(&error), "the leases of indexes were not renewed");
                         }
                     }
                 }
@@ -122,7 +158,7 @@ impl Feeder {
             Ok(None) => collections.taken_out(&claim).await,
             Err(trouble) => {
                 tracing::warn!(collection = file.collection, name = file.name, %trouble, "not indexed");
-                let retry = matches!(trouble, Trouble::Now(_)).then_some(RETRY_AFTER);
+                let retry = retry(&trouble, file.attempts);
                 collections.index_failed(&claim, &trouble.to_string(), retry).await
             }
         };
@@ -133,8 +169,46 @@ impl Feeder {
         }
     }
 
-    /// Indexes the file, or takes it out (`None`).
+    /// A file of an index that is ready.
+    async fn claim(&self, collection: Option<&str>) -> Result<Option<FileClaim>, FeedError> {
+        let collections = self.db.collections();
+        if collection.is_some() || !self.keeper.waits() {
+            return Ok(collections.claim(collection, &self.owner, LEASE).await?);
+        }
+        // The files of an index that cannot be used wait for it.
+        for kept in self.shelf.all_kept() {
+            let claim = collections.claim(Some(&kept.lease.collection), &self.owner, LEASE).await?;
+            if claim.is_some() {
+                return Ok(claim);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Refuses to do the work of a collection whose index another node keeps.
+    async fn check_kept(&self, name: &str) -> Result<(), FeedError> {
+        let row = self.db.collections().indexes().await?.into_iter().find(|row| row.name == name);
+        match row.and_then(|row| row.owner) {
+            Some(owner) if owner.node != self.owner => {
+                Err(FeedError::KeptElsewhere { collection: name.to_owned(), node: owner.node })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Indexes the file, or takes it out (`None`). After an error nothing of it is in the index.
     async fn work(&self, claim: &FileClaim, index: Index) -> Result<Option<Indexed>, Trouble> {
+        let file = claim.file.clone();
+        let worked = self.read(claim, index.clone()).await;
+        if worked.is_err() && file.state != CollectedState::Leaving {
+            // It changed while it was read: what it was is not what it is.
+            let name = file.name;
+            blocking(move || take_out(&index, &name)).await?;
+        }
+        worked
+    }
+
+    async fn read(&self, claim: &FileClaim, index: Index) -> Result<Option<Indexed>, Trouble> {
         let file = claim.file.clone();
         if file.state == CollectedState::Leaving {
             return blocking(move || take_out(&index, &file.name)).await.map(|()| None);
@@ -155,8 +229,7 @@ impl Feeder {
                 Kind::Records => records(&index, &file.name, Path::new(&path)),
                 Kind::Wacz => {
                     let path = Path::new(&path);
-                    let members =
-                        wacz::members(path).map_err(|error| Trouble::File(Chain(&error).to_string()))?;
+                    let members = wacz::members(path).map_err(no_package(path))?;
                     packed(&index, &file.name, path, &members, |_, section| {
                         warc::Reader::seekable(section.open()?)
                     })
@@ -199,7 +272,7 @@ impl Feeder {
         index: Index,
     ) -> Result<Indexed, Trouble> {
         let size = self.buckets.size(&url).await.map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
-        let size = size.ok_or_else(|| Trouble::File(format!("cannot read {url}: it is not there")))?;
+        let size = size.ok_or_else(|| Trouble::Gone(format!("cannot read {url}: it is not there")))?;
         let files = Arc::new(BucketFiles::new(self.buckets.clone()));
         files.add(&file.name, BucketSection { url: url.clone(), offset: 0, len: size });
         let (handle, read) = (Handle::current(), url.clone());
@@ -213,7 +286,7 @@ impl Feeder {
                 Kind::Lines => load_lines(&index, &file.name, &url, reading),
                 Kind::Wacz => {
                     let members = wacz::members_of(|at, buffer| reading.exactly(at, buffer), size)
-                        .map_err(|error| Trouble::File(Chain(&error).to_string()))?;
+                        .map_err(no_package(Path::new(&url)))?;
                     packed(&index, &file.name, Path::new(&url), &members, |name, place| {
                         let len = place.end - place.start;
                         files.add(name, BucketSection { url: url.clone(), offset: place.start, len });
@@ -230,10 +303,17 @@ impl Feeder {
     }
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        // The worker stops the process on a panic of its own, as it shall on this one.
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_is_away_is_asked_less_and_less_and_never_given_up() {
+        let minutes = |attempts| retry_after(attempts).as_secs() / 60;
+        assert_eq!([1, 2, 3, 4, 5, 6, 7, 99].map(minutes), [6, 12, 24, 48, 96, 192, 360, 360]);
+        let text = || "away".to_owned();
+        assert_eq!(retry(&Trouble::File(text()), 1), IndexRetry::Never);
+        assert_eq!(retry(&Trouble::Gone(text()), 1), IndexRetry::FailedAfter(RETRY_AFTER));
+        assert_eq!(retry(&Trouble::Now(text()), 2), IndexRetry::After(2 * RETRY_AFTER));
     }
 }

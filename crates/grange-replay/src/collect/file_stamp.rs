@@ -33,7 +33,7 @@ impl FileStamp {
             return Ok(came);
         }
         let (Some(before), Some(now)) = (self.size, after.size) else {
-            return Err(Trouble::File("it was removed while it was read".to_owned()));
+            return Err(Trouble::Gone("it was removed while it was read".to_owned()));
         };
         if before == now {
             return Err(Trouble::Now("it was rewritten while it was read; it is read again".to_owned()));
@@ -65,6 +65,6 @@ mod tests {
         assert_eq!((grown.captures, grown.problems), (2, 1));
         assert!(grown.told[0].contains("from 5 to 9 bytes") && grown.told[0].contains("import it again"));
         assert!(matches!(compare(at(Some(5), 2)), Err(Trouble::Now(_))));
-        assert!(matches!(compare(at(None, 2)), Err(Trouble::File(_))));
+        assert!(matches!(compare(at(None, 2)), Err(Trouble::Gone(_))));
     }
 }

@@ -1,62 +1,76 @@
 //! The files of an imported collection, wherever they lie.
 
-use std::collections::HashMap;
-use std::path::{Component, Path, PathBuf};
+use std::collections::{HashMap, HashSet};
+use std::path::{Component, Path};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use grange_base::Chain;
 use grange_blob::{Buckets, is_bucket_url};
-use grange_db::CollectedFile;
+use grange_db::{CollectedFile, Db};
 use grange_model::collection::FileKind as Kind;
 use tokio::runtime::Handle;
 
+use super::blocking;
 use super::reading::Reading;
 use crate::holdings::{BucketFiles, BucketSection, Holdings, HoldingsError, LocalFiles, Section, wacz};
 
 /// Files registered in place, on this machine or in a bucket; those that index files speak of (they lie beside them); and
 /// those imported with storing.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ForeignFiles {
-    local: LocalFiles,
+    local: Arc<LocalFiles>,
     far: Arc<BucketFiles>,
     /// Folders and prefixes of buckets where files lie that only index lines name.
-    beside: RwLock<Vec<String>>,
-    /// Registered and not there when they were looked for: a disk may be mounted later.
-    away: RwLock<HashMap<String, PathBuf>>,
+    beside: Arc<RwLock<Vec<String>>>,
+    /// Registered and not readable when they were looked for: a disk may be mounted later. By name, and by the name of the
+    /// package for what is in one.
+    away: Arc<RwLock<HashMap<String, CollectedFile>>>,
+    /// Those that the archive has.
+    stored: Arc<RwLock<HashSet<String>>>,
+    /// Where rows are looked for that were not seen yet.
+    db: Db,
+    collection: String,
     archive: Arc<dyn Holdings>,
 }
 
 impl ForeignFiles {
-    pub(super) fn new(buckets: Buckets, archive: Arc<dyn Holdings>) -> Self {
+    pub(super) fn new(db: Db, collection: &str, buckets: Buckets, archive: Arc<dyn Holdings>) -> Self {
         Self {
-            local: LocalFiles::default(),
+            local: Arc::default(),
             far: Arc::new(BucketFiles::new(buckets)),
-            beside: RwLock::default(),
-            away: RwLock::default(),
+            beside: Arc::default(),
+            away: Arc::default(),
+            stored: Arc::default(),
+            db,
+            collection: collection.to_owned(),
             archive,
         }
     }
 
     /// Makes a registered file known. It may be read for that, so this is for a thread that may wait.
     pub(super) fn add(&self, row: &CollectedFile, handle: &Handle) {
-        let Some(path) = &row.path else { return };
+        if self.open(row, handle).is_none() {
+            let mut away = self.away.write().unwrap_or_else(PoisonError::into_inner);
+            away.insert(row.name.clone(), row.clone());
+        }
+    }
+
+    /// `None`: its bytes cannot be had now.
+    fn open(&self, row: &CollectedFile, handle: &Handle) -> Option<()> {
+        let Some(path) = &row.path else {
+            self.stored.write().unwrap_or_else(PoisonError::into_inner).insert(row.name.clone());
+            return Some(());
+        };
         match Kind::of(path) {
             Kind::Records if is_bucket_url(path) => {
                 self.far.add(&row.name, BucketSection { url: path.clone(), offset: 0, len: row.size });
             }
-            Kind::Records => {
-                if let Ok(section) = Section::whole(path) {
-                    self.local.add(&row.name, section);
-                } else {
-                    let mut away = self.away.write().unwrap_or_else(PoisonError::into_inner);
-                    away.insert(row.name.clone(), path.into());
-                }
-            }
-            Kind::Wacz if is_bucket_url(path) => self.add_far_package(row, path, handle),
+            Kind::Records => self.local.add(&row.name, Section::whole(path).ok()?),
+            Kind::Wacz if is_bucket_url(path) => self.add_far_package(row, path, handle)?,
             Kind::Wacz => {
-                for member in wacz::members(Path::new(path)).into_iter().flatten() {
+                for member in wacz::members(Path::new(path)).ok()? {
                     let name = member.name_in(&row.name);
                     if let Some(section) = member.section {
                         self.local.add(&name, section);
@@ -66,9 +80,10 @@ impl ForeignFiles {
             Kind::Lines => self.add_beside(path),
             Kind::Other => {}
         }
+        Some(())
     }
 
-    fn add_far_package(&self, row: &CollectedFile, url: &str, handle: &Handle) {
+    fn add_far_package(&self, row: &CollectedFile, url: &str, handle: &Handle) -> Option<()> {
         let whole = BucketSection { url: url.to_owned(), offset: 0, len: row.size };
         self.far.add(&row.name, whole);
         let reading = Reading::new(self.far.clone(), &row.name, row.size, handle.clone());
@@ -81,8 +96,12 @@ impl ForeignFiles {
                         self.far.add(&name, BucketSection { url: url.to_owned(), offset: place.start, len });
                     }
                 }
+                Some(())
             }
-            Err(error) => tracing::warn!(url, error = %Chain(&error), "what is in this WACZ cannot be shown"),
+            Err(error) => {
+                tracing::warn!(url, error = %Chain(&error), "what is in this WACZ cannot be shown now");
+                None
+            }
         }
     }
 
@@ -101,11 +120,57 @@ impl ForeignFiles {
         }
     }
 
-    /// A file that was away, or that only an index line names: such a name comes from outside and may not lead out of the
-    /// folders.
+    /// Looks for a file that was away, in every name that it or its package can have.
+    async fn find_away(&self, name: &str) -> Option<()> {
+        let row = {
+            let away = self.away.read().unwrap_or_else(PoisonError::into_inner);
+            own_and_packages(name).find_map(|name| away.get(name).cloned())?
+        };
+        self.open_row(row).await
+    }
+
+    /// Looks for a row that was not seen yet: rows can become visible in another order than that of their numbers.
+    async fn find_row(&self, name: &str) -> Option<()> {
+        for name in own_and_packages(name) {
+            match self.db.collections().file_named(&self.collection, name).await {
+                Ok(Some(row)) => return self.open_row(row).await,
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(name, error = %Chain(&error), "cannot look for a file of the collection");
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    async fn open_row(&self, row: CollectedFile) -> Option<()> {
+        let handle = Handle::current();
+        let files = self.clone();
+        let name = row.name.clone();
+        blocking(move || files.open(&row, &handle)).await?;
+        self.away.write().unwrap_or_else(PoisonError::into_inner).remove(&name);
+        Some(())
+    }
+
+    fn is_stored(&self, name: &str) -> bool {
+        self.stored.read().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        self.local.get(name).is_some() || self.far.get(name).is_some()
+    }
+
+    /// A file that was away, that is new, or that only an index line names: such a name comes from outside and may not lead
+    /// out of the folders.
     async fn find(&self, name: &str) -> Option<()> {
-        if let Some(path) = self.away.read().unwrap_or_else(PoisonError::into_inner).get(name) {
-            self.local.add(name, Section::whole(path).ok()?);
+        if self.is_stored(name) {
+            return None;
+        }
+        if self.find_away(name).await.is_none() {
+            self.find_row(name).await;
+        }
+        if self.knows(name) {
             return Some(());
         }
         let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
@@ -129,11 +194,17 @@ impl ForeignFiles {
     }
 }
 
+/// A name, and those of the packages that it can be in, the longest first.
+fn own_and_packages(name: &str) -> impl Iterator<Item = &str> {
+    let above =
+        name.rmatch_indices('/').map(|(at, _)| &name[..at]).filter(|above| Kind::of(above) == Kind::Wacz);
+    std::iter::once(name).chain(above)
+}
+
 #[async_trait]
 impl Holdings for ForeignFiles {
     async fn read_at(&self, file: &str, offset: u64, len: u64) -> Result<Option<Bytes>, HoldingsError> {
-        let known = || self.local.get(file).is_some() || self.far.get(file).is_some();
-        if !known() && self.find(file).await.is_none() {
+        if !self.knows(file) && self.find(file).await.is_none() {
             return self.archive.read_at(file, offset, len).await;
         }
         if self.far.get(file).is_some() {

@@ -1,11 +1,15 @@
 //! Copies of an index in a bucket or any other store of bytes, for replay nodes elsewhere.
 //!
 //! ```text
-//! index-NAME.<sha256>.00000012.seg     segments, the manifest and the (empty) log, each once whatever copies it is in
-//! index-NAME.<microseconds>.state      which of them make an index; the newest counts
+//! index-NAME.<sha256>.00000012.seg                       segments, the manifest and the (empty) log, each once whatever
+//!                                                         copies it is in
+//! index-NAME.<identity>.t<token>.<microseconds>.state    which of them make an index; the newest counts
+//! index-NAME.<microseconds>.state                        the same as earlier versions wrote it
 //! ```
 //!
-//! A store never changes what it has under a name, so a state is put last and whoever sees it finds all of it.
+//! A store never changes what it has under a name, so a state is put last and whoever sees it finds all of it. The identity
+//! tells apart collections that had one name after another. The token is that of the node that keeps the index: what an
+//! owner of before puts late is older than anything of its successor.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +18,7 @@ use grange_base::Clock;
 use grange_blob::{Blob, Source, Taking, sum_path};
 use grange_index::Index;
 use grange_model::{Algorithm, FileName};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
 
@@ -26,18 +31,49 @@ pub enum MirrorError {
     Index(#[from] grange_index::Error),
     #[error(transparent)]
     Blob(#[from] grange_blob::Error),
+    #[error(transparent)]
+    Shelf(#[from] ShelfError),
+    #[error("there is no index of the collection {name} in {}; name another collection, or another --data", folder.display())]
+    NoIndex { name: String, folder: PathBuf },
     #[error("there is no copy of an index {name} in {place}")]
     Nothing { name: String, place: String },
     #[error("{name} in {place} is not the list of an index: copy the index there again")]
     State { name: String, place: String },
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct State {
     /// Names in the folder of the index, and what the store calls them.
     files: BTreeMap<String, String>,
 }
+
+/// The state of a copy, as its name says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct StateName {
+    name: FileName,
+    made: Timestamp,
+    token: i64,
+}
+
+/// A copy that was fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    pub folder: PathBuf,
+    /// When it was made: later changes are not in it.
+    pub made: Timestamp,
+}
+
+/// Whose copy is made.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyOwner<'a> {
+    pub name: &'a str,
+    pub identity: &'a str,
+    pub token: i64,
+}
+
+use super::folder_owner::{FIRST, FolderOwner};
+use super::shelf::{Shelf, ShelfError};
 
 /// A list of more than this is none of ours: some thousand segments fit.
 const STATE_BYTES_MAX: u64 = 1 << 20;
@@ -46,7 +82,7 @@ pub(super) const FETCHED: &str = "fetched";
 /// Names read at once.
 const PAGE: usize = 1000;
 
-fn io(path: &Path) -> impl FnOnce(std::io::Error) -> MirrorError {
+pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> MirrorError {
     let path = path.to_owned();
     move |source| MirrorError::Io { path, source }
 }
@@ -55,17 +91,21 @@ fn named(text: &str, place: &str) -> Result<FileName, MirrorError> {
     text.parse().map_err(|_| MirrorError::State { name: text.to_owned(), place: place.to_owned() })
 }
 
-/// Copies an index as it is now. `aside` is an empty folder on the disk of the index. Gives how many files were new.
+/// Copies an index as it is now. `aside` is an empty folder on the disk of the index. Gives how many files were new; `None`
+/// if the newest copy is of this owner and the same, and nothing was put.
 pub async fn publish(
     index: &Index,
-    name: &str,
+    owner: CopyOwner<'_>,
     blob: &dyn Blob,
     aside: &Path,
     clock: &Clock,
-) -> Result<u64, MirrorError> {
+) -> Result<Option<u64>, MirrorError> {
+    let name = owner.name;
+    // Before the copy is made: what changes meanwhile counts as later.
+    let made = clock.now();
     let (of, folder) = (index.clone(), aside.to_owned());
-    let made = tokio::task::spawn_blocking(move || of.checkpoint(folder)).await;
-    made.map_err(|error| io(aside)(std::io::Error::other(error)))??;
+    let checkpoint = tokio::task::spawn_blocking(move || of.checkpoint(folder)).await;
+    checkpoint.map_err(|error| io(aside)(std::io::Error::other(error)))??;
     let mut state = State { files: BTreeMap::new() };
     let mut new = 0;
     let mut entries = tokio::fs::read_dir(aside).await.map_err(io(aside))?;
@@ -78,30 +118,73 @@ pub async fn publish(
         new += u64::from(!stored.already);
         state.files.insert(file, stored_as);
     }
+    if let Some(newest) = newest_state(name, Some(owner.identity), blob).await?
+        && newest.token == owner.token
+        && read_state(&newest, blob).await.is_ok_and(|last| last == state)
+    {
+        return Ok(None);
+    }
     let text = serde_json::to_vec(&state).map_err(|error| io(aside)(error.into()))?;
-    let state_name = format!("index-{name}.{:020}.state", clock.now().as_microsecond());
+    let CopyOwner { identity, token, .. } = owner;
+    let state_name = format!("index-{name}.{identity}.t{token:010}.{:020}.state", made.as_microsecond());
     let size = text.len() as u64;
     blob.put(&named(&state_name, blob.place())?, Source::new(std::io::Cursor::new(text)).of_size(size), None)
         .await?;
-    Ok(new)
+    Ok(Some(new))
+}
+
+/// Copies the index in the folder of a shelf, which nobody writes to meanwhile.
+pub async fn publish_folder(
+    shelf: &Shelf,
+    name: &str,
+    blob: &dyn Blob,
+    clock: &Clock,
+) -> Result<Option<u64>, MirrorError> {
+    let folder = shelf.folder().join(name);
+    if !shelf.has_folder(name) {
+        return Err(MirrorError::NoIndex { name: name.to_owned(), folder });
+    }
+    let (identity, token) = FolderOwner::of_folder(&folder);
+    let index = shelf.open_to_write(name)?;
+    let aside = tempfile::tempdir_in(shelf.folder()).map_err(io(shelf.folder()))?;
+    let owner = CopyOwner { name, identity: &identity, token };
+    publish(&index, owner, blob, &aside.path().join("checkpoint"), clock).await
+}
+
+async fn read_state(newest: &StateName, blob: &dyn Blob) -> Result<State, MirrorError> {
+    let wrong = || MirrorError::State { name: newest.name.to_string(), place: blob.place().to_owned() };
+    let mut text = Vec::new();
+    let opened = blob.get(&newest.name).await?;
+    opened.take(STATE_BYTES_MAX).read_to_end(&mut text).await.map_err(|_| wrong())?;
+    serde_json::from_slice(&text).map_err(|_| wrong())
 }
 
 /// Brings the newest copy of an index into a folder of its own below `folder`, and gives that. What is there already is not
-/// fetched again; every segment is checked before the folder has its name.
-pub async fn fetch(name: &str, blob: &dyn Blob, folder: &Path) -> Result<PathBuf, MirrorError> {
-    let newest = newest_state(name, blob).await?;
+/// fetched again; every segment is checked before the folder has its name. Without an identity the newest copy of any
+/// collection of this name is meant.
+pub async fn fetch(
+    name: &str,
+    identity: Option<&str>,
+    blob: &dyn Blob,
+    folder: &Path,
+) -> Result<Fetched, MirrorError> {
+    let nothing = || MirrorError::Nothing { name: name.to_owned(), place: blob.place().to_owned() };
+    let newest = newest_state(name, identity, blob).await?.ok_or_else(nothing)?;
     let done = folder
-        .join(newest.as_str().trim_start_matches("index-").trim_end_matches(".state").replace('.', "-"));
+        .join(newest.name.as_str().trim_start_matches("index-").trim_end_matches(".state").replace('.', "-"));
+    let fetched = Fetched { folder: done.clone(), made: newest.made };
     if done.join("MANIFEST").exists() {
-        return Ok(done);
+        return Ok(fetched);
     }
-    let wrong = || MirrorError::State { name: newest.to_string(), place: blob.place().to_owned() };
-    let mut text = Vec::new();
-    let opened = blob.get(&newest).await?;
-    opened.take(STATE_BYTES_MAX).read_to_end(&mut text).await.map_err(io(folder))?;
-    let state: State = serde_json::from_slice(&text).map_err(|_| wrong())?;
+    let wrong = || MirrorError::State { name: newest.name.to_string(), place: blob.place().to_owned() };
+    let state = read_state(&newest, blob).await?;
     let kept = folder.join(FETCHED);
     let aside = folder.join("aside");
+    // Left by a fetch of another copy that was cut off.
+    match tokio::fs::remove_dir_all(&aside).await {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(&aside)(error)),
+        _ => {}
+    }
     for path in [&kept, &aside] {
         tokio::fs::create_dir_all(path).await.map_err(io(path))?;
     }
@@ -116,13 +199,39 @@ pub async fn fetch(name: &str, blob: &dyn Blob, folder: &Path) -> Result<PathBuf
             bring(blob, &named(stored_as, blob.place())?, &here).await?;
         }
         let link = aside.join(file);
-        match tokio::fs::remove_file(&link).await {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(&link)(error)),
-            _ => tokio::fs::hard_link(&here, &link).await.map_err(io(&link))?,
-        }
+        tokio::fs::hard_link(&here, &link).await.map_err(io(&link))?;
     }
     tokio::fs::rename(&aside, &done).await.map_err(io(&done))?;
-    Ok(done)
+    Ok(fetched)
+}
+
+/// Compares what was fetched with the names it has, and removes what differs together with the copy made of it, so that the
+/// next fetch brings it again. Gives how many files were damaged.
+pub async fn drop_damaged(folder: &Path, copy: &Path) -> Result<u64, MirrorError> {
+    let kept = folder.join(FETCHED);
+    let mut damaged = 0;
+    let mut entries = tokio::fs::read_dir(&kept).await.map_err(io(&kept))?;
+    while let Some(entry) = entries.next_entry().await.map_err(io(&kept))? {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let sum = sum_path(&path, &[Algorithm::Sha256]).await.ok().and_then(|(_, sums)| sums.sha256);
+        if sum.map(|sum| sum.to_string()).as_deref() == promised(&name) {
+            continue;
+        }
+        tracing::error!(path = %path.display(), "a fetched piece of an index is damaged: it is fetched again");
+        tokio::fs::remove_file(&path).await.map_err(io(&path))?;
+        damaged += 1;
+    }
+    // Also where nothing differs: the copy is put together from its pieces again.
+    match tokio::fs::remove_dir_all(copy).await {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(copy)(error)),
+        _ => Ok(damaged),
+    }
+}
+
+/// The digest in the name of a piece.
+fn promised(name: &str) -> Option<&str> {
+    name.split('.').nth(1)
 }
 
 /// Copies one file, under its name only when it is what the name says.
@@ -133,33 +242,71 @@ async fn bring(blob: &dyn Blob, name: &FileName, here: &Path) -> Result<(), Mirr
     tokio::io::copy(&mut opened, &mut file).await.map_err(io(&part))?;
     file.sync_all().await.map_err(io(&part))?;
     let (_, sums) = sum_path(&part, &[Algorithm::Sha256]).await.map_err(io(&part))?;
-    let promised = name.as_str().split('.').nth(1).unwrap_or_default();
-    if sums.sha256.map(|sum| sum.to_string()).as_deref() != Some(promised) {
+    if sums.sha256.map(|sum| sum.to_string()).as_deref() != promised(name.as_str()) {
         return Err(MirrorError::State { name: name.to_string(), place: blob.place().to_owned() });
     }
     tokio::fs::rename(&part, here).await.map_err(io(here))
 }
 
-async fn newest_state(name: &str, blob: &dyn Blob) -> Result<FileName, MirrorError> {
+async fn newest_state(
+    name: &str,
+    identity: Option<&str>,
+    blob: &dyn Blob,
+) -> Result<Option<StateName>, MirrorError> {
     let start = format!("index-{name}.");
     // A name may not end with the dot; what comes in between begins with a smaller byte than it.
     let mut after = Some(named(&format!("index-{name}"), blob.place())?);
-    let mut newest = None;
+    let mut newest: Option<((bool, i64, Timestamp), StateName)> = None;
     loop {
         let page = blob.list(after.as_ref(), PAGE).await?;
         let Some(last) = page.last() else { break };
         after = Some(last.name.clone());
         let past = last.name.as_str() > start.as_str() && !last.name.as_str().starts_with(&start);
-        newest = page
-            .into_iter()
-            .map(|listed| listed.name)
-            .rfind(|name| name.as_str().starts_with(&start) && name.as_str().strip_suffix(".state").is_some())
-            .or(newest);
+        for listed in page {
+            let Some(state) = listed.name.as_str().strip_prefix(&start).and_then(StateParts::read) else {
+                continue;
+            };
+            let wanted = match identity {
+                None => true,
+                Some(identity) => state.identity.map_or(identity == FIRST, |of| of == identity),
+            };
+            // Tokens of different collections say nothing of each other.
+            let token = if identity.is_some() { state.token } else { 0 };
+            let order = (state.identity.is_some(), token, state.made);
+            if wanted && newest.as_ref().is_none_or(|(newest, _)| order > *newest) {
+                let (token, made) = (state.token, state.made);
+                newest = Some((order, StateName { name: listed.name, made, token }));
+            }
+        }
         if past {
             break;
         }
     }
-    newest.ok_or_else(|| MirrorError::Nothing { name: name.to_owned(), place: blob.place().to_owned() })
+    Ok(newest.map(|(_, state)| state))
+}
+
+/// The parts of a state's name behind that of the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct StateParts<'a> {
+    /// Absent in those of earlier versions.
+    identity: Option<&'a str>,
+    token: i64,
+    made: Timestamp,
+}
+
+impl<'a> StateParts<'a> {
+    fn read(text: &'a str) -> Option<Self> {
+        let parts: Vec<&str> = text.strip_suffix(".state")?.split('.').collect();
+        let time = |text: &str| Timestamp::from_microsecond(text.parse().ok()?).ok();
+        match parts[..] {
+            [made] => Some(Self { identity: None, token: 0, made: time(made)? }),
+            [identity, token, made] => {
+                let token = token.strip_prefix('t')?.parse().ok()?;
+                Some(Self { identity: Some(identity), token, made: time(made)? })
+            }
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -175,6 +322,10 @@ mod tests {
         )
     }
 
+    const fn owner(identity: &'static str, token: i64) -> CopyOwner<'static> {
+        CopyOwner { name: "news", identity, token }
+    }
+
     #[tokio::test]
     async fn a_copy_in_a_store_is_fetched_whole_and_what_is_damaged_is_refused() {
         let dir = tempfile::tempdir().unwrap();
@@ -182,23 +333,29 @@ mod tests {
         let blob = Memory::new(clock.clone());
         let index = Index::open(dir.path().join("news"), Settings::default()).unwrap();
         let there = dir.path().join("there");
-        let nothing = fetch("news", &blob, &there).await;
+        let nothing = fetch("news", None, &blob, &there).await;
         assert!(matches!(nothing, Err(MirrorError::Nothing { .. })), "{nothing:?}");
         let mut known = Vec::new();
         for (round, key) in ["com,a)/", "com,b)/"].into_iter().enumerate() {
             index.load(line(key).as_bytes(), None).unwrap();
             known.push(key);
             hand.advance(std::time::Duration::from_secs(1));
-            publish(&index, "news", &blob, &dir.path().join(format!("aside{round}")), &clock).await.unwrap();
-            let folder = fetch("news", &blob, &there).await.unwrap();
-            assert_eq!(fetch("news", &blob, &there).await.unwrap(), folder);
-            let copy = Index::open_read_only(&folder, Settings::default()).unwrap();
+            let aside = dir.path().join(format!("aside{round}"));
+            let new = publish(&index, owner("a", 1), &blob, &aside, &clock).await.unwrap();
+            assert!(new.is_some_and(|new| new > 0));
+            let fetched = fetch("news", Some("a"), &blob, &there).await.unwrap();
+            assert_eq!(fetched.made, clock.now());
+            assert_eq!(fetch("news", None, &blob, &there).await.unwrap(), fetched);
+            let copy = Index::open_read_only(&fetched.folder, Settings::default()).unwrap();
             for key in &known {
                 assert!(copy.snapshot().closest(key, Stamp::MAX).unwrap().is_some(), "{key}");
             }
         }
-        // Another index whose name begins the same is another.
-        assert!(matches!(fetch("new", &blob, &there).await, Err(MirrorError::Nothing { .. })));
+        // Another index whose name begins the same is another, and so is another collection of that name.
+        for (name, identity) in [("new", None), ("news", Some("b")), ("news", Some(FIRST))] {
+            let found = fetch(name, identity, &blob, &there).await;
+            assert!(matches!(found, Err(MirrorError::Nothing { .. })), "{found:?}");
+        }
         let names = blob.list(None, 100).await.unwrap();
         let segment = names
             .iter()
@@ -208,6 +365,76 @@ mod tests {
             .clone();
         blob.damage(&segment, |bytes| bytes[10] ^= 1);
         let elsewhere = dir.path().join("elsewhere");
-        assert!(fetch("news", &blob, &elsewhere).await.is_err());
+        assert!(fetch("news", None, &blob, &elsewhere).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn an_index_that_did_not_change_has_no_new_state_and_a_late_owner_none_that_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let (clock, hand) = Clock::test("2026-01-01T00:00:00Z".parse().unwrap());
+        let blob = Memory::new(clock.clone());
+        let [one, two] =
+            ["one", "two"].map(|name| Index::open(dir.path().join(name), Settings::default()).unwrap());
+        one.load(line("com,a)/").as_bytes(), None).unwrap();
+        two.load(line("com,b)/").as_bytes(), None).unwrap();
+        let mut round = 0;
+        let mut put = async |index: &Index, token| {
+            hand.advance(std::time::Duration::from_secs(1));
+            round += 1;
+            let aside = dir.path().join(format!("aside{round}"));
+            publish(index, owner("a", token), &blob, &aside, &clock).await.unwrap().is_some()
+        };
+        assert!(put(&one, 1).await);
+        assert!(!put(&one, 1).await, "nothing changed");
+        assert!(put(&two, 2).await);
+        // The owner of before comes late with something new.
+        one.load(line("com,c)/").as_bytes(), None).unwrap();
+        assert!(put(&one, 1).await);
+        let found = fetch("news", Some("a"), &blob, &dir.path().join("there")).await.unwrap();
+        let copy = Index::open_read_only(&found.folder, Settings::default()).unwrap();
+        assert!(copy.snapshot().closest("com,b)/", Stamp::MAX).unwrap().is_some());
+        assert!(copy.snapshot().closest("com,c)/", Stamp::MAX).unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_damaged_piece_is_fetched_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Clock::test("2026-01-01T00:00:00Z".parse().unwrap()).0;
+        let blob = Memory::new(clock.clone());
+        let index = Index::open(dir.path().join("news"), Settings::default()).unwrap();
+        index.load(line("com,a)/").as_bytes(), None).unwrap();
+        publish(&index, owner("a", 1), &blob, &dir.path().join("aside"), &clock).await.unwrap();
+        let there = dir.path().join("there");
+        let found = fetch("news", Some("a"), &blob, &there).await.unwrap();
+        let pieces = std::fs::read_dir(there.join(FETCHED)).unwrap().map(|entry| entry.unwrap().path());
+        let segment =
+            pieces.into_iter().find(|path| path.extension().is_some_and(|end| end == "seg")).unwrap();
+        let mut bytes = std::fs::read(&segment).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        // In place, as a disk damages it: the copy is linked to the same bytes.
+        let mut file = std::fs::OpenOptions::new().write(true).open(&segment).unwrap();
+        std::io::Write::write_all(&mut file, &bytes).unwrap();
+        assert_eq!(drop_damaged(&there, &found.folder).await.unwrap(), 1);
+        let again = fetch("news", Some("a"), &blob, &there).await.unwrap();
+        assert_eq!(again, found);
+        let copy = Index::open_read_only(&again.folder, Settings::default()).unwrap();
+        assert!(copy.snapshot().closest("com,a)/", Stamp::MAX).unwrap().is_some());
+        assert_eq!(drop_damaged(&there, &dir.path().join("nothing")).await.unwrap(), 0);
+    }
+
+    #[test]
+    fn states_of_this_and_of_earlier_versions_are_told_by_their_names() {
+        for (text, expected) in [
+            ("00001767225600000000.state", Some((None, 0))),
+            ("0192f3c4-7b1a.t0000000007.00001767225600000000.state", Some((Some("0192f3c4-7b1a"), 7))),
+            ("0192f3c4-7b1a.0000000007.00001767225600000000.state", None),
+            ("ab12.00000012.seg", None),
+            ("ab12.MANIFEST", None),
+            ("x.state", None),
+        ] {
+            let found = StateParts::read(text).map(|parts| (parts.identity, parts.token));
+            assert_eq!(found, expected, "{text}");
+        }
     }
 }

@@ -17,11 +17,15 @@ pub struct IndexSettings {
     pub merge_bytes_per_second: Size,
     /// How often an idle indexer looks for files that nobody hinted at, and a replay node for what was indexed since.
     pub look_every: Period,
+    /// Time without a sign of the node that keeps the index of a collection, after which another node with the role indexer
+    /// takes it over: with the newest copy if there is `index.copies`, else by reading all files of the collection again. The
+    /// same on all nodes.
+    pub takeover_after: Period,
     /// Whether CDX lines may be posted to the replay port, as OutbackCDX's clients do. Whoever reaches the port can then
     /// change the index.
     pub accept_posts: bool,
-    /// A store for copies of indexes, for replay nodes that do not share this folder: a node with the role indexer puts every
-    /// change there, one without it takes what it replays from there. `url` is as that of a replica; empty: no copies.
+    /// A store for copies of indexes: the node that keeps an index puts every change there, other nodes take from there what
+    /// they replay, and what they take over. `url` is as that of a replica; empty: no copies.
     pub copies: CopiesSettings,
     /// Buckets whose files may be taken into collections and are read where they lie.
     pub buckets: Vec<BucketSettings>,
@@ -63,6 +67,8 @@ impl Default for IndexSettings {
             merge_bytes_per_second: Size(0),
             // Soon enough for people who wait for a page to appear.
             look_every: Period::from_secs(3),
+            // A machine restarts within this, and without copies a takeover reads the whole collection.
+            takeover_after: Period::from_secs(600),
             accept_posts: false,
             copies: CopiesSettings::default(),
             buckets: Vec::new(),

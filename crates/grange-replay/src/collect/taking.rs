@@ -12,7 +12,7 @@ use grange_index::{Batch, Index, LoadReport};
 use grange_model::collection::FileKind as Kind;
 use warc::Level;
 
-use crate::holdings::wacz;
+use crate::holdings::wacz::{self, WaczError};
 
 /// Why a file was not indexed.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +20,9 @@ pub(super) enum Trouble {
     /// It will not get better by itself.
     #[error("{0}")]
     File(String),
+    /// It is not where it was, or may not be read: it was removed, or its disk is away.
+    #[error("{0}")]
+    Gone(String),
     /// It may work later.
     #[error("{0}")]
     Now(String),
@@ -57,11 +60,19 @@ pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Trouble {
     move |error| {
         let text = format!("cannot read {path}: {}", Chain(&error));
         match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => {
-                Trouble::File(text)
-            }
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Trouble::Gone(text),
+            io::ErrorKind::IsADirectory => Trouble::File(text),
             _ => Trouble::Now(text),
         }
+    }
+}
+
+/// Why a WACZ could not be opened.
+pub(super) fn no_package(path: &Path) -> impl FnOnce(WaczError) -> Trouble {
+    let path = path.to_owned();
+    move |error| match error {
+        WaczError::Io(error) => unreadable(&path)(error),
+        WaczError::NotZip(_) => Trouble::File(format!("cannot read {}: {error}", path.display())),
     }
 }
 
@@ -70,7 +81,7 @@ pub(super) fn records(index: &Index, name: &str, path: &Path) -> Result<Indexed,
     commit(index, &mut reader, name, None).map_err(unreadable(path))
 }
 
-/// Every WARC of a WACZ, under the names that its holdings give them.
+/// Every WARC of a WACZ, under the names that its holdings give them. All become part of the index together.
 pub(super) fn packed<P>(
     index: &Index,
     name: &str,
@@ -79,6 +90,7 @@ pub(super) fn packed<P>(
     open: impl Fn(&str, &P) -> io::Result<warc::Reader>,
 ) -> Result<Indexed, Trouble> {
     let mut sum = Indexed::default();
+    let mut batch = Batch::new();
     for member in members.iter().filter(|member| member.is_archive()) {
         let Some(section) = &member.section else {
             sum.problems += 1;
@@ -90,20 +102,19 @@ pub(super) fn packed<P>(
         };
         let inner = member.name_in(name);
         let mut reader = open(&inner, section).map_err(unreadable(path))?;
-        let mut batch = Batch::new();
         let report = batch.add_records(&mut reader, &inner, None).map_err(unreadable(path))?;
-        index.commit(batch).map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
         let one = told_of(&report, &format!("{}: ", member.name));
         sum.captures += one.captures;
         sum.problems += one.problems;
         sum.told.extend(one.told);
         sum.told.truncate(TOLD_MAX);
     }
+    index.commit(batch).map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
     Ok(sum)
 }
 
 /// The job under which lines of an index file are kept, so that they can be taken out together.
-fn lines_job(name: &str) -> String {
+pub(super) fn lines_job(name: &str) -> String {
     format!("lines of {name}")
 }
 
@@ -134,7 +145,7 @@ pub(super) fn load_lines(index: &Index, name: &str, path: &str, file: impl Read)
 pub(super) fn take_out(index: &Index, name: &str) -> Result<(), Trouble> {
     let failed = |error: grange_index::Error| Trouble::Now(Chain(&error).to_string());
     match Kind::of(name) {
-        Kind::Lines => index.remove_job(&lines_job(name)).map(drop).map_err(failed),
+        Kind::Lines => index.remove_lines(&lines_job(name)).map(drop).map_err(failed),
         Kind::Wacz => {
             let below = format!("{name}/");
             let snapshot = index.snapshot();

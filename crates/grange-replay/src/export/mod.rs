@@ -1,10 +1,13 @@
 //! The captures of a query as a file of their own: WARC, or WACZ with an index and a list of pages. Streamed.
 //!
-//! Records keep their bytes: gzip members are copied as they are stored, others are packed unchanged. Originals that
-//! revisits refer to come along, so that the file stands alone.
+//! Records keep their bytes: gzip members with one record are copied as they are stored, others are packed unchanged.
+//! Originals that revisits refer to come along, so that the file stands alone. Every record, originals too, is one that the
+//! reader would be shown.
 
 mod records;
 mod zip;
+
+pub(crate) use records::{copy_range, pack_record};
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -119,7 +122,7 @@ pub(crate) fn answer(view: View, format: &str, query: &str) -> Response {
 const PIECE_BYTES: usize = 128 << 10;
 
 /// Where an export is written: pieces that go out as they fill.
-pub(super) struct Out {
+pub(crate) struct Out {
     send: mpsc::Sender<std::io::Result<Bytes>>,
     buffer: Vec<u8>,
     /// Bytes written in all.
@@ -127,12 +130,12 @@ pub(super) struct Out {
 }
 
 impl Out {
-    fn new(send: mpsc::Sender<std::io::Result<Bytes>>) -> Self {
+    pub(crate) fn new(send: mpsc::Sender<std::io::Result<Bytes>>) -> Self {
         Self { send, buffer: Vec::with_capacity(PIECE_BYTES), written: 0 }
     }
 
     /// Sends what is left.
-    fn send(&mut self) -> std::io::Result<()> {
+    pub(crate) fn send(&mut self) -> std::io::Result<()> {
         let piece = std::mem::replace(&mut self.buffer, Vec::with_capacity(PIECE_BYTES));
         let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
         self.send.blocking_send(Ok(piece.into())).map_err(gone)

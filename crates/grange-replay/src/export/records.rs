@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -10,7 +12,8 @@ use grange_index::{Capture, Position};
 use tokio::runtime::Handle;
 
 use super::Selection;
-use crate::capture::{Place, original_of, reader_at};
+use crate::capture::{About, Place, first_originals, reader_at};
+use crate::holdings::Holdings;
 use crate::wayback::View;
 
 /// Captures read from the index at a time, so that no lock and no cursor waits for a slow reader.
@@ -63,10 +66,12 @@ pub(super) fn warc(
         looked.map_err(io::Error::other)?;
         for capture in batch {
             let original = if capture.is_revisit() {
-                original_of(&view.snapshot, &capture).map_err(io::Error::other)?
+                first_originals(&view.snapshot, &capture).map_err(io::Error::other)?.into_iter().next()
             } else {
                 None
             };
+            // What the reader may not see does not come along: a revisit then stands without it.
+            let original = original.filter(|original| view.access.hides_capture(original).is_none());
             for capture in original.into_iter().chain([capture]) {
                 if !seen.insert((capture.file.clone(), capture.offset)) {
                     continue;
@@ -105,71 +110,129 @@ fn write_info(view: &View, selection: &Selection, out: &mut dyn Sink) -> io::Res
     encoder.finish().map(drop)
 }
 
-/// Copies one record. False if it cannot be read: the others are worth having without it.
+/// Copies one record. False if it cannot be read, for the others are worth having without it, or if its own type hides it.
 fn copy(view: &View, capture: &Capture, runtime: &Handle, out: &mut dyn Sink) -> io::Result<bool> {
     let Some(place) = Place::of(capture) else { return Ok(false) };
     let holdings = &view.collection.holdings;
-    let read = |offset: u64, len: u64| {
-        let read = runtime.block_on(holdings.read_at(&place.file, offset, len)).map_err(io::Error::other);
-        read.map(Option::unwrap_or_default)
-    };
-    let first = read(place.offset, place.length.unwrap_or(READ_BYTES).min(READ_BYTES))?;
-    if first.is_empty() {
-        tracing::warn!(
-            file = place.file,
-            offset = place.offset,
-            "a record could not be exported: it is not there"
-        );
-        return Ok(false);
-    }
-    if let Some(length) =
-        place.length.filter(|_| first.starts_with(&[0x1f, 0x8b, 8]) && is_alone(&first, &place))
-    {
-        let mut at = first.len() as u64;
-        out.write_all(&first)?;
-        while at < length {
-            let piece = read(place.offset + at, (length - at).min(READ_BYTES))?;
-            if piece.is_empty() {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a stored record ends early"));
-            }
-            out.write_all(&piece)?;
-            at += piece.len() as u64;
+    let stored = match find(view, capture, &place, runtime) {
+        Ok(Found::Alone(length)) => length,
+        Ok(Found::Beside) => return pack(holdings, &place, runtime, out),
+        Ok(Found::Hidden) => return Ok(false),
+        Ok(Found::Nothing) => {
+            let (file, offset) = (place.file, place.offset);
+            tracing::warn!(file, offset, "a record could not be exported: it is not there");
+            return Ok(false);
         }
-        return Ok(true);
-    }
-    pack(view, &place, runtime, out)
+        Err(error) => {
+            let (file, offset) = (place.file, place.offset);
+            tracing::warn!(file, offset, %error, "a record could not be exported");
+            return Ok(false);
+        }
+    };
+    copy_range(holdings, &place.file, place.offset..place.offset + stored, runtime, out)?;
+    Ok(true)
 }
 
-/// Whether a gzip member begins with the record that is meant; one that is packed with others is unpacked and packed alone.
-fn is_alone(first: &[u8], place: &Place) -> bool {
-    let Ok(mut reader) = warc::Reader::from_bytes(first) else { return false };
-    let Ok(Some(record)) = reader.next() else { return false };
-    !record.is_arc() && crate::capture::matches(&record, place)
+/// How a record is stored.
+enum Found {
+    /// In gzip members of its own, so many bytes.
+    Alone(u64),
+    /// In a member with others, or otherwise than in gzip: only unpacking tells it apart.
+    Beside,
+    Hidden,
+    Nothing,
+}
+
+/// Reads a record to its end: only then is it known that nothing else is in its member, such as one that is hidden.
+fn find(view: &View, capture: &Capture, place: &Place, runtime: &Handle) -> io::Result<Found> {
+    let mut reader = match reader_at(&view.collection.holdings, place, runtime) {
+        Ok(reader) => reader,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(error),
+    };
+    let mut alone = reader.container() == warc::Container::Gzip;
+    let mut first = true;
+    while let Some(mut record) = reader.next()? {
+        if !first && record.place().is_seekable() {
+            break;
+        }
+        if !crate::capture::matches(&record, place) {
+            (alone, first) = (false, false);
+            continue;
+        }
+        let about = About::of(&mut record)?;
+        if view.access.hides_content(capture, &about, None).is_some() {
+            return Ok(Found::Hidden);
+        }
+        alone = alone && first && !record.is_arc();
+        if !alone {
+            return Ok(Found::Beside);
+        }
+        record.finish()?;
+        // Behind a damaged record there may be remains of another one.
+        let length = record.stored_len().filter(|_| record.problems().is_empty());
+        let Some(length) = length else { return Ok(Found::Beside) };
+        let next = reader.next().map(|next| next.is_none_or(|next| next.place().is_seekable()));
+        return Ok(if next.unwrap_or(false) { Found::Alone(length) } else { Found::Beside });
+    }
+    Ok(Found::Nothing)
+}
+
+/// Copies bytes of a file as they are stored.
+pub(crate) fn copy_range(
+    holdings: &Arc<dyn Holdings>,
+    file: &str,
+    range: Range<u64>,
+    runtime: &Handle,
+    out: &mut (impl Write + ?Sized),
+) -> io::Result<()> {
+    let mut at = range.start;
+    while at < range.end {
+        let read = holdings.read_at(file, at, (range.end - at).min(READ_BYTES));
+        let piece = runtime.block_on(read).map_err(io::Error::other)?.unwrap_or_default();
+        if piece.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a stored record ends early"));
+        }
+        out.write_all(&piece)?;
+        at += piece.len() as u64;
+    }
+    Ok(())
 }
 
 /// A record that is stored otherwise, in a gzip member of its own. ARC headers become those of WARC.
-fn pack(view: &View, place: &Place, runtime: &Handle, out: &mut dyn Sink) -> io::Result<bool> {
-    let mut reader = reader_at(&view.collection.holdings, place, runtime)?;
+fn pack(
+    holdings: &Arc<dyn Holdings>,
+    place: &Place,
+    runtime: &Handle,
+    out: &mut dyn Sink,
+) -> io::Result<bool> {
+    let mut reader = reader_at(holdings, place, runtime)?;
     let mut first = true;
     while let Some(mut record) = reader.next()? {
         if !first && record.place().is_seekable() {
             break;
         }
         first = false;
-        if !crate::capture::matches(&record, place) {
-            continue;
+        if crate::capture::matches(&record, place) {
+            return pack_record(&mut record, out);
         }
-        let Some(length) = record.content_length() else { return Ok(false) };
-        let head =
-            if record.is_arc() { warc_head(&mut record, length)? } else { record.header().raw().to_vec() };
-        let mut encoder = GzEncoder::new(out, Compression::default());
-        encoder.write_all(&head)?;
-        io::copy(&mut record.block(), &mut encoder)?;
-        encoder.write_all(b"\r\n\r\n")?;
-        encoder.finish()?;
-        return Ok(true);
     }
     Ok(false)
+}
+
+/// Writes a record in a gzip member of its own. False if its length is not known.
+pub(crate) fn pack_record(
+    record: &mut warc::Record<'_>,
+    out: &mut (impl Write + ?Sized),
+) -> io::Result<bool> {
+    let Some(length) = record.content_length() else { return Ok(false) };
+    let head = if record.is_arc() { warc_head(record, length)? } else { record.header().raw().to_vec() };
+    let mut encoder = GzEncoder::new(out, Compression::default());
+    encoder.write_all(&head)?;
+    io::copy(&mut record.block(), &mut encoder)?;
+    encoder.write_all(b"\r\n\r\n")?;
+    encoder.finish()?;
+    Ok(true)
 }
 
 fn warc_head(record: &mut warc::Record<'_>, length: u64) -> io::Result<Vec<u8>> {

@@ -114,7 +114,8 @@ pub(super) fn wacz(view: &View, selection: &Selection, runtime: &Handle, out: &m
         let is_page = capture.mime.as_deref() == Some("text/html") && capture.status == Some(200);
         if is_page && pages.len() <= PAGES_MAX {
             let ts = memento::moment(capture.time).map(|moment| format!("{moment}Z")).unwrap_or_default();
-            pages.push(json!({"url": capture.url, "ts": ts}).to_string());
+            let url = capture.url.as_deref().unwrap_or(&capture.surt);
+            pages.push(json!({"id": page_id(url, &ts), "url": url, "title": url, "ts": ts}).to_string());
         }
         Ok(())
     })?;
@@ -156,6 +157,13 @@ pub(super) fn wacz(view: &View, selection: &Selection, runtime: &Handle, out: &m
 
     directory(&members, out)?;
     out.send()
+}
+
+/// The name of a page within a package: the same for the same capture in every package. Validators ask for one, and for a title;
+/// titles are not known here, so that is the URL.
+fn page_id(url: &str, ts: &str) -> String {
+    let digest = Sha256::digest(format!("{ts} {url}"));
+    data_encoding::HEXLOWER.encode(&digest[..16])
 }
 
 /// The central directory, in its 64-bit form throughout: nobody can know beforehand how long an export becomes.

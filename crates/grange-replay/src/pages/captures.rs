@@ -13,6 +13,7 @@ use grange_index::{Capture, Stamp};
 use super::calendar::calendar;
 use super::{captures_of, message, render, short, urls};
 use crate::memento;
+use crate::rewrite::with_path;
 use crate::wayback::View;
 
 /// Rows of a table on one page.
@@ -173,7 +174,7 @@ fn row(view: &View, url: &str, capture: Capture, versions: &Versions, version: O
     let digest = capture.digest.clone().unwrap_or_default();
     let bare = digest.rsplit(':').next().unwrap_or_default();
     Row {
-        href: format!("/{name}/{}/{own}", memento::digits(capture.time)),
+        href: format!("/{name}/{}/{}", memento::digits(capture.time), with_path(own)),
         when: short(capture.time),
         version: version.map(|version| format!("v{}", version + 1)).unwrap_or_default(),
         tint: version.unwrap_or(0) % 6,

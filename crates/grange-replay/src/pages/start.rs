@@ -8,6 +8,7 @@ use grange_index::dialect::Params;
 use grange_index::query::{Keys, Next, Query};
 
 use super::{captures_of, render, short};
+use crate::access_check::{AccessCheck, Person};
 use crate::memento;
 use crate::wayback::{Site, View, redirect, repaired};
 
@@ -23,19 +24,20 @@ struct Named {
     size: String,
 }
 
-pub(crate) fn home(site: &Site, t: &Tongue) -> Response {
+pub(crate) fn home(site: &Site, t: &Tongue, person: &Person) -> Response {
     let all = site.collections.all();
     if let [only] = all.as_slice() {
         return redirect(StatusCode::FOUND, &format!("/{}/", only.name));
     }
-    let named = all.iter().map(|one| Named { name: one.name.clone(), size: size(t, &one.index.snapshot()) });
+    let named =
+        all.iter().map(|one| Named { name: one.name.clone(), size: size(t, &AccessCheck::new(one, person)) });
     render(StatusCode::OK, &Home { t, collections: named.collect() })
 }
 
-fn size(t: &Tongue, snapshot: &grange_index::Snapshot) -> String {
-    let stats = snapshot.stats();
-    let (captures, files) =
-        (captures_of(t, stats.rows), t.say_with("files", &[("count", stats.files.into())]));
+/// How much there is for this reader; nothing where that takes looking at every capture.
+fn size(t: &Tongue, access: &AccessCheck) -> String {
+    let Some((rows, files)) = access.quick_counts() else { return String::new() };
+    let (captures, files) = (captures_of(t, rows), t.say_with("files", &[("count", files.into())]));
     t.say_with("collection-size", &[("captures", (&captures).into()), ("files", (&files).into())])
 }
 
@@ -80,5 +82,5 @@ pub(crate) fn collection(view: &View, query: Option<&str>) -> Response {
     if let Err(error) = looked {
         tracing::warn!(error = %grange_base::Chain(&error), "the index could not be read");
     }
-    render(StatusCode::OK, &Start { t, name, size: size(t, &view.snapshot), pages })
+    render(StatusCode::OK, &Start { t, name, size: size(t, &view.access), pages })
 }

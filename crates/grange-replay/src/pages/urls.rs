@@ -11,6 +11,7 @@ use urlkey::{Dialect, MatchType, search_range};
 use super::captures::{encoded, with};
 use super::{message, render, short};
 use crate::memento;
+use crate::rewrite::with_path;
 use crate::wayback::View;
 
 #[derive(Template)]
@@ -66,7 +67,7 @@ pub(super) fn urls(view: &View, url: &str, (from, to): (Stamp, Stamp), after: Op
             own.push_str(&key);
         }
         let when = short(row.time());
-        let href = format!("/{name}/{}/{own}", memento::digits(row.time()));
+        let href = format!("/{name}/{}/{}", memento::digits(row.time()), with_path(&own));
         match rows.last_mut().filter(|_| known) {
             Some(last) => {
                 last.count += 1;

@@ -8,10 +8,10 @@ use grange_index::{Capture, Stamp};
 use super::chain::Ask;
 use super::session::Choice;
 use super::{Proxy, page};
-use crate::capture::{self, Loaded, Undo};
+use crate::capture::{self, About, Accepted, BodyError, Loaded, Undo};
 use crate::memento;
 use crate::rewrite::cookie_of_session;
-use crate::wayback::{Found, Part, Slice, View, Wanted, asked, location};
+use crate::wayback::{Found, Part, Slice, View, Wanted, choose, location, may_be_part};
 
 /// Headers that speak of a connection that is over, or bind the browser beyond this visit to the archive.
 const DROPPED: &[&str] = &[
@@ -37,6 +37,10 @@ const DROPPED: &[&str] = &[
     "proxy-connection",
     "www-authenticate",
 ];
+
+/// What the server of then said about keeping its answers. The same URL is another capture once the reader has chosen another
+/// time, and a browser that kept the old one would mix the two.
+const KEEPING: &[&str] = &["cache-control", "expires", "pragma", "age"];
 
 /// Captures tried before giving up.
 const TRIED_MAX: usize = 20;
@@ -87,14 +91,24 @@ pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> (bool, Response<Body>) 
     for (view, captures) in candidates {
         let more = view.find_more(&wanted).unwrap_or_default();
         for capture in captures.into_iter().chain(more).take(TRIED_MAX) {
-            let loaded = capture::load(&view.snapshot, &view.collection, &capture, |_| Undo::Transfer).await;
-            match loaded {
+            let accepted = Accepted::of(&ask.headers);
+            let undo = move |about: &About| accepted.undo(about);
+            let shown = match capture::load(&view.snapshot, &view.collection, &capture, undo).await {
                 Ok(loaded) => {
-                    if let Some(response) = answer(ask, &capture, loaded) {
-                        return (true, response);
+                    if let Some(reason) = view.hides_loaded(&capture, &loaded) {
+                        hidden = Some(reason);
+                        continue;
                     }
+                    answer(ask, &capture, loaded)
+                        .await
+                        .map_err(|error| grange_base::Chain(&error).to_string())
                 }
-                Err(error) => failure = Some(grange_base::Chain(&error).to_string()),
+                Err(error) => Err(grange_base::Chain(&error).to_string()),
+            };
+            match shown {
+                Ok(Some(response)) => return (true, response),
+                Ok(None) => {}
+                Err(text) => failure = Some(text),
             }
         }
     }
@@ -108,20 +122,25 @@ pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> (bool, Response<Body>) 
 }
 
 /// The capture as an answer. `None` if it only leads back to what was asked.
-fn answer(ask: &Ask, capture: &Capture, loaded: Loaded) -> Option<Response<Body>> {
-    let Loaded { about, original, body } = loaded;
+async fn answer(ask: &Ask, capture: &Capture, loaded: Loaded) -> Result<Option<Response<Body>>, BodyError> {
+    let Loaded { about, original, mut body } = loaded;
     let url = capture.url.as_deref().unwrap_or(&ask.url);
     let leads_back = |to: String| to == ask.url || (to != url && urlkey::key(&to) == urlkey::key(&ask.url));
     if location(&about, url).is_some_and(leads_back) {
-        return None;
+        return Ok(None);
     }
     let holder = original.as_ref().map_or(&about, |original| &original.about);
     let speaker =
         if about.http.as_ref().is_some_and(|head| head.status() != Some(304)) { &about } else { holder };
     if speaker.status() == Some(304) {
-        return None;
+        return Ok(None);
     }
     let mut headers = HeaderMap::new();
+    // Whoever names the time in every request has answers kept apart by it.
+    let names_time = ask.headers.contains_key("accept-datetime");
+    if !names_time {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
     for (name, value) in speaker.http.iter().flat_map(warc::HttpHead::iter) {
         let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) else {
             continue;
@@ -134,15 +153,19 @@ fn answer(ask: &Ask, capture: &Capture, loaded: Loaded) -> Option<Response<Body>
             continue;
         }
         let of_body = name == header::CONTENT_ENCODING;
-        if !DROPPED.contains(&name.as_str()) && !of_body {
+        let keeps = KEEPING.contains(&name.as_str()) && !names_time;
+        if !DROPPED.contains(&name.as_str()) && !of_body && !keeps {
             headers.append(name, value);
         }
     }
-    if let Some(head) = &holder.http {
-        for value in head.all("Content-Encoding") {
-            if let Ok(value) = HeaderValue::from_bytes(value) {
-                headers.append(header::CONTENT_ENCODING, value);
-            }
+    if holder.http.is_some() {
+        if Accepted::of(&ask.headers).undo(holder) == Undo::Transfer
+            && let Some(encoding) = capture::label(holder, &mut body).await?
+        {
+            headers.insert(header::CONTENT_ENCODING, encoding);
+        }
+        if capture::is_packed(holder) {
+            headers.append(header::VARY, HeaderValue::from_static("accept-encoding"));
         }
     } else {
         let value = holder.content_type.as_deref().and_then(|text| HeaderValue::from_str(text).ok());
@@ -163,28 +186,28 @@ fn answer(ask: &Ask, capture: &Capture, loaded: Loaded) -> Option<Response<Body>
     if status.is_informational() {
         status = StatusCode::OK;
     }
-    let range = ask.headers.get(header::RANGE).and_then(|value| value.to_str().ok());
-    let part = match (status, body.len()) {
-        (StatusCode::OK, Some(len)) => asked(range, len),
-        _ => Part::All,
-    };
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let asked = |name: &HeaderName| ask.headers.get(name).and_then(|value| value.to_str().ok());
+    let (etag, modified) = (text(&header::ETAG), text(&header::LAST_MODIFIED));
+    let range = asked(&header::RANGE).filter(|_| may_be_part(asked(&header::IF_RANGE), etag, modified));
+    let mut part = Part::All;
+    if matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
+        let chosen = choose(range, status, text(&header::CONTENT_RANGE), body.len());
+        (status, part) = (chosen.status, chosen.part);
+        headers.remove(header::CONTENT_RANGE);
+        if let Some(told) = chosen.content_range.and_then(|told| HeaderValue::from_str(&told).ok()) {
+            headers.insert(header::CONTENT_RANGE, told);
+        }
+    }
     let out = match part {
         Part::All => Body::new(body),
-        Part::Bytes(from, to) => {
-            let told = format!("bytes {from}-{to}/{}", body.len().unwrap_or_default());
-            headers.insert(header::CONTENT_RANGE, HeaderValue::from_str(&told).ok()?);
-            status = StatusCode::PARTIAL_CONTENT;
-            Body::new(Slice { body, skip: from, left: to - from + 1 })
-        }
-        Part::Outside => {
-            status = StatusCode::RANGE_NOT_SATISFIABLE;
-            Body::empty()
-        }
+        Part::Bytes(from, to) => Body::new(Slice { body, skip: from, left: to - from + 1 }),
+        Part::Outside => Body::empty(),
     };
     let mut response = Response::new(if ask.method == Method::HEAD { Body::empty() } else { out });
     *response.status_mut() = status;
     *response.headers_mut() = headers;
-    Some(response)
+    Ok(Some(response))
 }
 
 fn preflight(asked: &HeaderMap) -> Response<Body> {

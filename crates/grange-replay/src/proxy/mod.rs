@@ -9,9 +9,11 @@ mod chain;
 mod control;
 mod data;
 mod page;
+mod record_access;
 mod session;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+mod visible_file;
 
 use std::convert::Infallible;
 use std::io;

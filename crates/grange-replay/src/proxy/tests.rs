@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 
 use grange_base::Trigger;
+use grange_index::access::{Decision, Rule, RuleSet};
 use reqwest::{Certificate, Client};
 
 use super::*;
@@ -9,6 +10,9 @@ use crate::tests::{Bed, http, revisit};
 
 const HTML: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nStrict-Transport-Security: max-age=9\r\nX-Site: yes";
+
+const KEPT: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/css\r\nCache-Control: public, max-age=31536000\r\n\
+    Expires: Wed, 01 Jan 2031 00:00:00 GMT\r\nPragma: public\r\nAge: 5\r\nETag: \"x\"";
 
 struct Running {
     bed: Bed,
@@ -53,6 +57,8 @@ async fn running() -> Running {
                 "HTTP/1.1 200 OK\r\nContent-Type: video/mp4",
                 b"0123456789",
             ),
+            http("http://e.org/kept", "2020-01-01T00:00:00Z", KEPT, b"kept, first"),
+            http("http://e.org/kept", "2021-01-01T00:00:00Z", KEPT, b"kept, second"),
             revisit("http://gone.org/", "2020-01-01T00:00:00Z", HTML, b"never stored", ""),
         ],
     );
@@ -82,6 +88,22 @@ impl Running {
             .build()
             .unwrap()
     }
+}
+
+/// What the chain answers to a reader on this machine: status, what its headers tell, body.
+pub(crate) async fn resolve(proxy: &Proxy, url: &str, datetime: &str) -> (u16, String, Vec<u8>) {
+    let mut headers = HeaderMap::new();
+    let date = jiff::fmt::strtime::parse("%d %b %Y %H:%M:%S", datetime.trim_end_matches(" GMT")).unwrap();
+    let date = date.to_datetime().unwrap().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    headers.insert("accept-datetime", date.parse().unwrap());
+    let who = Who::stranger(Some("127.0.0.1".parse().unwrap()), &headers, &proxy.options);
+    let (url, reader) = (url.to_owned(), "anna".to_owned());
+    let ask = Ask { method: Method::GET, url, headers, body: Bytes::new(), reader, who };
+    let response = chain::resolve(proxy, &ask).await;
+    let told =
+        response.headers().get("memento-datetime").map_or("", |value| value.to_str().unwrap()).to_owned();
+    let status = response.status().as_u16();
+    (status, told, response.into_body().collect().await.unwrap().to_bytes().to_vec())
 }
 
 async fn get(client: &Client, url: &str) -> (u16, String) {
@@ -158,6 +180,36 @@ async fn every_reader_chooses_and_records_alone() {
 }
 
 #[tokio::test]
+async fn browsers_keep_nothing_of_one_time_for_another() {
+    let running = running().await;
+    let client = running.client("anna");
+    for (date, text) in [("20200201", "kept, first"), ("20210201", "kept, second")] {
+        let change = format!("http://viewerproxy.invalid/changeDate?date={date}");
+        assert_eq!(get(&client, &change).await.0, 303);
+        for (status, url) in [(200, "http://e.org/kept"), (404, "http://e.org/missing")] {
+            let response = client.get(url).send().await.unwrap();
+            assert_eq!(response.status().as_u16(), status);
+            let headers = response.headers().clone();
+            let told: Vec<_> = headers.get_all("cache-control").iter().collect();
+            assert_eq!(told, ["no-store"], "{url}");
+            for name in ["expires", "pragma", "age"] {
+                assert!(!headers.contains_key(name), "{url}: {name}");
+            }
+            if status == 200 {
+                assert_eq!(response.text().await.unwrap(), text);
+            }
+        }
+    }
+    // Whoever names the time gets the answer as it was: it is kept apart by what it varies with.
+    let named = client.get("http://e.org/kept").header("accept-datetime", "Wed, 01 Jan 2020 10:00:00 GMT");
+    let response = named.send().await.unwrap();
+    assert_eq!(response.headers()["cache-control"], "public, max-age=31536000");
+    assert!(response.headers().contains_key("expires"));
+    assert_eq!(response.headers()["vary"], "accept-datetime");
+    assert_eq!(response.text().await.unwrap(), "kept, first");
+}
+
+#[tokio::test]
 async fn archived_pages_cannot_give_commands() {
     let running = running().await;
     let client = running.client("anna");
@@ -180,6 +232,12 @@ async fn files_records_and_metadata_are_handed_out() {
     let file = client.get("http://viewerproxy.invalid/getFile?arcFile=a.warc.gz").send().await.unwrap();
     assert_eq!(file.bytes().await.unwrap(), stored);
     let offset = running.bed.captures("http://e.org/")[1].offset.unwrap();
+    let collection = running.proxy.collections.get("local").unwrap();
+    let documentation = Rule::new("metadata:", Decision::Allow);
+    let (hidden, body) = get(&client, "http://viewerproxy.invalid/getMetadata?jobID=7").await;
+    assert_eq!(hidden, 451, "nobody sees it unless a rule says so: {body}");
+    assert!(!body.contains("seeds of job 7"));
+    collection.set_rules(RuleSet::from(vec![documentation.clone()]));
     for (command, status, text) in [
         (format!("getRecord?arcFile=a.warc.gz&arcOffset={offset}"), 200, "second"),
         ("getRecord?arcFile=a.warc.gz&arcOffset=99999".to_owned(), 404, "no such record"),
@@ -195,26 +253,52 @@ async fn files_records_and_metadata_are_handed_out() {
         assert_eq!(got, status, "{command}: {body}");
         assert!(body.contains(text), "{command}: {body}");
     }
-    // Where rules hold, whole files would go round them.
-    let collection = running.proxy.collections.get("local").unwrap();
-    collection.set_rules(vec![grange_index::access::Rule {
-        surt_prefix: "org,e)/".into(),
-        exact: false,
-        collection: None,
-        mime: None,
-        captured_from: None,
-        captured_to: None,
-        decision: grange_index::access::Decision::Block { message: "Blocked.".into() },
-    }]);
-    for (command, status) in [
-        ("getFile?arcFile=a.warc.gz".to_owned(), 403),
-        (format!("getRecord?arcFile=a.warc.gz&arcOffset={offset}"), 451),
-    ] {
-        assert_eq!(
-            get(&client, &format!("http://viewerproxy.invalid/{command}")).await.0,
-            status,
-            "{command}"
-        );
+    // Where rules hold, a file comes without what they hide.
+    let blocked = Rule::new("org,e)/", Decision::Block { message: "Blocked.".into() });
+    collection.set_rules(RuleSet::from(vec![documentation, blocked]));
+    let record = format!("http://viewerproxy.invalid/getRecord?arcFile=a.warc.gz&arcOffset={offset}");
+    assert_eq!(get(&client, &record).await.0, 451);
+    assert_eq!(get(&client, "http://viewerproxy.invalid/getMetadata?jobID=7").await.0, 200);
+    let file = client.get("http://viewerproxy.invalid/getFile?arcFile=a.warc.gz").send().await.unwrap();
+    let mut reader = warc::Reader::from_bytes(file.bytes().await.unwrap().to_vec()).unwrap();
+    let mut uris = Vec::new();
+    while let Some(record) = reader.next().unwrap() {
+        uris.push(String::from_utf8(record.target_uri().unwrap().to_vec()).unwrap());
     }
+    assert_eq!(uris, ["https://s.org/", "http://s.org/", "http://gone.org/"]);
     assert_eq!(get(&client, "http://e.org/").await.0, 451);
+}
+
+#[tokio::test]
+async fn a_record_is_judged_by_the_collections_that_list_it() {
+    let running = running().await;
+    let bed = &running.bed;
+    // It can open the file as well, but lists nothing of it, and comes first in the order of names.
+    let empty = grange_index::Index::open(bed.folder.path().join("empty"), grange_index::Settings::default())
+        .unwrap();
+    let archive = Collection::new("archive", Arc::new(empty), bed.collection.holdings.clone());
+    running.proxy.collections.add(archive);
+    let local = running.proxy.collections.get("local").unwrap();
+    let block = Decision::Block { message: "Blocked.".into() };
+    let rule = Rule { collection: Some("local".to_owned()), ..Rule::new("org,e)/", block) };
+    local.set_rules(RuleSet::from(vec![rule]));
+    let offset = bed.captures("http://e.org/")[1].offset.unwrap();
+    let record = format!("http://viewerproxy.invalid/getRecord?arcFile=a.warc.gz&arcOffset={offset}");
+    let (status, _, body) = resolve(&running.proxy, &record, "01 Jan 2020 00:00:00 GMT").await;
+    assert_eq!(status, 451, "{}", String::from_utf8_lossy(&body));
+}
+
+#[tokio::test]
+async fn the_metadata_of_a_job_is_handed_out_whole() {
+    let running = running().await;
+    let log = vec![b'x'; 3 << 20];
+    let url = "metadata://grange/crawl/logs/crawl.log";
+    let record =
+        crate::tests::record("resource", url, "2020-01-01T00:00:00Z", "Content-Type: text/plain\r\n", &log);
+    running.bed.add_gz("9-metadata-1.warc.gz", &[record]);
+    let collection = running.proxy.collections.get("local").unwrap();
+    collection.set_rules(RuleSet::from(vec![Rule::new("metadata:", Decision::Allow)]));
+    let asked = "http://viewerproxy.invalid/getMetadata?jobID=9";
+    let (status, _, body) = resolve(&running.proxy, asked, "01 Jan 2020 00:00:00 GMT").await;
+    assert_eq!((status, body.len()), (200, url.len() + 1 + log.len() + 2));
 }

@@ -1,14 +1,33 @@
 //! Texts out of and back into the charset they were captured in.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use htmlscan::{CharsetSource, charset_labels};
+
+use super::kind::Kind;
 
 /// The encoding that a label means; `None` for none and for unknown ones.
 pub(super) fn of_label(label: Option<&str>) -> Option<&'static Encoding> {
     Encoding::for_label(label?.trim().as_bytes())
 }
 
+/// The label of the charset of a body that begins with `first`: what its byte order mark, its header or a declaration in it says, as
+/// far as that is known. `None`: nobody says.
+pub(crate) fn charset_of(kind: Kind, content_type: Option<&str>, first: &[u8]) -> Option<String> {
+    let counts = |source| match source {
+        CharsetSource::Mark | CharsetSource::Header => true,
+        CharsetSource::Xml => matches!(kind, Kind::Html | Kind::Xhtml | Kind::Xml),
+        CharsetSource::Html => kind == Kind::Html,
+        CharsetSource::Css => kind == Kind::Css,
+        CharsetSource::Letters => matches!(kind, Kind::Html | Kind::Xhtml | Kind::Xml),
+    };
+    let known = charset_labels(content_type, first)
+        .filter(|label| counts(label.source))
+        .find_map(|label| Encoding::for_label(label.meant()));
+    known.map(|encoding| encoding.name().to_owned())
+}
+
 /// The label that a content type names.
-pub(crate) fn label_in(content_type: &str) -> Option<String> {
+pub(super) fn label_in(content_type: &str) -> Option<String> {
     let lower = content_type.to_ascii_lowercase();
     let at = lower.find("charset=")? + "charset=".len();
     let value = content_type.get(at..)?.trim_start_matches(['"', '\'', ' ']);
@@ -79,6 +98,31 @@ mod tests {
         ) {
             let decoded = Decoded::new(bytes.clone(), label);
             prop_assert_eq!(decoded.encode(&decoded.text), bytes);
+        }
+    }
+
+    #[test]
+    fn a_mark_outweighs_the_header_and_the_header_a_declaration() {
+        use Kind::{Css, Html, Js, Xhtml, Xml};
+        type Case = (Kind, Option<&'static str>, &'static [u8], Option<&'static str>);
+        let cases: &[Case] = &[
+            (Html, Some("text/html; charset=koi8-r"), b"\xff\xfe<\0", Some("UTF-16LE")),
+            (Html, Some("text/html; charset=koi8-r"), b"\xfe\xff\0<", Some("UTF-16BE")),
+            (Html, Some("text/html; charset=koi8-r"), b"\xef\xbb\xbf<meta charset=gbk>", Some("UTF-8")),
+            (Html, Some("text/html; charset=koi8-r"), b"<meta charset=gbk>", Some("KOI8-R")),
+            (Html, Some("text/html; charset=odd"), b"<meta charset=gbk>", Some("GBK")),
+            (Html, Some("text/html"), b"<p><meta charset=utf-16>", Some("UTF-8")),
+            (Html, None, b"<\0p\0", Some("UTF-16LE")),
+            (Html, None, b"<p>", None),
+            (Xhtml, None, b"<?xml version='1.0' encoding='gbk'?><meta charset=koi8-r>", Some("GBK")),
+            (Xhtml, None, b"<html><meta charset='koi8-r'/>", None),
+            (Xml, None, b"<?xml version='1.0' encoding='gbk'?>", Some("GBK")),
+            (Css, None, b"@charset \"gbk\";", Some("GBK")),
+            (Js, None, b"'<meta charset=gbk>'", None),
+        ];
+        for (kind, content_type, first, charset) in cases {
+            let found = charset_of(*kind, *content_type, first);
+            assert_eq!(found.as_deref(), *charset, "{kind:?} {content_type:?} {}", first.escape_ascii());
         }
     }
 

@@ -12,26 +12,43 @@ use super::transform::Options;
 pub const TARGET_FRAME: &str = "grange_replay";
 
 /// HTML for the start of the head, ASCII only, thus right in every charset. The scripts take themselves out of the
-/// page again: what the page's own scripts count and find is what they found when it was live.
-pub(super) fn insert(place: &Place, options: &Options) -> String {
+/// page again: what the page's own scripts count and find is what they found when it was live. `is_xml`: well-formed, for
+/// XHTML.
+pub(super) fn insert(place: &Place, options: &Options, is_xml: bool) -> String {
     let mut out = String::new();
     if has_wombat() {
-        write_wombat(&mut out, place, options);
+        let [configuration, start] = wombat(place, options);
+        let (tag, loaded) = if is_xml {
+            let tag = "<script xmlns=\"http://www.w3.org/1999/xhtml\" data-grange=\"\"";
+            (tag, [in_xml(&configuration), in_xml(&start)])
+        } else {
+            ("<script data-grange", [configuration, start])
+        };
+        let [configuration, start] = loaded;
+        let _ = write!(
+            out,
+            "{tag}>{configuration}</script>{tag} src=\"{STATIC_PREFIX}wombat.js\"></script>{tag}>{start}</script>"
+        );
     }
     out.push_str(&options.head);
     out
 }
 
-fn write_wombat(out: &mut String, place: &Place, options: &Options) {
+/// A script as text of XML.
+fn in_xml(script: &str) -> String {
+    script.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// The script in front of wombat, and the one behind it.
+fn wombat(place: &Place, options: &Options) -> [String; 2] {
     let url = place.url();
     let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let modifier = if place.modifier() == Modifier::Top { Modifier::Main } else { place.modifier() };
     let request = options.request_timestamp.as_deref().unwrap_or(place.timestamp());
     // `self.origin` is right behind any proxy and in frames without an address of their own.
-    let _ = write!(
-        out,
-        "<script data-grange>(function(){{\
+    let mut configuration = format!(
+        "(function(){{\
          var o=self.origin&&self.origin!==\"null\"?self.origin:{origin};\
          var inFrame=false;try{{inFrame=parent!==self&&!!(parent.wbinfo&&parent.wbinfo.is_framed)}}catch(e){{}}\
          self.wbinfo={{url:{url},timestamp:{timestamp},request_ts:{request},prefix:o+{prefix},mod:{modifier},\
@@ -54,18 +71,16 @@ fn write_wombat(out: &mut String, place: &Place, options: &Options) {
     );
     if options.framed {
         // Opened without the frame that holds the banner, for example in a new tab.
-        out.push_str(
+        configuration.push_str(
             "if(self===top&&location.protocol!==\"about:\")location.replace(wbinfo.top_url+location.hash);",
         );
     }
-    let _ = write!(
-        out,
-        "}})()</script><script data-grange src=\"{STATIC_PREFIX}wombat.js\"></script><script data-grange>\
-         if(self._WBWombatInit)self._WBWombatInit(wbinfo);\
-         var _____WB$wombat$assign$function_____=function(name){{return(self._wb_wombat&&\
-         self._wb_wombat.local_init&&self._wb_wombat.local_init(name))||self[name]}};\
-         document.querySelectorAll(\"script[data-grange]\").forEach(function(own){{own.remove()}})</script>"
-    );
+    configuration.push_str("})()");
+    let start = "if(self._WBWombatInit)self._WBWombatInit(wbinfo);\
+         var _____WB$wombat$assign$function_____=function(name){return(self._wb_wombat&&\
+         self._wb_wombat.local_init&&self._wb_wombat.local_init(name))||self[name]};\
+         document.querySelectorAll(\"script[data-grange]\").forEach(function(own){own.remove()})";
+    [configuration, start.to_owned()]
 }
 
 /// Put in front of a worker's script: wombat's part for workers.
@@ -135,7 +150,7 @@ mod tests {
     fn an_address_cannot_end_the_script() {
         let url = "http://a/</script><script>alert(1)";
         let place = Place::new("http://r", "/c/", "20200102030405", Modifier::Main, url);
-        let insert = insert(&place, &Options::default());
+        let insert = insert(&place, &Options::default(), false);
         assert!(!insert.contains("alert(1)\"") || !insert.contains("</script><script>alert"), "{insert}");
     }
 }

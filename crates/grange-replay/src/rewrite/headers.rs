@@ -5,6 +5,7 @@
 //! they are kept for people and tools under pywb's names, `X-Archive-Orig-…`, where browsers do not act on them.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
@@ -74,6 +75,10 @@ pub fn headers<'a>(
             }
             Rule::Address => {
                 let address = as_address(value);
+                // Browsers do not agree about where an address of nothing leads: some nowhere, some here again.
+                if address.is_empty() {
+                    continue;
+                }
                 insert_text(&mut out, name, &place.link(&address, place.modifier()));
             }
             Rule::Link => append_text(&mut out, name, &link_header(&as_address(value), place)),
@@ -149,23 +154,33 @@ fn link_header(value: &str, place: &Place) -> String {
 
 /// `5; url=…`, of the header as of `<meta http-equiv="refresh">`; `None` when there is nothing to change.
 pub(super) fn refresh_value(value: &str, place: &Place) -> Option<String> {
-    let split = value.find([';', ','])?;
-    let target = value[split + 1..].trim_start();
-    let (before_url, target) = match target.get(..3) {
-        Some(word) if word.eq_ignore_ascii_case("url") => {
-            let after = target[3..].trim_start();
-            let target = after.strip_prefix('=')?.trim_start();
-            (value.len() - target.len(), target)
-        }
-        _ => (value.len() - target.len(), target),
+    let url = refresh_target(value)?;
+    let changed = place.changed(&value[url.clone()], place.modifier())?;
+    Some(format!("{}{changed}{}", &value[..url.start], &value[url.end..]))
+}
+
+/// Where the address stands in a refresh, by the steps of the HTML standard: behind the time come white space, `;` or `,`, and
+/// `url=` may be left out. A time that is missing is taken for none.
+fn refresh_target(value: &str) -> Option<Range<usize>> {
+    let space = |letter: char| letter.is_ascii_whitespace();
+    let rest = value.trim_start_matches(space);
+    let behind_time = rest.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    let separated = behind_time.trim_start_matches(space);
+    let separated = separated.strip_prefix([';', ',']).unwrap_or(separated).trim_start_matches(space);
+    if separated.len() == behind_time.len() {
+        return None;
+    }
+    let named = separated.get(..3).filter(|word| word.eq_ignore_ascii_case("url")).and_then(|_| {
+        let sign = separated[3..].trim_start_matches(space).strip_prefix('=')?;
+        Some(sign.trim_start_matches(space))
+    });
+    let target = named.unwrap_or(separated);
+    let start = value.len() - target.len();
+    let (start, len) = match target.chars().next()? {
+        quote @ ('"' | '\'') => (start + 1, target[1..].find(quote).unwrap_or(target.len() - 1)),
+        _ => (start, target.trim_end().len()),
     };
-    let (quote, url) = match target.chars().next() {
-        Some(quote @ ('"' | '\'')) => (1, target[1..].split(quote).next().unwrap_or("")),
-        _ => (0, target.trim_end()),
-    };
-    let changed = place.changed(url, place.modifier())?;
-    let start = before_url + quote;
-    Some(format!("{}{changed}{}", &value[..start], &value[start + url.len()..]))
+    Some(start..start + len)
 }
 
 /// Bytes of an address as ASCII: what is not is percent-encoded, as browsers do.
@@ -224,6 +239,8 @@ mod tests {
             ("Location", "/x", "location", "/c/20200102030405mp_/https://example.org/x"),
             ("Location", "http://o.org/\u{e9}", "location", "/c/20200102030405mp_/http://o.org/%C3%A9"),
             ("Location", "javascript:alert(1)", "location", "javascript:alert(1)"),
+            ("Location", "http://o.org", "location", "/c/20200102030405mp_/http://o.org/"),
+            ("Refresh", "0 /x", "refresh", "0 /c/20200102030405mp_/https://example.org/x"),
             ("Content-Location", "//o.org/", "content-location", "/c/20200102030405mp_/https://o.org/"),
             (
                 "Link",
@@ -310,6 +327,32 @@ mod tests {
         let archived = [(b"Service-Worker-Allowed".as_slice(), b"/".as_slice())];
         let headers = headers(archived, &place(Modifier::ServiceWorker), Kind::Js);
         assert_eq!(headers["service-worker-allowed"], "/c/20200102030405mp_/https://example.org/");
+    }
+
+    #[test]
+    fn a_refresh_is_read_by_the_steps_of_browsers() {
+        for (value, target) in [
+            ("5; url=/x", Some("/x")),
+            ("5;URL = '/x' rest", Some("/x")),
+            ("5, /x", Some("/x")),
+            ("5 /x", Some("/x")),
+            ("0 url=/x", Some("/x")),
+            ("0\turl=/x ", Some("/x")),
+            ("0 ; /x", Some("/x")),
+            (".5;url=\"/x", Some("/x")),
+            ("; url=/x", Some("/x")),
+            ("0; urlpath", Some("urlpath")),
+            ("0; url /x", Some("url /x")),
+            ("0; url='é'", Some("é")),
+            ("5", None),
+            ("5;", None),
+            ("5 ", None),
+            ("5x /x", None),
+            ("url=/x", None),
+            ("", None),
+        ] {
+            assert_eq!(refresh_target(value).map(|at| &value[at]), target, "{value:?}");
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@ use super::modifier::Modifier;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     Html,
+    /// A page that browsers read by the rules of XML: one mistake in it, and all that they show is that.
+    Xhtml,
     Css,
     /// A classic script, also that of a worker.
     Js,
@@ -36,7 +38,12 @@ pub struct Clues<'a> {
 
 impl Kind {
     pub fn of(clues: &Clues<'_>) -> Self {
-        let declared = declared(clues.content_type);
+        let narrow = narrowed(clues.first);
+        let clues = &Clues { first: narrow.as_deref().unwrap_or(clues.first), ..*clues };
+        let declared = match declared(clues.content_type) {
+            Some(Self::Xml) if is_xhtml(clues.first) => Some(Self::Xhtml),
+            declared => declared,
+        };
         if clues.modifier.is_raw() {
             return untouched(declared);
         }
@@ -58,14 +65,14 @@ impl Kind {
             }
             Modifier::Style => {
                 return match declared {
-                    Some(Self::Html) if start == Some(b'<') => Self::Html,
+                    Some(kind @ (Self::Html | Self::Xhtml)) if start == Some(b'<') => kind,
                     _ => Self::Css,
                 };
             }
             Modifier::Image | Modifier::Object => {
                 // Flash, fonts and pictures; but an SVG or an HTML object holds links.
                 return match declared {
-                    Some(kind @ (Self::Html | Self::Xml)) if start == Some(b'<') => kind,
+                    Some(kind @ (Self::Html | Self::Xhtml | Self::Xml)) if start == Some(b'<') => kind,
                     _ => untouched(declared),
                 };
             }
@@ -76,7 +83,7 @@ impl Kind {
             Some(Self::Html) if is_json_start(clues, start) => Self::Json,
             Some(kind) => kind,
         };
-        if clues.by_script && matches!(kind, Self::Html | Self::Js | Self::Css | Self::Xml) {
+        if clues.by_script && matches!(kind, Self::Html | Self::Xhtml | Self::Js | Self::Css | Self::Xml) {
             return Self::Plain;
         }
         kind
@@ -100,7 +107,8 @@ fn declared(content_type: Option<&str>) -> Option<Kind> {
     let essence = content_type?.split(';').next()?.trim().to_ascii_lowercase();
     Some(match essence.as_str() {
         "" | "unk" | "unknown" | "application/octet-stream" if essence.len() < 8 => return None,
-        "text/html" | "application/xhtml+xml" | "text/x-server-parsed-html" => Kind::Html,
+        "text/html" | "text/x-server-parsed-html" => Kind::Html,
+        "application/xhtml+xml" | "application/vnd.wap.xhtml+xml" => Kind::Xhtml,
         "text/css" => Kind::Css,
         "text/json" | "text/x-json" => Kind::Json,
         "text/xml" | "image/svg+xml" => Kind::Xml,
@@ -141,9 +149,21 @@ fn guessed(clues: &Clues<'_>, start: Option<u8>, declared: Option<Kind>) -> Kind
     }
 }
 
+/// XML whose elements are those of HTML.
+fn is_xhtml(first: &[u8]) -> bool {
+    let has = |word: &[u8]| memchr::memmem::find(first, word).is_some();
+    has(b"<html") && has(b"http://www.w3.org/1999/xhtml")
+}
+
 /// `.json` in the path, and a body that begins like JSON.
 fn is_json_start(clues: &Clues<'_>, start: Option<u8>) -> bool {
     matches!(start, Some(b'{' | b'[')) && extension(clues.url) == Some("json")
+}
+
+/// The first bytes of UTF-16 as far as they are ASCII; `None` for anything else.
+fn narrowed(first: &[u8]) -> Option<Vec<u8>> {
+    let is_wide = first.starts_with(b"\xFF\xFE") || first.starts_with(b"\xFE\xFF");
+    is_wide.then(|| first.iter().copied().filter(|byte| (1..0x80).contains(byte)).collect())
 }
 
 /// The first byte that is neither white space nor part of a byte order mark.
@@ -168,7 +188,17 @@ mod tests {
         type Case = (Modifier, Option<&'static str>, &'static str, &'static [u8], Kind);
         let cases: &[Case] = &[
             (Main, Some("text/html; charset=utf-8"), "http://a/", b"<p>", Kind::Html),
-            (Main, Some("application/xhtml+xml"), "http://a/", b"<?xml", Kind::Html),
+            (Main, Some("application/xhtml+xml"), "http://a/", b"<?xml", Kind::Xhtml),
+            (
+                Main,
+                Some("text/xml"),
+                "http://a/",
+                b"<html xmlns='http://www.w3.org/1999/xhtml'>",
+                Kind::Xhtml,
+            ),
+            (Main, Some("text/xml"), "http://a/", b"<html>", Kind::Xml),
+            (Object, Some("application/xhtml+xml"), "http://a/", b"<html>", Kind::Xhtml),
+            (Style, Some("application/xhtml+xml"), "http://a/", b"<html>", Kind::Xhtml),
             (Main, Some("TEXT/CSS"), "http://a/", b"a{}", Kind::Css),
             (Main, Some("application/x-javascript"), "http://a/", b"x", Kind::Js),
             (Main, Some("application/ld+json"), "http://a/", b"{}", Kind::Json),
@@ -180,6 +210,8 @@ mod tests {
             (Main, Some("text/html"), "http://a/x.json?y", b"[1]", Kind::Json),
             (Main, None, "http://a/", b"\xEF\xBB\xBF <!DOCTYPE html>", Kind::Html),
             (Main, None, "http://a/", b"<?xml version='1.0'?><rss>", Kind::Xml),
+            (Main, None, "http://a/", b"\xFF\xFE<\0h\0t\0m\0l\0>\0", Kind::Html),
+            (Object, Some("text/html"), "http://a/", b"\xFE\xFF\0<\0p\0>", Kind::Html),
             (Main, None, "http://a/x.css", b"a{}", Kind::Css),
             (Main, None, "http://a/x", b"\x00\x01", Kind::Binary),
             (Main, Some(""), "http://a/x.mjs", b"import", Kind::Module),
@@ -217,6 +249,7 @@ mod tests {
             by_script: true,
         };
         assert_eq!(Kind::of(&clues("text/html")), Kind::Plain);
+        assert_eq!(Kind::of(&clues("application/xhtml+xml")), Kind::Plain);
         assert_eq!(Kind::of(&clues("text/javascript")), Kind::Plain);
         assert_eq!(Kind::of(&clues("application/json")), Kind::Json);
     }

@@ -26,17 +26,19 @@ mod transform;
 mod xml;
 
 pub use assets::{Asset, NoAsset, STATIC_PREFIX, asset, has_wombat};
-pub(crate) use charset::label_in as charset_in;
+pub(crate) use charset::charset_of;
 pub(crate) use cookies::of_session as cookie_of_session;
 pub use head::TARGET_FRAME;
 pub use headers::{ARCHIVED_PREFIX, POLICY, headers};
 pub use kind::{Clues, Kind};
 pub use modifier::{Modifier, split_time};
 pub use place::Place;
+pub(crate) use place::with_path;
 pub use transform::{Options, Transform};
 
 use charset::Decoded;
 use html::Html;
+use htmlscan::Dialect;
 use script::{Mode, Source};
 use transform::{Untouched, Whole};
 
@@ -56,7 +58,9 @@ pub fn transform(
         }))
     };
     match kind {
-        Kind::Html => html(place, charset, options),
+        Kind::Html => html(place, Dialect::Browser, charset, options),
+        // Without a label XML is UTF-8, and what a meta element says does not count.
+        Kind::Xhtml => html(place, Dialect::Xml, charset.or(Some("utf-8")), options),
         Kind::Css => whole(|text, place, _| css::rewrite(text, place)),
         Kind::Js => whole(javascript),
         Kind::Module => whole(|text, place, _| module(text, place)),
@@ -66,7 +70,12 @@ pub fn transform(
     }
 }
 
-fn html(place: &Place, charset: Option<&str>, options: &Options) -> Box<dyn Transform + Send> {
+fn html(
+    place: &Place,
+    dialect: Dialect,
+    charset: Option<&str>,
+    options: &Options,
+) -> Box<dyn Transform + Send> {
     let named = charset::of_label(charset);
     match named {
         // The parser reads only charsets in which ASCII is ASCII.
@@ -74,16 +83,16 @@ fn html(place: &Place, charset: Option<&str>, options: &Options) -> Box<dyn Tran
             let (charset, options) = (charset.map(ToOwned::to_owned), options.clone());
             Box::new(Whole::new(place.clone(), move |bytes, place: &Place| {
                 let decoded = Decoded::new(bytes, charset.as_deref());
-                let mut html = Box::new(Html::new(place, encoding_rs::UTF_8, true, &options));
+                let mut html = Box::new(Html::new(place, dialect, encoding_rs::UTF_8, true, &options));
                 let mut out = Vec::new();
                 html.push(decoded.text.as_bytes(), &mut out);
                 html.finish(&mut out);
                 decoded.encode(std::str::from_utf8(&out).unwrap_or(&decoded.text))
             }))
         }
-        Some(encoding) => Box::new(Html::new(place, encoding, true, options)),
+        Some(encoding) => Box::new(Html::new(place, dialect, encoding, true, options)),
         // Every byte is a letter of windows-1252 and comes back as it was, whatever it means.
-        None => Box::new(Html::new(place, encoding_rs::WINDOWS_1252, false, options)),
+        None => Box::new(Html::new(place, dialect, encoding_rs::WINDOWS_1252, false, options)),
     }
 }
 

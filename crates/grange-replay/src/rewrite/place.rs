@@ -1,4 +1,9 @@
 //! Where a capture is shown, and from there: links as the archive serves them, and back again.
+//!
+//! Every address that is emitted has a path of its own behind the host of its URL, and none that climbs: browsers resolve
+//! against it as against any path, and without one `x` on `http://host` would become `http://x`.
+
+use std::borrow::Cow;
 
 use url::Url;
 
@@ -60,10 +65,10 @@ impl Place {
 
     /// Path under which `url`, an absolute one, is replayed at this time.
     pub fn path(&self, url: &str, modifier: Modifier) -> String {
-        self.path_of(&[url], modifier)
+        self.path_of(&[&with_path(url)], modifier)
     }
 
-    /// The same for a URL in pieces.
+    /// The same for a URL in pieces that has a path.
     fn path_of(&self, url: &[&str], modifier: Modifier) -> String {
         let before = [self.prefix.as_str(), &self.timestamp, modifier.as_str(), "/"];
         let len = before.iter().chain(url).map(|part| part.len()).sum();
@@ -107,7 +112,7 @@ impl Place {
                 }
                 if text.as_bytes()[..scheme].iter().any(u8::is_ascii_uppercase) {
                     let lower = text[..scheme].to_ascii_lowercase();
-                    return Some(self.path_of(&[&lower, &text[scheme..]], modifier));
+                    return Some(self.path(&(lower + &text[scheme..]), modifier));
                 }
                 Some(self.path(&text, modifier))
             }
@@ -116,13 +121,18 @@ impl Place {
                     return None;
                 }
                 let scheme = self.base.as_ref().map_or("https", Url::scheme);
-                Some(self.path_of(&[scheme, ":", &text], modifier))
+                Some(self.path(&format!("{scheme}:{text}"), modifier))
             }
             Shape::Rooted => {
                 let origin = self.base_origin()?;
                 Some(self.path_of(&[origin, &text], modifier))
             }
-            Shape::Climbing => self.resolved(&text).map(|url| self.path(&url, modifier)),
+            Shape::Climbing => {
+                if self.is_here(&text) {
+                    return None;
+                }
+                self.resolved(&text).map(|url| self.path(&url, modifier))
+            }
             Shape::Relative => None,
         }
     }
@@ -143,16 +153,28 @@ impl Place {
         Some(url)
     }
 
-    /// Resolved against the page; `None` where that gives nothing that could be captured.
+    /// Resolved against the page; `None` where that gives nothing that could be captured. Query and fragment stay as they are:
+    /// browsers write them in the charset of the page.
     pub(super) fn resolved(&self, text: &str) -> Option<String> {
-        let base = self.base.as_ref()?;
-        let joined = match text.trim_start_matches(['/', '\\']) {
+        let (path, tail) = text.split_at(text.find(['?', '#']).unwrap_or(text.len()));
+        let join = |path: &str| match &self.base {
+            Some(base) => base.join(path),
+            None => Url::parse(path),
+        };
+        let mut joined = match path.trim_start_matches(['/', '\\']) {
             // Browsers take any number of slashes for two.
-            host if text.len() - host.len() > 2 => base.join(&format!("//{host}")),
-            _ => base.join(text),
+            host if path.len() - host.len() > 2 => join(&format!("//{host}")),
+            _ => join(path),
         }
         .ok()?;
-        matches!(joined.scheme(), "http" | "https").then(|| joined.into())
+        if !matches!(joined.scheme(), "http" | "https") {
+            return None;
+        }
+        if tail.starts_with('?') {
+            joined.set_query(None);
+        }
+        joined.set_fragment(None);
+        Some(String::from(joined) + tail)
     }
 
     /// Points into the archive already.
@@ -183,6 +205,16 @@ impl Place {
     }
 }
 
+/// An absolute URL with a path: `http://host` and `http://host?x` have `/`.
+pub(crate) fn with_path(url: &str) -> Cow<'_, str> {
+    let Some(start) = url.find("://").map(|at| at + 3) else { return Cow::Borrowed(url) };
+    let end = url[start..].find(['/', '\\', '?', '#']).map_or(url.len(), |at| start + at);
+    match url.as_bytes().get(end) {
+        Some(b'/' | b'\\') => Cow::Borrowed(url),
+        _ => Cow::Owned([&url[..end], "/", &url[end..]].concat()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -203,6 +235,20 @@ mod tests {
     fn links_lead_into_the_archive() {
         let cases = [
             ("http://other.org/x?y#z", "/coll/20200102030405im_/http://other.org/x?y#z"),
+            // Without a path.
+            ("http://other.org", "/coll/20200102030405im_/http://other.org/"),
+            ("http://other.org?y/z", "/coll/20200102030405im_/http://other.org/?y/z"),
+            ("http://other.org#z/", "/coll/20200102030405im_/http://other.org/#z/"),
+            ("HTTP://other.org", "/coll/20200102030405im_/http://other.org/"),
+            ("//other.org", "/coll/20200102030405im_/https://other.org/"),
+            // Out of the host.
+            ("http://other.org/../x", "/coll/20200102030405im_/http://other.org/x"),
+            ("http://other.org/a/%2e%2E/../x?../y", "/coll/20200102030405im_/http://other.org/x?../y"),
+            ("//other.org/../../x", "/coll/20200102030405im_/https://other.org/x"),
+            ("http://other.org\\..\\x", "/coll/20200102030405im_/http://other.org/x"),
+            // Queries are the browser's to encode.
+            ("../s?q=你好#é", "/coll/20200102030405im_/https://example.org/s?q=你好#é"),
+            ("../é?q=é", "/coll/20200102030405im_/https://example.org/%C3%A9?q=é"),
             ("HTTPS://Other.org/", "/coll/20200102030405im_/https://Other.org/"),
             ("//cdn.org/x.js", "/coll/20200102030405im_/https://cdn.org/x.js"),
             ("/root.png", "/coll/20200102030405im_/https://example.org/root.png"),
@@ -271,6 +317,13 @@ mod tests {
         assert_eq!(place.link("/x", Modifier::Main), "/x");
         assert_eq!(place.link("../x", Modifier::Main), "../x");
         assert_eq!(place.link("http://a/", Modifier::Main), "/c/20200102030405mp_/http://a/");
+        assert_eq!(place.link("http://a/../x", Modifier::Main), "/c/20200102030405mp_/http://a/x");
+    }
+
+    /// Addresses as pages have them.
+    fn address() -> impl Strategy<Value = String> {
+        "(https?:)?//[a-c]{1,3}[.]org(:81)?([/\\\\][a-c./%2eé]{0,8})?([?][a-c=/.]{0,5})?(#[a-c/]{0,3})?\
+         |/?[a-c./é]{1,8}([?][a-c=/.]{0,5})?|[?][a-c=/.é]{0,5}|#?"
     }
 
     proptest! {
@@ -279,6 +332,39 @@ mod tests {
             let place = place();
             let once = place.link(&text, Modifier::Image);
             prop_assert_eq!(place.link(&once, Modifier::Image), once);
+        }
+
+        /// As browsers go: from the page to what it links to, and from there to `x`; live and in the archive.
+        #[test]
+        fn what_stands_on_a_linked_page_is_found_as_on_the_live_web(
+            page in "https?://h[.]org(/[a-c./]{0,8})?([?]q=/../z)?",
+            base in proptest::option::of(address()),
+            link in address(),
+            next in proptest::sample::select(vec!["x", "../x", "/x", "?x", "./x/y", "//o.org/x"]),
+        ) {
+            let mut place = Place::new("http://r.example", "/coll/", "20200102030405", Modifier::Main, &page);
+            let shown = Url::parse("http://r.example").unwrap().join(&place.path(&page, Modifier::Main)).unwrap();
+            let live = Url::parse(&page).unwrap();
+            let (mut live_base, mut archive_base) = (live, shown);
+            if let Some(base) = &base {
+                let emitted = place.link(base, Modifier::Main);
+                place.rebase(base);
+                // A base that is none does not count, here and there.
+                if let (Ok(live), Ok(archive)) = (live_base.join(base), archive_base.join(&emitted)) {
+                    (live_base, archive_base) = (live, archive);
+                }
+            }
+            let Ok(live) = live_base.join(&link) else { return Ok(()) };
+            // No name server knows a host of dots, and no path can hold it.
+            let dots = |url: &Url| url.host_str().is_none_or(|host| host.bytes().all(|byte| byte == b'.'));
+            prop_assume!(!dots(&live) && !dots(&live_base));
+            let archive = archive_base.join(&place.link(&link, Modifier::Main)).unwrap();
+            // What stands on the next page is resolved by the rewriter there, as here.
+            let there = Place::new("http://r.example", "/coll/", "20200102030405", Modifier::Main, live.as_str());
+            let live = live.join(next).unwrap();
+            let archive = archive.join(&there.link(next, Modifier::Main)).unwrap();
+            let found = place.original(archive.as_str()).and_then(|url| Url::parse(url).ok());
+            prop_assert_eq!(found, Some(live), "{} {:?} {} {}", page, base, link, next);
         }
     }
 }

@@ -11,7 +11,7 @@ pub(super) enum Shape {
     },
     SchemeRelative,
     Rooted,
-    /// Relative in a way that only resolving makes safe.
+    /// In a form that only resolving makes safe.
     Climbing,
     Relative,
 }
@@ -20,7 +20,9 @@ pub(super) fn shape(text: &str) -> Shape {
     let bytes = text.as_bytes();
     match bytes {
         [] | [b'#' | b'{', ..] => return Shape::Kept,
-        [b'/', b'/', third, ..] if !matches!(third, b'/' | b'\\') => return Shape::SchemeRelative,
+        [b'/', b'/', third, ..] if !matches!(third, b'/' | b'\\') => {
+            return if climbs(&text[2..]) { Shape::Climbing } else { Shape::SchemeRelative };
+        }
         [b'/' | b'\\', b'/' | b'\\', ..] | [b'\\', ..] => return Shape::Climbing,
         [b'/', ..] => return if climbs(text) { Shape::Climbing } else { Shape::Rooted },
         _ => {}
@@ -31,7 +33,9 @@ pub(super) fn shape(text: &str) -> Shape {
             return Shape::Kept;
         }
         return match &bytes[scheme + 1..] {
-            [b'/', b'/', third, ..] if !matches!(third, b'/' | b'\\') => Shape::Absolute { scheme },
+            [b'/', b'/', third, ..] if !matches!(third, b'/' | b'\\') && !climbs(&text[scheme + 3..]) => {
+                Shape::Absolute { scheme }
+            }
             // `http:page` and `https:\\host` mean what the URL standard says they mean.
             _ => Shape::Climbing,
         };

@@ -23,7 +23,7 @@ fn html(text: &str) -> String {
     let place = place(Modifier::Main);
     let out = pushed(Kind::Html, &place, Some("utf-8"), &Options::default(), &[text.as_bytes()]);
     let out = String::from_utf8(out).unwrap();
-    out.replace(&head::insert(&place, &Options::default()), "")
+    out.replace(&head::insert(&place, &Options::default(), false), "")
 }
 
 /// `{m}` in an expectation stands for the start of a link with modifier `m`.
@@ -194,7 +194,7 @@ mod with_wombat {
         if !wombat() {
             return;
         }
-        let insert = head::insert(&place(Modifier::Main), &Options::default());
+        let insert = head::insert(&place(Modifier::Main), &Options::default(), false);
         for (text, expected) in [
             ("<!DOCTYPE html><html><head><title>", format!("<!DOCTYPE html><html><head>{insert}<title>")),
             ("<title>x", format!("{insert}<title>x")),
@@ -352,7 +352,7 @@ proptest! {
     fn pieces_do_not_show(
         words in proptest::collection::vec(proptest::sample::select(PIECES), 0..25),
         cuts in proptest::collection::vec(0_usize..200, 0..6),
-        kind in proptest::sample::select(vec![Kind::Html, Kind::Css, Kind::Js, Kind::Module, Kind::Json, Kind::Xml]),
+        kind in proptest::sample::select(vec![Kind::Html, Kind::Xhtml, Kind::Css, Kind::Js, Kind::Module, Kind::Json, Kind::Xml]),
         charset in proptest::sample::select(vec![None, Some("utf-8"), Some("windows-1252"), Some("shift_jis")]),
     ) {
         let text = words.concat().into_bytes();
@@ -373,7 +373,7 @@ proptest! {
     #[test]
     fn any_bytes_go_through(
         bytes in proptest::collection::vec(any::<u8>(), 0..200),
-        kind in proptest::sample::select(vec![Kind::Html, Kind::Css, Kind::Js, Kind::Module, Kind::Json, Kind::Xml]),
+        kind in proptest::sample::select(vec![Kind::Html, Kind::Xhtml, Kind::Css, Kind::Js, Kind::Module, Kind::Json, Kind::Xml]),
         charset in proptest::sample::select(vec![None, Some("utf-8"), Some("shift_jis"), Some("utf-16be"), Some("iso-2022-jp")]),
     ) {
         pushed(kind, &place(Modifier::Main), charset, &Options::default(), &[&bytes]);

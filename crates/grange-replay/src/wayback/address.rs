@@ -56,6 +56,15 @@ impl Address {
     }
 }
 
+/// Whether relative addresses lead on from here as from the URL that was meant: there must be a slash behind its host, for
+/// browsers cut everything behind the last slash.
+pub(super) fn leads_on(rest: &str) -> bool {
+    let path = rest.split('?').next().unwrap_or_default();
+    let Some((_, _, url)) = split_time(path) else { return true };
+    let behind = url.split_once(':').map_or(url, |(_, behind)| behind);
+    behind.trim_start_matches(['/', '\\']).contains(['/', '\\'])
+}
+
 /// `*/…`, `2009*/…`, `2009-2015*/…`: from, to, URL.
 fn span(rest: &str) -> Option<(&str, &str, &str)> {
     let (times, url) = rest.split_once("*/")?;
@@ -193,7 +202,31 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_address_leads_on_if_its_url_has_a_path() {
+        for (rest, leads) in [
+            ("2020mp_/http://e.org/", true),
+            ("2020mp_/http://e.org/a?b", true),
+            ("2020/e.org/", true),
+            ("2020mp_/http:/e.org/a", true),
+            ("2020mp_/http://e.org", false),
+            ("2020mp_/http://e.org?a/b", false),
+            ("2020mp_/e.org", false),
+            ("2020/http%3A%2F%2Fe.org%2Fa", false),
+        ] {
+            assert_eq!(leads_on(rest), leads, "{rest}");
+        }
+    }
+
     proptest::proptest! {
+        #[test]
+        fn an_address_that_was_repaired_leads_on(rest in "(https?(://|%3A%2F%2F|:/))?[a-c.]{1,4}(:80)?([/?%2F\\\\][a-c/?]{0,4})?") {
+            if let Some(url) = repaired(&rest) {
+                let again = format!("2020mp_/{url}");
+                proptest::prop_assert!(leads_on(&again), "{}", again);
+            }
+        }
+
         #[test]
         fn any_text_is_read_or_refused(rest in "(\\PC|[0-9*/:?%a-f_-]){0,60}") {
             if let Some(Address::Capture { url, .. } | Address::TimeGate { url }) = Address::parse(&rest) {

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use grange_index::Capture;
 use warc::HttpHead;
 
-use super::part::{Part, Slice, asked};
+use super::part::{Part, Slice, choose};
 use super::rewriting::rewritten;
-use crate::capture::{About, BodyError, Loaded, Undo};
+use crate::capture::{self, About, Accepted, BodyError, Loaded, Undo};
 use crate::memento::{self, Around, Links};
 use crate::rewrite::{self, Clues, Kind, Modifier, Place};
 
@@ -27,7 +27,10 @@ pub(crate) struct Request {
     pub(crate) modifier: Modifier,
     /// The URL that was asked for.
     pub(crate) url: String,
+    /// Relative addresses would not lead on from where it was asked for as they do from the URL.
+    pub(crate) astray: bool,
     pub(crate) range: Option<String>,
+    pub(crate) accepted: Accepted,
     pub(crate) by_script: bool,
     pub(crate) head_only: bool,
 }
@@ -35,8 +38,8 @@ pub(crate) struct Request {
 impl Request {
     /// How much of the packing of a body must be undone: all of it where it will be rewritten.
     pub(crate) fn undo(&self) -> impl Fn(&About) -> Undo + Clone + Send + 'static {
-        let (modifier, url, by_script, ranged) =
-            (self.modifier, self.url.clone(), self.by_script, self.range.is_some());
+        let (modifier, url, by_script, ranged, accepted) =
+            (self.modifier, self.url.clone(), self.by_script, self.range.is_some(), self.accepted.clone());
         move |about: &About| {
             let content_type = content_type(about);
             let rewritten = |first: &[u8]| {
@@ -44,12 +47,9 @@ impl Request {
                 Kind::of(&Clues { modifier, content_type, url: &url, first, by_script }).is_rewritten()
             };
             let maybe = [&b"<"[..], b"{", b"a"].iter().any(|first| rewritten(first));
-            let packed = about.http.as_ref().is_some_and(|head| head.get("Content-Encoding").is_some());
-            if maybe || (ranged && packed && !modifier.is_raw()) {
-                Undo::Content { bytes_max: CONTENT_BYTES_MAX }
-            } else {
-                Undo::Transfer
-            }
+            let parts =
+                ranged && capture::is_packed(about) && !modifier.is_raw() && about.status() != Some(206);
+            if maybe || parts { Undo::Content { bytes_max: CONTENT_BYTES_MAX } } else { accepted.undo(about) }
         }
     }
 }
@@ -68,13 +68,16 @@ pub(crate) fn location(about: &About, url: &str) -> Option<String> {
         return None;
     }
     let value = String::from_utf8_lossy(head.get("Location")?).into_owned();
-    let joined = url::Url::parse(url).ok()?.join(value.trim()).ok()?;
+    // One that names nothing leads nowhere: browsers show what came with it.
+    let value = Some(value.trim()).filter(|value| !value.is_empty())?;
+    let joined = url::Url::parse(url).ok()?.join(value).ok()?;
     Some(joined.into())
 }
 
-/// The status to answer with. What browsers would wait behind or take as their own cache's is shown as a page.
+/// The status to answer with, also one that no standard knows. What browsers would wait behind or take as their own cache's is
+/// shown as a page.
 fn status(about: &About) -> StatusCode {
-    let status = about.status().filter(|status| (200..600).contains(status) && *status != 304);
+    let status = about.status().filter(|status| (200..1000).contains(status) && *status != 304);
     status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(StatusCode::OK)
 }
 
@@ -86,7 +89,7 @@ pub(crate) async fn answer(
     around: Around,
 ) -> Result<Response, BodyError> {
     let Loaded { about, original, mut body } = loaded;
-    let url = capture.url.as_deref().unwrap_or(&asked_for.url);
+    let url = &*rewrite::with_path(capture.url.as_deref().unwrap_or(&asked_for.url));
     let time = memento::digits(capture.time);
     let place = Place::new(&asked_for.origin, &asked_for.prefix, &time, asked_for.modifier, url);
     // What describes the body comes from the record that holds it; a revisit may have no head at all.
@@ -111,9 +114,13 @@ pub(crate) async fn answer(
         headers.insert(header::CONTENT_TYPE, value);
     }
     let mut status = status(speaker);
-    let encodings = encodings(holder).filter(|_| undo == Undo::Transfer);
-    if let Some(encodings) = &encodings {
-        headers.insert(header::CONTENT_ENCODING, encodings.clone());
+    if undo == Undo::Transfer
+        && let Some(encoding) = capture::label(holder, &mut body).await?
+    {
+        headers.insert(header::CONTENT_ENCODING, encoding);
+    }
+    if !kind.is_rewritten() && capture::is_packed(holder) {
+        headers.append(header::VARY, HeaderValue::from_static("accept-encoding"));
     }
     memento_headers(&mut headers, asked_for, capture, url, around);
 
@@ -127,7 +134,7 @@ pub(crate) async fn answer(
         if status == StatusCode::PARTIAL_CONTENT {
             status = StatusCode::OK;
         }
-        let charset = declared.as_deref().and_then(rewrite::charset_in);
+        let charset = rewrite::charset_of(kind, declared.as_deref(), &first);
         let options = rewrite::Options {
             framed: asked_for.modifier == Modifier::Main,
             request_timestamp: Some(asked_for.time.clone())
@@ -165,13 +172,6 @@ pub(crate) async fn answer(
 
 fn fields(head: Option<&HttpHead>) -> impl Iterator<Item = (&[u8], &[u8])> {
     head.into_iter().flat_map(HttpHead::iter)
-}
-
-/// Content encodings that the browser has to undo, if all of them are ones it can.
-fn encodings(about: &About) -> Option<HeaderValue> {
-    let head = about.http.as_ref()?;
-    let all: Vec<&[u8]> = head.all("Content-Encoding").map(<[u8]>::trim_ascii).collect();
-    HeaderValue::from_bytes(&all.join(&b", "[..])).ok().filter(|value| !value.is_empty())
 }
 
 /// The function that a JSONP request names.
@@ -216,33 +216,22 @@ fn memento_headers(
     }
 }
 
-/// Which part of a body is sent: media players ask for ranges of captures that were made whole, and a capture of a part
-/// answers for that part.
+/// Which part of a body is sent, and what is said of it.
 fn part_of(
     asked_for: &Request,
     status: StatusCode,
     headers: &mut HeaderMap,
     len: Option<u64>,
 ) -> (StatusCode, Part) {
-    if status == StatusCode::PARTIAL_CONTENT && asked_for.range.is_none() {
-        headers.remove(header::CONTENT_RANGE);
-        return (StatusCode::OK, Part::All);
-    }
-    if status != StatusCode::OK {
+    if !matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
         return (status, Part::All);
     }
+    let stored = headers.remove(header::CONTENT_RANGE);
+    let stored = stored.as_ref().and_then(|value| value.to_str().ok());
+    let chosen = choose(asked_for.range.as_deref(), status, stored, len);
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    let Some(len) = len else { return (status, Part::All) };
-    let part = asked(asked_for.range.as_deref(), len);
-    let range = match part {
-        Part::All => return (status, part),
-        Part::Bytes(from, to) => format!("bytes {from}-{to}/{len}"),
-        Part::Outside => format!("bytes */{len}"),
-    };
-    if let Ok(range) = HeaderValue::from_str(&range) {
-        headers.insert(header::CONTENT_RANGE, range);
+    if let Some(told) = chosen.content_range.and_then(|told| HeaderValue::from_str(&told).ok()) {
+        headers.insert(header::CONTENT_RANGE, told);
     }
-    let status =
-        if part == Part::Outside { StatusCode::RANGE_NOT_SATISFIABLE } else { StatusCode::PARTIAL_CONTENT };
-    (status, part)
+    (chosen.status, chosen.part)
 }

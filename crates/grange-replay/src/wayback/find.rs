@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use grange_i18n::Tongue;
-use grange_index::access::Rule;
 use grange_index::query::{Keys, Next, Order, Query};
 use grange_index::{Capture, Snapshot, Stamp};
 
 use super::fuzzy;
+use crate::access_check::AccessCheck;
+use crate::capture::Loaded;
 use crate::collection::Collection;
 use crate::memento::Around;
-use crate::reader::Who;
+use crate::reader::{Who, reason};
 
 /// Captures that are tried when the ones before cannot be read or lead back to themselves.
 const TRIED_MAX: usize = 50;
@@ -20,7 +21,7 @@ const TRIED_MAX: usize = 50;
 pub(crate) struct View {
     pub(crate) collection: Arc<Collection>,
     pub(crate) snapshot: Arc<Snapshot>,
-    pub(crate) rules: Arc<[Rule]>,
+    pub(crate) access: AccessCheck,
     pub(crate) who: Who,
     /// Only captures of these jobs; empty: of all.
     pub(crate) jobs: Vec<String>,
@@ -72,14 +73,19 @@ impl View {
     }
 
     pub(crate) fn new(collection: Arc<Collection>, who: Who) -> Self {
-        let (snapshot, rules) = (collection.index.snapshot(), collection.rules());
-        Self { collection, snapshot, rules, who, jobs: Vec::new() }
+        let access = AccessCheck::new(&collection, &who.person);
+        Self { snapshot: Arc::clone(&access.snapshot), collection, access, who, jobs: Vec::new() }
     }
 
     pub(crate) fn sees(&self, view: &grange_index::CaptureView<'_>) -> bool {
         let job =
             self.jobs.is_empty() || view.job().is_some_and(|job| self.jobs.iter().any(|one| one == job));
-        job && self.who.sees_view(&self.collection.name, &self.rules, view)
+        job && self.access.sees_row(view)
+    }
+
+    /// Why a capture that was read is not shown after all, if its records are of a type that the index did not know.
+    pub(crate) fn hides_loaded(&self, capture: &Capture, loaded: &Loaded) -> Option<String> {
+        self.access.hides_loaded(capture, loaded).map(|rule| reason(rule, &self.tongue()))
     }
 
     /// The captures that answer, in the order in which they should be tried.
@@ -93,7 +99,8 @@ impl View {
                 if self.sees(view) {
                     captures.push(view.to_capture());
                 } else if hidden.is_none() {
-                    hidden = self.who.hidden(&self.collection.name, &self.rules, &view.to_capture());
+                    let rule = self.access.hides_capture(&view.to_capture());
+                    hidden = rule.map(|rule| reason(rule, &self.tongue()));
                 }
                 // One is enough nearly always; those of the same moment are weighed against each other.
                 let enough = match captures.as_slice() {

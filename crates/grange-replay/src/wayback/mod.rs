@@ -24,6 +24,8 @@ mod replay;
 mod rescue;
 mod rewriting;
 #[cfg(test)]
+mod sending_tests;
+#[cfg(test)]
 mod tests;
 mod timemap;
 
@@ -40,7 +42,7 @@ use address::Address;
 pub(crate) use address::repaired;
 pub(crate) use answer::{Request, location};
 pub(crate) use find::{Found, View, Wanted};
-pub(crate) use part::{Part, Slice, asked};
+pub(crate) use part::{Part, Slice, choose, may_be_part};
 
 use crate::cdx::{self, Options};
 use crate::collection::{Collection, Collections};
@@ -84,7 +86,8 @@ impl Site {
         let path_and_query = uri.path_and_query().map_or("/", |both| both.as_str());
         let path = path_and_query.strip_prefix('/').unwrap_or(path_and_query);
         if path.is_empty() || path.starts_with('?') {
-            return pages::home(self, &self.tongue(&request));
+            let who = self.who(&request);
+            return pages::home(self, &who.tongue(), &who.person);
         }
         if let Some(name) = uri.path().strip_prefix(STATIC_PREFIX) {
             return asset(name, request.headers());
@@ -112,22 +115,25 @@ impl Site {
             let (title, text) = (t.say("bad-address"), t.say("bad-address-form"));
             return pages::problem(t, StatusCode::BAD_REQUEST, &title, &text);
         };
-        self.serve(collection, address, request).await
+        let leads_on = address::leads_on(rest);
+        self.serve(collection, address, leads_on, request).await
     }
 
     async fn serve(
         &self,
         collection: Arc<Collection>,
         address: Address,
+        leads_on: bool,
         request: axum::extract::Request,
     ) -> Response {
-        let who = Who::of(request.headers(), request.extensions(), &self.options);
+        let who = self.who(&request);
         let view = View::new(collection, who);
         let origin = origin(request.headers());
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         match address {
             Address::Capture { time, modifier, url } => {
-                replay::capture(view, &origin, &time, modifier, &url, request).await
+                let astray = !leads_on && address::leads_on(&format!("{time}{modifier}/{url}"));
+                replay::capture(view, &origin, &time, modifier, &url, astray, request).await
             }
             _ if !is_read => (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]).into_response(),
             Address::TimeGate { url } => replay::time_gate(&view, &origin, &url, request.headers()),
@@ -141,9 +147,13 @@ impl Site {
         }
     }
 
+    fn who(&self, request: &axum::extract::Request) -> Who {
+        Who::of(request.headers(), request.extensions(), &self.options, &self.collections)
+    }
+
     /// The language to answer a request in that concerns no collection.
     fn tongue(&self, request: &axum::extract::Request) -> Tongue {
-        Who::of(request.headers(), request.extensions(), &self.options).tongue()
+        self.who(request).tongue()
     }
 
     /// A request that fits no route: perhaps a replayed page made it, else it is told what there is.

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use axum::http::StatusCode;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
@@ -19,8 +20,8 @@ pub(crate) enum Part {
 }
 
 /// Reads `Range: bytes=…` for a body of `len` bytes. Several ranges at once, and what is no range, mean all of it.
-pub(crate) fn asked(range: Option<&str>, len: u64) -> Part {
-    let Some(spec) = range.and_then(|range| range.trim().strip_prefix("bytes=")) else { return Part::All };
+fn asked(range: Option<&str>, len: u64) -> Part {
+    let Some(spec) = range.and_then(of_bytes) else { return Part::All };
     let Some((from, to)) = spec.split_once('-').filter(|_| !spec.contains(',')) else { return Part::All };
     let number = |text: &str| text.trim().parse::<u64>();
     match (from.trim().is_empty(), to.trim().is_empty()) {
@@ -41,6 +42,90 @@ pub(crate) fn asked(range: Option<&str>, len: u64) -> Part {
             if from >= len { Part::Outside } else { Part::Bytes(from, to.min(len - 1)) }
         }
     }
+}
+
+/// What follows the unit, which is written in any case.
+fn of_bytes(range: &str) -> Option<&str> {
+    let (unit, spec) = range.trim().split_once('=')?;
+    unit.trim().eq_ignore_ascii_case("bytes").then_some(spec)
+}
+
+/// What part of a resource a capture of a part holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Held {
+    from: u64,
+    /// Included.
+    to: u64,
+    /// Of the whole resource, if the server said so.
+    total: Option<u64>,
+}
+
+impl Held {
+    /// Reads `Content-Range: bytes 0-1023/5000` of a body of `len` bytes; none if it cannot be about that body.
+    fn read(content_range: Option<&str>, len: Option<u64>) -> Option<Self> {
+        let (unit, spec) = content_range?.trim().split_once([' ', '='])?;
+        let (range, total) = spec.trim().split_once('/')?;
+        let (from, to) = range.split_once('-')?;
+        let (from, to) = (from.trim().parse::<u64>().ok()?, to.trim().parse::<u64>().ok()?);
+        let total = total.trim().parse::<u64>().ok();
+        let holds = to.checked_sub(from)?.checked_add(1)?;
+        let fits = unit.eq_ignore_ascii_case("bytes")
+            && len.is_none_or(|len| len == holds)
+            && total.is_none_or(|total| to < total);
+        fits.then_some(Self { from, to, total })
+    }
+}
+
+/// Which part of a body is sent, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) status: StatusCode,
+    /// Of the body as it is stored.
+    pub(crate) part: Part,
+    /// Where the status asks for one.
+    pub(crate) content_range: Option<String>,
+}
+
+/// Chooses a part of a body that was captured with `status` 200 or 206. Media players ask for parts of captures that were made
+/// whole; a capture of a part answers for what it holds. `len`: of the body, if it is known.
+pub(crate) fn choose(
+    range: Option<&str>,
+    status: StatusCode,
+    content_range: Option<&str>,
+    len: Option<u64>,
+) -> Chosen {
+    let held = Held::read(content_range, len).filter(|_| status == StatusCode::PARTIAL_CONTENT);
+    let chosen = |status, part, content_range| Chosen { status, part, content_range };
+    let all = || chosen(StatusCode::OK, Part::All, None);
+    let outside = |total: u64| {
+        chosen(StatusCode::RANGE_NOT_SATISFIABLE, Part::Outside, Some(format!("bytes */{total}")))
+    };
+    let (from, to, whole) = match (held, len) {
+        (Some(held), _) => (held.from, held.to, held.total.unwrap_or(held.to + 1)),
+        (None, Some(len)) => (0, len.saturating_sub(1), len),
+        (None, None) => return all(),
+    };
+    match asked(range, whole) {
+        Part::All => all(),
+        Part::Outside => outside(whole),
+        // What was asked for exists, and this capture does not have its beginning.
+        Part::Bytes(first, _) if first < from || first > to => outside(whole),
+        Part::Bytes(first, last) => {
+            let last = last.min(to);
+            let total = held.map_or(Some(whole), |held| held.total);
+            let total = total.map_or_else(|| "*".to_owned(), |total| total.to_string());
+            let told = format!("bytes {first}-{last}/{total}");
+            chosen(StatusCode::PARTIAL_CONTENT, Part::Bytes(first - from, last - from), Some(told))
+        }
+    }
+}
+
+/// Whether `If-Range` still allows a part: the validator must be the one that is sent with the capture.
+pub(crate) fn may_be_part(if_range: Option<&str>, etag: Option<&str>, last_modified: Option<&str>) -> bool {
+    let Some(asked) = if_range.map(str::trim) else { return true };
+    let is_strong = !asked.starts_with("W/");
+    let is = |own: Option<&str>| own.is_some_and(|own| own.trim() == asked);
+    is_strong && (is(etag) || is(last_modified))
 }
 
 /// The bytes of a body from `skip` on, `left` of them.
@@ -96,6 +181,8 @@ mod tests {
             (None, 10, Part::All),
             (Some("bytes=0-"), 10, Part::Bytes(0, 9)),
             (Some("bytes=2-4"), 10, Part::Bytes(2, 4)),
+            (Some("Bytes=2-4"), 10, Part::Bytes(2, 4)),
+            (Some(" BYTES = 2-4 "), 10, Part::Bytes(2, 4)),
             (Some("bytes=2-400"), 10, Part::Bytes(2, 9)),
             (Some("bytes=-3"), 10, Part::Bytes(7, 9)),
             (Some("bytes=-30"), 10, Part::Bytes(0, 9)),
@@ -110,6 +197,68 @@ mod tests {
         ] {
             assert_eq!(asked(range, len), part, "{range:?}");
         }
+    }
+
+    #[test]
+    fn a_capture_of_a_part_answers_for_what_it_holds() {
+        let part = "bytes 1000-1999/5000";
+        // Asked; status, part of the stored thousand bytes, what is said of it.
+        for (range, status, of_body, told) in [
+            (None, 200, Part::All, None),
+            (Some("bytes=1000-1999"), 206, Part::Bytes(0, 999), Some("bytes 1000-1999/5000")),
+            (Some("bytes=1500-1599"), 206, Part::Bytes(500, 599), Some("bytes 1500-1599/5000")),
+            (Some("bytes=1500-"), 206, Part::Bytes(500, 999), Some("bytes 1500-1999/5000")),
+            (Some("bytes=1999-2100"), 206, Part::Bytes(999, 999), Some("bytes 1999-1999/5000")),
+            (Some("bytes=2000-"), 416, Part::Outside, Some("bytes */5000")),
+            (Some("bytes=0-"), 416, Part::Outside, Some("bytes */5000")),
+            (Some("bytes=-100"), 416, Part::Outside, Some("bytes */5000")),
+            (Some("bytes=5000-"), 416, Part::Outside, Some("bytes */5000")),
+            (Some("bytes=-4000"), 206, Part::Bytes(0, 999), Some("bytes 1000-1999/5000")),
+            (Some("bytes=1-2,4-5"), 200, Part::All, None),
+        ] {
+            let chosen = choose(range, StatusCode::PARTIAL_CONTENT, Some(part), Some(1000));
+            let expected = Chosen {
+                status: StatusCode::from_u16(status).unwrap(),
+                part: of_body,
+                content_range: told.map(ToOwned::to_owned),
+            };
+            assert_eq!(chosen, expected, "{range:?}");
+        }
+        // A length nobody knows, and one that cannot be: then the body counts.
+        let chosen = choose(Some("bytes=5-"), StatusCode::PARTIAL_CONTENT, Some("bytes 0-9/*"), Some(10));
+        assert_eq!(chosen.content_range.as_deref(), Some("bytes 5-9/*"));
+        for lie in [
+            None,
+            Some("bytes 0-1/10"),
+            Some("bytes 5-4/10"),
+            Some("bytes 0-9/5"),
+            Some("lines 0-9/10"),
+            Some("x"),
+        ] {
+            let chosen = choose(Some("bytes=5-"), StatusCode::PARTIAL_CONTENT, lie, Some(10));
+            assert_eq!(chosen.content_range.as_deref(), Some("bytes 5-9/10"), "{lie:?}");
+        }
+        // Only what was captured as a part is one.
+        let chosen = choose(Some("bytes=5-"), StatusCode::OK, Some("bytes 5-14/20"), Some(10));
+        assert_eq!(chosen.content_range.as_deref(), Some("bytes 5-9/10"));
+        assert_eq!(choose(Some("bytes=5-"), StatusCode::OK, None, None).status, 200);
+    }
+
+    #[test]
+    fn a_part_is_sent_only_of_what_the_client_has() {
+        for (if_range, may) in [
+            (None, true),
+            (Some("\"x\""), true),
+            (Some("\"y\""), false),
+            (Some("W/\"x\""), false),
+            (Some("Wed, 01 Jan 2020 00:00:00 GMT"), true),
+            (Some("Thu, 02 Jan 2020 00:00:00 GMT"), false),
+        ] {
+            let modified = Some("Wed, 01 Jan 2020 00:00:00 GMT");
+            assert_eq!(may_be_part(if_range, Some("\"x\""), modified), may, "{if_range:?}");
+            assert_eq!(may_be_part(if_range, None, None), if_range.is_none(), "{if_range:?}");
+        }
+        assert!(!may_be_part(Some("W/\"x\""), Some("W/\"x\""), None));
     }
 
     #[tokio::test]

@@ -11,11 +11,12 @@ use http_body_util::{BodyExt as _, Limited};
 
 use super::answer;
 use super::find::{Found, View, Wanted};
+use super::part::may_be_part;
 use super::redirect;
 use crate::capture::{self, About, Loaded, NoPayload};
 use crate::memento::{self, Around, Links};
 use crate::pages;
-use crate::rewrite::Modifier;
+use crate::rewrite::{Modifier, with_path};
 
 /// Later than anything that can have been captured.
 const LATEST: &str = "99991231235959";
@@ -26,6 +27,7 @@ pub(super) async fn capture(
     time: &str,
     modifier: Modifier,
     url: &str,
+    astray: bool,
     request: Request,
 ) -> Response {
     let method = request.method().clone();
@@ -47,7 +49,10 @@ pub(super) async fn capture(
         time: time.to_owned(),
         modifier: if modifier == Modifier::TopFrame { Modifier::Top } else { modifier },
         url: url.to_owned(),
-        range: text("range").map(ToOwned::to_owned),
+        astray,
+        // No validator is sent with a capture, so no client can have one.
+        range: text("range").filter(|_| may_be_part(text("if-range"), None, None)).map(ToOwned::to_owned),
+        accepted: capture::Accepted::of(headers),
         by_script,
         head_only: method == Method::HEAD,
     };
@@ -76,6 +81,7 @@ async fn show(view: &View, asked_for: &answer::Request, wanted: &Wanted, is_get:
         Err(error) => return pages::broken(view, &wanted.url, &[grange_base::Chain(&error).to_string()]),
     };
     let mut failures = Vec::new();
+    let mut unheld = None;
     let mut tried = Vec::new();
     let mut more = false;
     let mut queue = captures;
@@ -87,6 +93,13 @@ async fn show(view: &View, asked_for: &answer::Request, wanted: &Wanted, is_get:
             }
             tried.push(id);
             match attempt(view, asked_for, &capture, is_get).await {
+                // A capture of another part may hold what was asked for.
+                Ok(Some(response))
+                    if response.status() == StatusCode::RANGE_NOT_SATISFIABLE
+                        && capture.status == Some(206) =>
+                {
+                    unheld.get_or_insert(response);
+                }
                 Ok(Some(response)) => return response,
                 Ok(None) => {
                     let time = capture.time.to_string();
@@ -96,7 +109,7 @@ async fn show(view: &View, asked_for: &answer::Request, wanted: &Wanted, is_get:
             }
         }
         if more {
-            return pages::broken(view, &wanted.url, &failures);
+            return unheld.unwrap_or_else(|| pages::broken(view, &wanted.url, &failures));
         }
         more = true;
         queue = view.find_more(wanted).unwrap_or_default();
@@ -110,7 +123,7 @@ async fn attempt(
     capture: &Capture,
     is_get: bool,
 ) -> Result<Option<Response>, NoPayload> {
-    let url = capture.url.as_deref().unwrap_or(&asked_for.url);
+    let url = &*with_path(capture.url.as_deref().unwrap_or(&asked_for.url));
     let exact = memento::digits(capture.time);
     let document = asked_for.modifier.is_document();
     // The page around the frame needs the capture itself only to follow a redirect.
@@ -125,6 +138,9 @@ async fn attempt(
     } else {
         capture::load(&view.snapshot, &view.collection, capture, asked_for.undo()).await?
     };
+    if let Some(reason) = view.hides_loaded(capture, &loaded) {
+        return Ok(Some(pages::hidden(view, url, &reason)));
+    }
     let location = answer::location(&loaded.about, url);
     if location.as_deref().is_some_and(|location| leads_back(location, url, &asked_for.url)) {
         return Ok(None);
@@ -167,7 +183,7 @@ fn leads_back(location: &str, url: &str, asked: &str) -> bool {
 /// their next request is none that they could ever be led to.
 fn is_elsewhere(asked_for: &answer::Request, url: &str, exact: &str) -> bool {
     let kept = || !url.contains('#') && url::Url::parse(url).is_ok_and(|parsed| parsed.as_str() == url);
-    asked_for.time != exact || (asked_for.url != url && kept())
+    asked_for.time != exact || asked_for.astray || (asked_for.url != url && kept())
 }
 
 /// Documents are shown under their own time and URL, so that what they link to is found from there.
@@ -189,8 +205,15 @@ fn frame(view: &View, asked_for: &answer::Request, capture: &Capture, url: &str,
     pages::frame(view, asked_for, capture, url, exact)
 }
 
-/// `/<collection>/<url>`: leads to the capture for the time that the client names, or to the latest.
+/// `/<collection>/<url>`: leads to the capture for the time that the client names, or to the latest. Whatever the answer, it
+/// depends on that time (RFC 7089 §2.1.2).
 pub(super) fn time_gate(view: &View, origin: &str, url: &str, headers: &HeaderMap) -> Response {
+    let mut response = chosen(view, origin, url, headers);
+    response.headers_mut().append(header::VARY, HeaderValue::from_static("accept-datetime"));
+    response
+}
+
+fn chosen(view: &View, origin: &str, url: &str, headers: &HeaderMap) -> Response {
     let asked = headers.get("accept-datetime").map(|value| value.to_str().unwrap_or_default());
     let time = match asked.map(memento::parse_http_date) {
         None => Stamp::earliest(LATEST),
@@ -209,7 +232,7 @@ pub(super) fn time_gate(view: &View, origin: &str, url: &str, headers: &HeaderMa
         Err(error) => return pages::broken(view, url, &[grange_base::Chain(&error).to_string()]),
     };
     let Some(capture) = capture else { return pages::missing(view, "", url) };
-    let own = capture.url.as_deref().unwrap_or(url);
+    let own = &*with_path(capture.url.as_deref().unwrap_or(url));
     // Programs that speak Memento want the capture, people the page with the banner.
     let modifier = if asked.is_some() { Modifier::Main } else { Modifier::Top };
     let prefix = format!("/{}/", view.collection.name);
@@ -221,7 +244,6 @@ pub(super) fn time_gate(view: &View, origin: &str, url: &str, headers: &HeaderMa
     if let Ok(links) = HeaderValue::from_str(&links) {
         response.headers_mut().insert(header::LINK, links);
     }
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-datetime"));
     *response.body_mut() = Body::empty();
     response
 }

@@ -6,10 +6,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use grange_api::wire::collections::{
-    AccessAnswer, AccessQuestion, ImportPaths, Imported, Marked, MarkedFiles, NewAccessRule,
+    AccessAnswer, AccessImported, AccessQuestion, AccessRulePart, AccessTable, ImportPaths, Imported, Marked,
+    MarkedFiles, NewAccessRule,
 };
-use grange_app::{Access, AccessTest, CollectedState, RuleDraft, Which};
+use grange_app::{AccessTest, CollectedState, RuleDraft, RulePart, Which};
 use serde::Deserialize;
+use tower_http::limit::RequestBodyLimitLayer;
 
 use crate::Web;
 use crate::caller::Caller;
@@ -31,9 +33,15 @@ pub(super) fn routes() -> Router<Web> {
         .route("/access-test", post(test))
 }
 
-/// Walks folders, and stores files.
+/// A table of access rules: some 300,000 of them.
+const TABLE_BYTES_MAX: usize = 64 << 20;
+
+/// Walks folders, stores files, and takes large tables.
 pub(super) fn long_routes() -> Router<Web> {
-    Router::new().route("/collections/{name}/files", get(files).post(import))
+    let table = post(import_rules).layer(RequestBodyLimitLayer::new(TABLE_BYTES_MAX));
+    Router::new()
+        .route("/collections/{name}/files", get(files).post(import))
+        .route("/access-table", table.get(export_rules))
 }
 
 #[derive(Debug, Deserialize)]
@@ -127,6 +135,8 @@ async fn add_rule(State(web): State<Web>, Caller(who): Caller, Json(new): Json<N
         captured_from: new.captured_from,
         captured_to: new.captured_to,
         decision: new.decision,
+        audience: new.audience,
+        everything: new.everything,
     };
     Ok(Json(web.app.add_access_rule(&who, &draft, &new.note).await?).into_response())
 }
@@ -134,6 +144,15 @@ async fn add_rule(State(web): State<Web>, Caller(who): Caller, Json(new): Json<N
 async fn remove_rule(State(web): State<Web>, Caller(who): Caller, Path(id): Path<i64>) -> Shown {
     web.app.remove_access_rule(&who, id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+async fn export_rules(State(web): State<Web>, Caller(who): Caller) -> Shown {
+    Ok(Json(AccessTable { csv: web.app.export_access_rules(&who).await? }).into_response())
+}
+
+async fn import_rules(State(web): State<Web>, Caller(who): Caller, Json(table): Json<AccessTable>) -> Shown {
+    let (made, all) = web.app.import_access_rules(&who, &table.csv).await?;
+    Ok(Json(AccessImported { made, known: all - made }).into_response())
 }
 
 async fn test(State(web): State<Web>, Caller(who): Caller, Json(asked): Json<AccessQuestion>) -> Shown {
@@ -145,9 +164,15 @@ async fn test(State(web): State<Web>, Caller(who): Caller, Json(asked): Json<Acc
         address: asked.address,
         user: asked.user,
     };
-    let answer = match web.app.test_access(&who, &test).await? {
-        Access::Visible => AccessAnswer { visible: true, rule: None, message: None },
-        Access::Hidden { rule, message } => AccessAnswer { visible: false, rule: Some(rule), message },
+    let access = web.app.test_access(&who, &test).await?;
+    let decides = access.rules.first().filter(|_| !access.visible);
+    let rule = decides.and_then(|part| part.id);
+    let part = |part: &RulePart| AccessRulePart {
+        id: part.id,
+        rule: part.rule.clone(),
+        effect: part.effect.to_owned(),
+        lifted_by: part.lifted_by,
     };
-    Ok(Json(answer).into_response())
+    let rules = access.rules.iter().map(part).collect();
+    Ok(Json(AccessAnswer { visible: access.visible, rule, message: access.message, rules }).into_response())
 }

@@ -161,18 +161,41 @@ fn access_rules_are_kept_tried_and_taken_away() {
         .ok()
         .json();
     assert_eq!(made.as_array().unwrap().len(), 3);
-    let seen = |args: &[&str]| grange.run(&[&["access", "test"], args].concat()).ok().stdout;
-    assert_eq!(seen(&["http://www.example.com/x"]), "hidden by rule 1: taken down\n");
-    assert_eq!(seen(&["http://shop.example.com/"]), "hidden by rule 3: taken down\n");
-    assert_eq!(seen(&["http://example.company/"]), "visible\n");
-    grange.run(&["access", "add", "--networks", "10.1.0.0/16", "--url", "http://example.com/x"]).ok();
-    assert_eq!(seen(&["http://example.com/x", "--from", "10.1.2.3"]), "visible\n");
-    assert_eq!(seen(&["http://example.com/x", "--from", "10.2.2.3"]), "hidden by rule 4\n");
+    let said = |args: &[&str]| grange.run(&[&["access", "test"], args].concat()).ok().stdout;
+    let seen = |args: &[&str]| said(args).lines().next().unwrap_or_default().to_owned();
+    assert_eq!(seen(&["http://www.example.com/x"]), "hidden by rule 1: taken down");
+    assert_eq!(seen(&["http://shop.example.com/"]), "hidden by rule 3: taken down");
+    assert_eq!(said(&["http://example.company/"]), "visible\n");
+    grange.run(&["access", "add", "--networks", "10.1.0.0/16", "--url", "http://h0001.dk/x/"]).ok();
+    assert_eq!(seen(&["http://h0001.dk/x/", "--from", "10.1.2.3"]), "visible");
+    assert_eq!(seen(&["http://h0001.dk/x/", "--from", "10.2.2.3"]), "hidden by rule 6");
+    grange.run(&["access", "add", "--embargo", "365d", "--url", "http://h0001.dk/"]).ok();
+    assert_eq!(seen(&["http://h0001.dk/x/", "--from", "10.1.2.3"]), "hidden by rule 7");
+    grange.run(&["access", "add", "--allow", "--for", "user:anna", "--everything"]).ok();
+    let anna = ["http://h0001.dk/x/", "--from", "10.2.2.3", "--as", "anna"];
+    assert_eq!(
+        said(&anna),
+        "visible\n  rule 7: embargo on dk,h0001)/*: lifted by rule 8\n  rule 6: networks on dk,h0001)/x: lifted by rule 8\n  \
+         rule 8: allow for user:anna on everything: allows it, as far as it can\n"
+    );
+    assert_eq!(seen(&["metadata://e.org/crawl/x"]), "hidden by default (documentation of crawls)");
     grange.run(&["access", "rm", "1"]).ok();
-    assert_eq!(seen(&["http://example.com/y"]), "visible\n");
+    assert_eq!(seen(&["http://example.com/y"]), "visible");
     grange.run(&["access", "rm", "1"]).fails(3, &["access rule 1"]);
-    grange.run(&["access", "add", "--networks", "10.1.0.0/99"]).fails(2, &["no network"]);
+    grange.run(&["access", "add", "--networks", "10.1.0.0/99", "--everything"]).fails(2, &["no network"]);
+    grange.run(&["access", "add", "--block", "x"]).fails(2, &["--everything"]);
+    grange.run(&["access", "add", "--block", "x", "--everything", "--collection", "none"]).ok();
     grange.run(&["access", "add", "--url", "example.com"]).fails(2, &[]);
+    let table = grange.run(&["access", "export"]).ok().stdout;
+    let file = grange.file("rules.csv", &table);
+    let again = grange.run(&["access", "import", file.to_str().unwrap()]).ok().stdout;
+    assert!(again.starts_with("Added 0 access rules"), "{again}");
+    let more = grange.file("more.csv", "url,decision\nhttp://a.dk/,allow\nhttp://b.dk/,maybe\n");
+    grange.run(&["access", "import", more.to_str().unwrap()]).fails(2, &["line 3", "nothing was imported"]);
+    assert_eq!(grange.run(&["access", "export"]).ok().stdout, table);
+    let good = grange.file("good.csv", "url,match,decision\na.dk,domain,allow\n");
+    let done = grange.run(&["access", "import", good.to_str().unwrap()]).ok().stdout;
+    assert!(done.starts_with("Added 3 access rules"), "{done}");
     assert!(grange.run(&["changes", "--json"]).ok().stdout.contains("access.add"));
 }
 

@@ -80,7 +80,7 @@ impl Draft {
         plain: bool,
     ) -> io::Result<bool> {
         let kind = record.kind();
-        self.wanted = options.records.wants(kind, record.content_type());
+        self.wanted = options.records.wants(kind, record.content_type(), record.target_uri());
         let may_pair = options.pairs() && kind == RecordType::Request;
         if !self.wanted && !may_pair {
             self.kind = None;

@@ -21,6 +21,9 @@ pub enum Records {
     /// response, revisit, resource and metadata, the latter two unless they hold `application/warc-fields`.
     #[default]
     Captures,
+    /// The same without metadata about addresses of the web: under their key it would stand for a capture that it only
+    /// describes. Metadata under an address of its own (`metadata:`, `urn:`) stays.
+    Replayable,
     /// Every record.
     All,
     /// Records of these types.
@@ -28,8 +31,12 @@ pub enum Records {
 }
 
 impl Records {
-    pub(super) fn wants(&self, kind: RecordType, content_type: Option<&[u8]>) -> bool {
+    pub(super) fn wants(&self, kind: RecordType, content_type: Option<&[u8]>, uri: Option<&[u8]>) -> bool {
         match self {
+            Self::Replayable => {
+                let describes = kind == RecordType::Metadata && uri.is_some_and(is_web);
+                !describes && Self::Captures.wants(kind, content_type, uri)
+            }
             Self::Captures => match kind {
                 RecordType::Response | RecordType::Revisit => true,
                 RecordType::Resource | RecordType::Metadata => {
@@ -41,6 +48,11 @@ impl Records {
             Self::Only(kinds) => kinds.contains(&kind),
         }
     }
+}
+
+fn is_web(uri: &[u8]) -> bool {
+    let starts = |with: &[u8]| uri.get(..with.len()).is_some_and(|first| first.eq_ignore_ascii_case(with));
+    [&b"http:"[..], b"https:", b"ftp:", b"dns:", b"whois:"].iter().any(|scheme| starts(scheme))
 }
 
 /// A field beyond the usual ones, written into JSON under its name.

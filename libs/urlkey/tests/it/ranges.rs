@@ -19,7 +19,8 @@ fn ranges_by_match_type() {
         ("http://example.com/some/page", Host, "com,example)/", "com,example*"),
         ("example.com", Domain, "com,example)/", "com,example-"),
         ("*.example.com", Domain, "com,example)/", "com,example-"),
-        ("com", Domain, "com,", "com-"),
+        ("com", Domain, "com)/", "com-"),
+        ("http://localhost/a", Domain, "localhost)/", "localhost-"),
         ("http://example.com:8080/", Host, "com,example:8080)/", "com,example:8080*"),
         ("192.0.2.1", Host, "1,2,0,192)/", "1,2,0,192*"),
     ] {
@@ -43,6 +44,10 @@ fn lines_in_and_out_of_a_range() {
         ("example.com", Domain, "com,example2)/ab 2026", false),
         ("com", Domain, "com,example)/ab 2026", true),
         ("com", Domain, "community,x)/ 2026", false),
+        ("com", Domain, "com)/ab 2026", true),
+        ("http://intranet/", Domain, "intranet)/ab 2026", true),
+        ("http://intranet/", Domain, "intranet,www)/ab 2026", true),
+        ("http://intranet/", Domain, "intranet2)/ab 2026", false),
     ] {
         assert_eq!(
             search_range(url, kind, Dialect::Standard).contains(line),

@@ -36,15 +36,17 @@ pub(super) struct Said {
     pub(super) icon: bool,
 }
 
-/// Adds the links of the page to `links`.
+/// Adds the links of the page to `links`. `dialect`: [`Dialect::Html`] or [`Dialect::Xhtml`].
 pub(super) fn html(
     source: Source<'_>,
+    dialect: Dialect,
     encoding: &'static Encoding,
     settings: &Settings,
     links: &mut Links,
 ) -> Said {
     let mut page = Page {
         settings,
+        dialect,
         encoding,
         links,
         based: false,
@@ -54,7 +56,7 @@ pub(super) fn html(
         said: Said::default(),
     };
     page.find_base(source.head());
-    source.tokens(Dialect::Html, settings.max_document.html.0, |token, attributes| {
+    source.tokens(dialect, settings.max_document.html.0, |token, attributes| {
         page.token(token, attributes);
     });
     page.said
@@ -62,6 +64,7 @@ pub(super) fn html(
 
 struct Page<'a> {
     settings: &'a Settings,
+    dialect: Dialect,
     encoding: &'static Encoding,
     links: &'a mut Links,
     /// A `<base>` was found; others do not count.
@@ -85,9 +88,12 @@ enum Inside {
 impl Page<'_> {
     fn token(&mut self, token: Token<'_>, attributes: &[Attribute<'_>]) {
         match token {
-            Token::Start { name, .. } => {
+            Token::Start { name, empty } => {
                 self.inside = Inside::Markup;
                 self.element(name, attributes);
+                if empty && self.dialect == Dialect::Xhtml {
+                    self.inside = Inside::Markup;
+                }
             }
             Token::End { name } => {
                 self.inside = Inside::Markup;
@@ -95,13 +101,11 @@ impl Page<'_> {
                     self.form_gets = true;
                 }
             }
-            Token::Text(text) | Token::Data(text) => match self.inside {
-                Inside::Markup => {}
-                Inside::Style if self.settings.css => css(text, self.encoding, self.links),
-                Inside::Style => {}
-                Inside::Script => script(text, self.settings.javascript, self.encoding, self.links),
-                Inside::Json => json(text, self.settings.javascript, self.encoding, self.links),
-            },
+            Token::Text(text) if self.is_escaped(text) => {
+                let text = self.text(text).into_owned();
+                self.inside(text.as_bytes(), UTF_8);
+            }
+            Token::Text(text) | Token::Data(text) => self.inside(text, self.encoding),
             Token::Comment(comment) => {
                 if let Some(page) = conditional(comment) {
                     self.nested(page, self.encoding);
@@ -111,17 +115,37 @@ impl Page<'_> {
         }
     }
 
+    /// Entities count in the scripts and styles of XHTML, except in a section of data.
+    fn is_escaped(&self, text: &[u8]) -> bool {
+        self.dialect == Dialect::Xhtml
+            && self.inside != Inside::Markup
+            && memchr::memchr(b'&', text).is_some()
+            && memmem::find(text, b"<![CDATA[").is_none()
+    }
+
+    /// The text of an element.
+    fn inside(&mut self, text: &[u8], encoding: &'static Encoding) {
+        match self.inside {
+            Inside::Markup => {}
+            Inside::Style if self.settings.css => css(text, encoding, self.links),
+            Inside::Style => {}
+            Inside::Script => script(text, self.settings.javascript, encoding, self.links),
+            Inside::Json => json(text, self.settings.javascript, encoding, self.links),
+        }
+    }
+
     /// Markup within this page.
     fn nested(&mut self, page: &[u8], encoding: &'static Encoding) {
         if self.depth >= DEPTH_MAX {
             return;
         }
-        let outside = (self.inside, self.form_gets, self.encoding);
+        let outside = (self.inside, self.form_gets, self.encoding, self.dialect);
         self.depth += 1;
-        self.encoding = encoding;
+        // Pages in comments and attributes are HTML, whatever they are in.
+        (self.encoding, self.dialect) = (encoding, Dialect::Html);
         tokens_of(page, Dialect::Html, |token, attributes| self.token(token, attributes));
         self.depth -= 1;
-        (self.inside, self.form_gets, self.encoding) = outside;
+        (self.inside, self.form_gets, self.encoding, self.dialect) = outside;
     }
 
     /// A base counts for the whole page, links before it included.
@@ -131,7 +155,7 @@ impl Page<'_> {
         if !mentioned {
             return;
         }
-        let mut scanner = Scanner::new(head, Dialect::Html, State::default());
+        let mut scanner = Scanner::new(head, self.dialect, State::default());
         let mut attributes = Vec::new();
         while let Some(token) = scanner.next(&mut attributes) {
             if let Token::Start { name, .. } = token

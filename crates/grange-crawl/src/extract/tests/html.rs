@@ -338,3 +338,37 @@ fn a_frame_is_a_part_or_a_link_by_choice_and_an_icon_is_guessed_if_none_is_named
     let extraction = extracted("text/html", b"<link rel=icon href=/i.png>", &settings);
     assert_eq!(lines(&extraction), ["E /i.png link/@href"]);
 }
+
+#[test]
+fn in_xml_an_element_that_ends_in_its_own_tag_swallows_nothing() {
+    let page = "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><head><script src='/a.js'/><style/>\
+        <title/></head><body><iframe src='/f'/><textarea/><a href='/x'>x</a>\
+        <script>var a = \"/y.html?b=1&amp;c=2\";</script><script><![CDATA[ var a = \"/z.html?b=1&c=2\"; ]]></script></body></html>";
+    let all = [
+        "E /a.js script/@src",
+        "E /f iframe/@src",
+        "L /x a/@href",
+        "X /y.html?b=1&c=2 =JS_MISC",
+        "X /z.html?b=1&c=2 =JS_MISC",
+    ];
+    for content_type in
+        ["application/xhtml+xml", "application/xhtml+xml; charset=utf-8", "Text/XML", "application/xml", ""]
+    {
+        assert_eq!(found(content_type, page.as_bytes()), all, "{content_type}");
+    }
+    // Browsers read this one as HTML, where the slash means nothing.
+    let as_html = found("text/html", page.as_bytes());
+    assert!(!as_html.contains(&"L /x a/@href".to_owned()), "{as_html:?}");
+    // Not well-formed, and the links are there all the same.
+    let broken =
+        "<html><script src='/a.js'/><p><a href='/x'><br></p><script>if (a<b && c) {}</script><a href=/y>";
+    let all = ["E /a.js script/@src", "L /x a/@href", "L /y a/@href"];
+    assert_eq!(found("application/xhtml+xml", broken.as_bytes()), all);
+    let svg = "<svg><title/><style/><script href='/s.js'/><a href='/x'/></svg>";
+    assert_eq!(found("image/svg+xml", svg.as_bytes()), ["E /s.js script/@href", "L /x a/@href"]);
+    let inline = format!("<p>{svg}<script>/* &amp; */</script><a href='/y'>");
+    assert_eq!(
+        found("text/html", inline.as_bytes()),
+        ["E /s.js script/@href", "L /x a/@href", "L /y a/@href"]
+    );
+}

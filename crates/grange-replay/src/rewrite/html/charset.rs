@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8};
-use htmlscan::Attribute;
+use htmlscan::{Attribute, Dialect};
 use memchr::memchr2;
 
 use crate::rewrite::charset::label_in;
@@ -14,11 +14,22 @@ pub(super) struct Charset {
     encoding: &'static Encoding,
     /// Nothing in the page can correct it any more.
     certain: bool,
+    /// By which rules the page is read, and must be written.
+    dialect: Dialect,
 }
 
 impl Charset {
-    pub(super) fn new(encoding: &'static Encoding, certain: bool) -> Self {
-        Self { encoding: if encoding.is_ascii_compatible() { encoding } else { UTF_8 }, certain }
+    pub(super) fn new(encoding: &'static Encoding, certain: bool, dialect: Dialect) -> Self {
+        let encoding = if encoding.is_ascii_compatible() { encoding } else { UTF_8 };
+        Self { encoding, certain, dialect }
+    }
+
+    pub(super) const fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    pub(super) fn is_xml(&self) -> bool {
+        self.dialect == Dialect::Xml
     }
 
     pub(super) fn text<'t>(&self, bytes: &'t [u8]) -> Cow<'t, str> {
@@ -32,7 +43,11 @@ impl Charset {
 
     /// The value of an attribute, entities decoded.
     pub(super) fn value<'t>(&self, bytes: &'t [u8]) -> Cow<'t, str> {
-        let text = self.text(bytes);
+        let mut text = self.text(bytes);
+        if self.is_xml() && text.contains(['\t', '\n', '\r']) {
+            // A parser of XML does the same, unless they stand there as references.
+            text = Cow::Owned(text.replace("\r\n", " ").replace(['\t', '\n', '\r'], " "));
+        }
         if text.contains('&') { htmlize::unescape_attribute(text) } else { text }
     }
 
@@ -50,7 +65,9 @@ impl Charset {
     /// `="…"`
     pub(super) fn write_value(&self, value: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(b"=\"");
-        if self.encoding == UTF_8 || value.is_ascii() {
+        if self.is_xml() {
+            self.write(&escape_xml(value), out);
+        } else if self.encoding == UTF_8 || value.is_ascii() {
             escape(value.as_bytes(), out);
         } else {
             // First what was there: the references that encoding gives are no text to escape.
@@ -59,6 +76,11 @@ impl Charset {
             self.write(&String::from_utf8_lossy(&escaped), out);
         }
         out.push(b'"');
+    }
+
+    /// The text of a script or style, so that a parser reads it as it is here.
+    pub(super) fn write_held(&self, text: &str, out: &mut Vec<u8>) {
+        if self.is_xml() { self.write(&escape_xml(text), out) } else { self.write(text, out) }
     }
 
     /// Of the first `<meta>` that names a charset we can read, what it says holds from there on.
@@ -76,9 +98,27 @@ impl Charset {
             known(&label_in(&content)?)
         });
         if let Some(encoding) = declared {
-            *self = Self { encoding, certain: true };
+            *self = Self { encoding, certain: true, dialect: self.dialect };
         }
     }
+}
+
+/// Text for any place in XML. Line ends and tabs as references: in values they would become spaces.
+fn escape_xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\t' => out.push_str("&#9;"),
+            '\n' => out.push_str("&#10;"),
+            '\r' => out.push_str("&#13;"),
+            letter => out.push(letter),
+        }
+    }
+    out
 }
 
 fn escape(mut value: &[u8], out: &mut Vec<u8>) {

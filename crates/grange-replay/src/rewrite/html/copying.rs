@@ -13,6 +13,11 @@ impl<'a> Copying<'a> {
         Self { input, copied: 0, out }
     }
 
+    /// A part as it came.
+    pub(super) fn input(&self, part: std::ops::Range<usize>) -> &'a [u8] {
+        &self.input[part]
+    }
+
     /// Copies up to `at`; what is written to the result stands there.
     pub(super) fn up_to(&mut self, at: usize) -> &mut Vec<u8> {
         self.out.extend_from_slice(&self.input[self.copied..at]);

@@ -5,6 +5,15 @@ use crate::rewrite::place::Place;
 use crate::rewrite::script::{self, Mode, Source};
 use crate::rewrite::{css, importmap};
 
+/// The text of an element of XML while it comes: in pieces, escaped or in sections of data.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    /// As it stands in the page.
+    pub(super) raw: Vec<u8>,
+    /// As a parser reads it.
+    pub(super) text: String,
+}
+
 /// What the text of an element is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holding {

@@ -1,4 +1,4 @@
-//! HTML in a stream.
+//! HTML and XHTML in a stream.
 //!
 //! Only attributes and texts that must change are written anew; every other byte passes as it was captured, damaged
 //! markup too. What cannot be judged before its end is known is held until then: a tag, a comment, the text of a script or
@@ -11,6 +11,8 @@ mod page;
 mod tag;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod xhtml_tests;
 
 use std::fmt;
 
@@ -49,9 +51,17 @@ impl fmt::Debug for Html {
 }
 
 impl Html {
-    /// `encoding`: an ASCII-compatible one; the page's own `<meta charset>` can correct it unless it is `certain`.
-    pub(super) fn new(place: &Place, encoding: &'static Encoding, certain: bool, options: &Options) -> Self {
-        Self::of(Page::new(place.clone(), options.clone(), Charset::new(encoding, certain), 0))
+    /// `dialect`: [`Dialect::Browser`], or [`Dialect::Xml`] for XHTML, which stays well-formed if it was. `encoding`: an
+    /// ASCII-compatible one; the page's own `<meta charset>` can correct it unless it is `certain`.
+    pub(super) fn new(
+        place: &Place,
+        dialect: Dialect,
+        encoding: &'static Encoding,
+        certain: bool,
+        options: &Options,
+    ) -> Self {
+        let charset = Charset::new(encoding, certain, dialect);
+        Self::of(Page::new(place.clone(), options.clone(), charset, 0))
     }
 
     fn of(page: Page) -> Self {
@@ -60,7 +70,7 @@ impl Html {
 
     /// Passes `input` on up to where something has to wait for more, and returns how far that is.
     fn scan(&mut self, input: &[u8], is_last: bool, out: &mut Vec<u8>) -> usize {
-        let mut scanner = Scanner::new(input, Dialect::Browser, self.state);
+        let mut scanner = Scanner::new(input, self.page.charset.dialect(), self.state);
         let mut copying = Copying::new(input, out);
         let mut attributes = Vec::new();
         loop {
@@ -76,9 +86,10 @@ impl Html {
             }
             self.passing = !is_text && end - start > TOKEN_BYTES_MAX;
             match token {
-                Some(Token::Start { name, .. }) if !self.passing => {
+                Some(Token::Start { name, empty }) if !self.passing => {
                     let attributes = &attributes;
-                    let tag = StartTag { name, attributes, start, end, holds_text: scanner.holds_text() };
+                    let holds_text = scanner.holds_text();
+                    let tag = StartTag { name, attributes, start, end, empty, holds_text };
                     self.page.start(&tag, &mut copying);
                 }
                 Some(Token::Text(text)) => {
@@ -86,10 +97,18 @@ impl Html {
                     let text = if scanner.is_cut() && is_last { &input[start..] } else { text };
                     self.page.text(text, start, &mut copying);
                 }
-                Some(Token::End { .. }) => self.page.end(),
+                Some(Token::Data(data)) if !self.passing => self.page.data(data, start..end, &mut copying),
+                Some(Token::Instruction(_)) if !self.passing => {
+                    self.page.instruction(&input[start..end], start, &mut copying);
+                }
+                Some(Token::Comment(_)) if !self.passing => self.page.comment(start..end, &mut copying),
+                Some(Token::End { .. }) => self.page.end(start, &mut copying),
                 _ => {}
             }
             if token.is_none() || self.passing {
+                if self.passing || is_last {
+                    self.page.release(start, &mut copying);
+                }
                 copying.up_to(input.len());
                 self.state = scanner.state();
                 return input.len();

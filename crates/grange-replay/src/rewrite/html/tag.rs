@@ -18,6 +18,8 @@ pub(super) struct StartTag<'a> {
     pub(super) start: usize,
     /// Behind its `>`.
     pub(super) end: usize,
+    /// It ends in `/>`.
+    pub(super) empty: bool,
     /// What follows is text up to its end tag.
     pub(super) holds_text: bool,
 }

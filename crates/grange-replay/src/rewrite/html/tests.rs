@@ -18,7 +18,7 @@ fn place() -> Place {
 }
 
 fn rewritten(page: &[u8], encoding: &'static Encoding, certain: bool, piece: usize) -> Vec<u8> {
-    let mut html = Box::new(Html::new(&place(), encoding, certain, &Options::default()));
+    let mut html = Box::new(Html::new(&place(), Dialect::Browser, encoding, certain, &Options::default()));
     let mut out = Vec::new();
     for piece in page.chunks(piece) {
         html.push(piece, &mut out);

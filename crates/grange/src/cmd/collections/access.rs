@@ -1,7 +1,12 @@
 //! `grange access …`
 
+use std::path::PathBuf;
+
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use grange_api::wire::collections::{AccessAnswer, AccessQuestion, NewAccessRule};
+use grange_api::wire::collections::{
+    AccessAnswer, AccessImported, AccessQuestion, AccessRulePart, AccessTable, NewAccessRule,
+};
 use grange_base::Period;
 use serde_json::{Value, json};
 
@@ -15,11 +20,18 @@ pub(crate) enum AccessCommand {
     /// All access rules
     #[command(alias = "list")]
     Ls,
-    /// Add a rule; the most specific one that fits a capture decides
+    /// Add a rule; restrictions combine, and only an allow lifts them
     Add(Box<AddArgs>),
     /// Remove a rule
     Rm { id: i64 },
-    /// Say whether somebody would see a capture, and else which rule hides it
+    /// Add the rules of a CSV file that are not there yet, or none of them
+    Import {
+        /// The table; its first line names the columns, as `access export` writes them
+        file: PathBuf,
+    },
+    /// Print all rules as CSV
+    Export,
+    /// Report whether somebody would see a capture, and every rule that takes part
     Test {
         url: String,
         #[arg(long, value_name = "NAME", default_value = "archive")]
@@ -33,7 +45,7 @@ pub(crate) enum AccessCommand {
         #[arg(long, value_name = "ADDRESS")]
         from: Option<String>,
         /// Who the reader is
-        #[arg(long, value_name = "NAME")]
+        #[arg(long = "as", alias = "user", value_name = "USER")]
         user: Option<String>,
     },
 }
@@ -42,7 +54,7 @@ pub(crate) enum AccessCommand {
 pub(crate) struct AddArgs {
     #[command(flatten)]
     decision: DecisionArgs,
-    /// What it is about: a URL, made into a key [default: everything]
+    /// What it is about: a URL, made into keys
     #[arg(long, conflicts_with = "surt")]
     url: Option<String>,
     /// How the URL is meant: exact, prefix, host or domain
@@ -51,6 +63,12 @@ pub(crate) struct AddArgs {
     /// What it is about: the beginning of keys, such as com,example)/private
     #[arg(long, value_name = "PREFIX")]
     surt: Option<String>,
+    /// The rule is about everything
+    #[arg(long, conflicts_with_all = ["url", "surt"])]
+    everything: bool,
+    /// Only for these readers: staff, role:NAME, user:NAME or network:192.0.2.0/24 [default: everybody]
+    #[arg(long = "for", value_name = "READERS", value_delimiter = ',')]
+    audience: Vec<String>,
     /// Only in this collection
     #[arg(long, value_name = "NAME")]
     collection: Option<String>,
@@ -71,7 +89,7 @@ pub(crate) struct AddArgs {
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
 struct DecisionArgs {
-    /// Show it to everybody
+    /// Lift restrictions, for those whom --for names or for everybody
     #[arg(long)]
     allow: bool,
     /// Hide it from everybody; the message is shown to those who ask for it by name
@@ -105,6 +123,40 @@ impl DecisionArgs {
     }
 }
 
+/// What the rule is called that nobody added.
+const ALWAYS: &str = "default (documentation of crawls)";
+
+/// One rule and what it did, in a line.
+fn explained(part: &AccessRulePart) -> String {
+    let name = part.id.map_or_else(|| ALWAYS.to_owned(), |id| format!("rule {id}"));
+    let rule = &part.rule;
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+    let decision = match &rule["decision"] {
+        Value::String(name) => name.clone(),
+        decision => decision.as_object().and_then(|said| said.keys().next()).cloned().unwrap_or_default(),
+    };
+    let keys = match text(&rule["surt_prefix"]) {
+        prefix if prefix.is_empty() => "everything".to_owned(),
+        prefix if rule["exact"] == json!(true) => prefix,
+        prefix => prefix + "*",
+    };
+    let narrowed = ["collection", "mime", "captured_from", "captured_to"].into_iter();
+    let narrowed = narrowed.filter(|name| !rule[*name].is_null());
+    let narrowed =
+        narrowed.map(|name| format!(", {name} {}", text(&rule[name]))).collect::<Vec<_>>().concat();
+    let audience = rule["audience"].as_array().map(|all| all.iter().map(text).collect::<Vec<_>>().join(", "));
+    let audience = audience.map(|names| format!(" for {names}")).unwrap_or_default();
+    let effect = match (part.effect.as_str(), part.lifted_by) {
+        ("hides", _) => "hides it".to_owned(),
+        ("lifted", Some(by)) => format!("lifted by rule {by}"),
+        ("lets-through", _) => "lets this reader through".to_owned(),
+        ("allows", _) => "allows it, as far as it can".to_owned(),
+        ("for-others", _) => "is for other readers".to_owned(),
+        (other, _) => other.to_owned(),
+    };
+    format!("{name}: {decision}{audience} on {keys}{narrowed}: {effect}")
+}
+
 pub(crate) async fn run(common: &Common, command: AccessCommand) -> anyhow::Result<Exit> {
     let client = context::client(common).await?;
     match command {
@@ -119,6 +171,7 @@ pub(crate) async fn run(common: &Common, command: AccessCommand) -> anyhow::Resu
                     ("COLLECTION", "rule.collection"),
                     ("MIME", "rule.mime"),
                     ("DECISION", "rule.decision"),
+                    ("FOR", "rule.audience"),
                     ("NOTE", "note"),
                 ],
             )?;
@@ -134,6 +187,8 @@ pub(crate) async fn run(common: &Common, command: AccessCommand) -> anyhow::Resu
                 captured_from: args.since,
                 captured_to: args.until,
                 decision: args.decision.decision()?,
+                audience: args.audience,
+                everything: args.everything,
                 note: args.note,
             };
             let made: Vec<Value> = client.post("/access", &new).await?;
@@ -144,16 +199,35 @@ pub(crate) async fn run(common: &Common, command: AccessCommand) -> anyhow::Resu
             client.delete(&format!("/access/{id}")).await?;
             told(common, &json!({ "removed": id }), &format!("Removed access rule {id}."))?;
         }
+        AccessCommand::Import { file } => {
+            let csv = std::fs::read_to_string(&file)
+                .with_context(|| format!("cannot read the access rules in {}", file.display()))?;
+            let done: AccessImported = client.post("/access-table", &AccessTable { csv }).await?;
+            let text = format!("Added {} access rules; {} were there already.", done.made, done.known);
+            told(common, &json!(done), &text)?;
+        }
+        AccessCommand::Export => {
+            let table: AccessTable = client.get("/access-table").await?;
+            if common.json {
+                output::json(&table)?;
+            } else {
+                print!("{}", table.csv);
+            }
+        }
         AccessCommand::Test { url, collection, captured, mime, from, user } => {
             let asked = AccessQuestion { url, collection, captured, mime, address: from, user };
             let answer: AccessAnswer = client.post("/access-test", &asked).await?;
             if common.json {
                 output::json(&answer)?;
             } else {
-                match (answer.rule, &answer.message) {
-                    (None, _) => println!("visible"),
-                    (Some(rule), Some(message)) => println!("hidden by rule {rule}: {message}"),
-                    (Some(rule), None) => println!("hidden by rule {rule}"),
+                let rule = answer.rule.map_or_else(|| ALWAYS.to_owned(), |id| format!("rule {id}"));
+                match &answer.message {
+                    _ if answer.visible => println!("visible"),
+                    Some(message) => println!("hidden by {rule}: {message}"),
+                    None => println!("hidden by {rule}"),
+                }
+                for part in &answer.rules {
+                    println!("  {}", explained(part));
                 }
             }
         }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use grange_api::Client;
 use grange_api::client::segment;
 use grange_api::wire::collections::{ImportPaths, Imported};
-use grange_node::role::indexer::{Feeding, feeding};
+use grange_node::role::indexer::{FeedError, Feeding, feeding};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
@@ -78,12 +78,22 @@ pub(super) async fn feed(common: &Common, name: &str, bar: bool) -> anyhow::Resu
     let style = "{bar:30} {pos}/{len} files {elapsed} {msg}";
     bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
     if let Feeding::Here(here) = feeding {
-        while here.step(name).await? {
+        loop {
+            match here.step(name).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    bar.finish_and_clear();
+                    return Ok(());
+                }
+                Err(FeedError::KeptElsewhere { node, .. }) => {
+                    bar.println(format!("The node {node} keeps the index of {name} and reads the files."));
+                    break;
+                }
+                Err(error) => return Err(error.into()),
+            }
             bar.inc(1);
             bar.set_length(bar.length().unwrap_or_default().max(bar.position()));
         }
-        bar.finish_and_clear();
-        return Ok(());
     }
     let client = context::client(common).await?;
     let at = format!("/collections/{}", segment(name));

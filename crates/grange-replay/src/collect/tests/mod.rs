@@ -1,5 +1,8 @@
 //! Files into indexes and out again, with a real database, real indexes and a real archive's words.
 
+mod healing;
+mod ownership;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +18,7 @@ use grange_index::Settings;
 use grange_index::query::{Keys, Next, Query};
 use grange_model::{Actor, Checksums, FileName};
 
-use super::{Feeder, Follower, OpenArchive, Publisher, Shelf, open_all};
+use super::{Feeder, Follower, Keeper, OpenArchive, Publisher, Shelf, open_all};
 use crate::holdings::ArchiveFiles;
 
 /// The bytes of files by name; nothing else of an archive is asked for here.
@@ -80,26 +83,21 @@ struct Bed {
 
 impl Bed {
     async fn new() -> Self {
+        Self::with(&grange_db::Settings::default(), Clock::system()).await
+    }
+
+    async fn with(settings: &grange_db::Settings, clock: Clock) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let settings = grange_db::Settings::default();
-        Db::migrate(&settings, dir.path(), &Clock::system()).await.unwrap();
-        let db = Db::open(&settings, dir.path(), Clock::system()).await.unwrap();
-        let folder = dir.path().join("files");
-        std::fs::create_dir(&folder).unwrap();
-        let archive: OpenArchive = Arc::new(move || {
-            let client: Arc<dyn ArchiveClient> = Arc::new(Folder(folder.clone()));
-            Box::pin(async move { Ok(client) })
-        });
-        let shelf = Shelf::new(dir.path(), Settings::default(), true);
-        let feeder = Feeder {
-            db: db.clone(),
-            shelf,
-            archive,
-            clock: Clock::system(),
-            owner: "test".to_owned(),
-            buckets: Buckets::default(),
-        };
+        Db::migrate(settings, dir.path(), &clock).await.unwrap();
+        let db = Db::open(settings, dir.path(), clock).await.unwrap();
+        std::fs::create_dir(dir.path().join("files")).unwrap();
+        let feeder = node(&db, dir.path(), dir.path(), "test", LEASE, None);
         Self { dir, db, feeder }
+    }
+
+    /// Another node on the same database, with a data folder of its own.
+    fn node(&self, name: &str, lease: Duration, copies: Option<Arc<dyn Blob>>) -> Feeder {
+        node(&self.db, self.dir.path(), &self.dir.path().join(name), name, lease, copies)
     }
 
     fn write(&self, name: &str, urls: &[&str]) -> PathBuf {
@@ -120,11 +118,47 @@ impl Bed {
     }
 
     async fn feed(&self) {
-        while self.feeder.step().await.unwrap() == Step::More {}
+        feed(&self.feeder).await;
     }
 
     fn captures(&self, collection: &str) -> Vec<String> {
-        let index = self.feeder.shelf.index(collection).unwrap().unwrap();
+        captures(&self.feeder, collection)
+    }
+
+    /// The names of files in a state.
+    async fn files(&self, collection: &str, state: CollectedState) -> Vec<String> {
+        let files = self.db.collections().files(collection, Some(state), 0, 1000).await.unwrap();
+        files.into_iter().map(|file| file.name).collect()
+    }
+}
+
+/// A node that feeds indexes: its data folder, and the folder where files of the archive are.
+fn node(
+    db: &Db,
+    files: &Path,
+    data: &Path,
+    name: &str,
+    lease: Duration,
+    copies: Option<Arc<dyn Blob>>,
+) -> Feeder {
+    let folder = files.join("files");
+    let archive: OpenArchive = Arc::new(move || {
+        let client: Arc<dyn ArchiveClient> = Arc::new(Folder(folder.clone()));
+        Box::pin(async move { Ok(client) })
+    });
+    let (shelf, clock) = (Shelf::new(data, Settings::default(), true), db.clock());
+    let keeper = Keeper::new(db.clone(), shelf.clone(), clock.clone(), name.to_owned(), lease, copies);
+    let (db, owner) = (db.clone(), name.to_owned());
+    Feeder { db, shelf, keeper, archive, clock, owner, buckets: Buckets::default() }
+}
+
+async fn feed(feeder: &Feeder) {
+    while feeder.step().await.unwrap() == Step::More {}
+}
+
+fn captures(feeder: &Feeder, collection: &str) -> Vec<String> {
+    {
+        let index = feeder.shelf.kept(collection).unwrap().index;
         let mut found = Vec::new();
         let run = Query::new(Keys::Range(String::new(), None)).run(&index.snapshot(), |view| {
             found.push(format!("{} {} {}", view.surt(), view.file(), view.job().unwrap_or("-")));
@@ -134,6 +168,9 @@ impl Bed {
         found
     }
 }
+
+/// No test outlives it.
+const LEASE: Duration = Duration::from_secs(3600);
 
 fn anna() -> Actor {
     Actor::new("anna", "cli")

@@ -1,0 +1,285 @@
+//! Which indexes this node keeps: takes those that are free, prolongs its leases, and makes the folder of an index agree
+//! with the rows before anything is served from it.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use grange_base::{Chain, Clock};
+use grange_blob::Blob;
+use grange_db::{Db, IndexLease, IndexedCollection};
+use jiff::Timestamp;
+
+use super::blocking;
+use super::feeder::FeedError;
+use super::folder_owner::FolderOwner;
+use super::mirror::{self, MirrorError};
+use super::reconcile::{self, Provenance};
+use super::shelf::Shelf;
+
+/// Prefix of the folders into which a copy of an index is fetched.
+const FETCHED_ASIDE: &str = ".fetch-";
+/// An index that could not be made ready is tried again after this long: a bucket or a disk that is away comes back, and
+/// a damaged index waits for a person.
+const RETRY_AFTER: Duration = Duration::from_secs(60);
+
+/// Keeps indexes. Clones are the same keeper.
+#[derive(Clone, Debug)]
+pub struct Keeper {
+    db: Db,
+    shelf: Shelf,
+    clock: Clock,
+    /// The node.
+    owner: String,
+    /// How long another node waits for a sign of this one before it takes over.
+    lease: Duration,
+    /// Where copies of indexes are, if anywhere.
+    copies: Option<Arc<dyn Blob>>,
+    /// Indexes that could not be made ready, and when they are tried again.
+    later: Arc<Mutex<HashMap<String, Timestamp>>>,
+}
+
+/// The next step for the index of a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tending {
+    /// It is ours, and all is well.
+    Nothing,
+    /// Ours, and the lease is to be prolonged.
+    Renew,
+    /// Another node keeps it.
+    Leave,
+    /// Another node keeps it, or it is another collection, and we have it open.
+    LetGo,
+    /// It is free, or ours and not open.
+    Take,
+}
+
+/// Decides about one index. `kept`: what we have open; `left`: what is left of our lease.
+fn tending(
+    row: &IndexedCollection,
+    kept: Option<&IndexLease>,
+    me: &str,
+    now: Timestamp,
+    lease: Duration,
+) -> Tending {
+    let mine = |owner: &grange_db::IndexOwner| owner.node == me;
+    match (kept, &row.owner) {
+        (Some(kept), Some(owner))
+            if mine(owner) && owner.token == kept.token && row.identity == kept.identity =>
+        {
+            let left = owner.until.duration_since(now);
+            let half = jiff::SignedDuration::try_from(lease / 2).unwrap_or(jiff::SignedDuration::MAX);
+            if owner.lapsed || left < half { Tending::Renew } else { Tending::Nothing }
+        }
+        (Some(_), _) => Tending::LetGo,
+        (None, Some(owner)) if !mine(owner) && !owner.lapsed => Tending::Leave,
+        (None, _) => Tending::Take,
+    }
+}
+
+impl Keeper {
+    pub fn new(
+        db: Db,
+        shelf: Shelf,
+        clock: Clock,
+        owner: String,
+        lease: Duration,
+        copies: Option<Arc<dyn Blob>>,
+    ) -> Self {
+        Self { db, shelf, clock, owner, lease, copies, later: Arc::default() }
+    }
+
+    /// Looks at every index, or at that of one collection. One that cannot be made ready is logged and tried again, and
+    /// the others go on. Gives the collections that are to be taken away and whose indexes this node keeps.
+    pub async fn tend(&self, only: Option<&str>) -> Result<Vec<String>, FeedError> {
+        let rows = self.db.collections().indexes().await?;
+        let mut removed = Vec::new();
+        for kept in self.shelf.all_kept() {
+            if !rows.iter().any(|row| row.name == kept.lease.collection) {
+                self.let_go(&kept.lease.collection).await;
+            }
+        }
+        self.later().retain(|name, _| rows.iter().any(|row| row.name == *name && !row.removed));
+        for row in rows.iter().filter(|row| only.is_none_or(|only| row.name == only)) {
+            let kept = self.shelf.kept(&row.name).map(|kept| kept.lease);
+            let mut tending = tending(row, kept.as_ref(), &self.owner, self.clock.now(), self.lease);
+            if tending == Tending::LetGo {
+                tracing::warn!(
+                    collection = row.name,
+                    owner = row.owner.as_ref().map(|owner| owner.node.as_str()),
+                    "this node does not keep the index of the collection any more"
+                );
+                self.let_go(&row.name).await;
+                tending = self::tending(row, None, &self.owner, self.clock.now(), self.lease);
+            }
+            match tending {
+                Tending::Nothing | Tending::Leave | Tending::LetGo => {}
+                Tending::Renew => {
+                    self.keep(&row.name).await?;
+                }
+                Tending::Take => {
+                    if self.is_early(&row.name) {
+                        continue;
+                    }
+                    let Some(lease) = self.keep(&row.name).await? else { continue };
+                    if row.removed {
+                        removed.push(row.name.clone());
+                        continue;
+                    }
+                    if let Err(error) = self.adopt(&lease).await {
+                        tracing::error!(
+                            collection = row.name, error = %Chain(&error), retry_in_s = RETRY_AFTER.as_secs(),
+                            "the index of a collection cannot be used"
+                        );
+                        let due = self.clock.now().saturating_add(RETRY_AFTER).unwrap_or(Timestamp::MAX);
+                        self.later().insert(row.name.clone(), due);
+                    } else {
+                        self.later().remove(&row.name);
+                    }
+                    continue;
+                }
+            }
+            if row.removed && tending != Tending::Leave {
+                removed.push(row.name.clone());
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Prolongs leases while a file is read for long.
+    pub(super) async fn renew(&self) -> Result<(), FeedError> {
+        for kept in self.shelf.all_kept() {
+            self.keep(&kept.lease.collection).await?;
+        }
+        Ok(())
+    }
+
+    async fn keep(&self, name: &str) -> Result<Option<IndexLease>, FeedError> {
+        let has_folder = self.shelf.has_folder(name);
+        Ok(self.db.collections().keep_index(name, &self.owner, self.lease, has_folder).await?)
+    }
+
+    async fn let_go(&self, name: &str) {
+        let (shelf, of) = (self.shelf.clone(), name.to_owned());
+        blocking(move || shelf.close(&of)).await;
+    }
+
+    /// Whether an index of this node is not ready.
+    pub(super) fn waits(&self) -> bool {
+        !self.later().is_empty()
+    }
+
+    fn is_early(&self, name: &str) -> bool {
+        self.later().get(name).is_some_and(|due| self.clock.now() < *due)
+    }
+
+    fn later(&self) -> MutexGuard<'_, HashMap<String, Timestamp>> {
+        self.later.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the index ready under a lease: its own folder if nobody else kept it since, else the newest copy, else an
+    /// empty one. Files that it lacks wait to be indexed again; what the rows do not know of goes.
+    async fn adopt(&self, lease: &IndexLease) -> Result<(), FeedError> {
+        let name = lease.collection.as_str();
+        let folder = self.shelf.folder().join(name);
+        // One that was opened to be read.
+        self.let_go(name).await;
+        let trusted = FolderOwner::read(&folder).is_of(lease);
+        let mut provenance = Provenance::Kept;
+        if !trusted {
+            if self.shelf.has_folder(name) {
+                tracing::warn!(collection = name, folder = %folder.display(), "another node has kept this index since; its folder here is replaced");
+            }
+            let (shelf, of) = (self.shelf.clone(), name.to_owned());
+            blocking(move || shelf.remove(&of)).await?;
+            if let Some(made) = self.bring_copy(lease, &folder).await? {
+                provenance = Provenance::CopyOf(made);
+            }
+        }
+        let (shelf, of) = (self.shelf.clone(), name.to_owned());
+        let index = blocking(move || shelf.open_to_write(&of)).await?;
+        reconcile::reconcile(&self.db, lease, &index, provenance).await?;
+        let owner = FolderOwner::of(lease);
+        blocking(move || owner.write(&folder)).await?;
+        tracing::info!(
+            collection = name,
+            token = lease.token,
+            ?provenance,
+            "this node keeps the index of the collection"
+        );
+        let (shelf, lease) = (self.shelf.clone(), lease.clone());
+        Ok(blocking(move || shelf.keep(lease, index)).await?)
+    }
+
+    /// Brings the newest copy of the index into its folder, and gives when it was made.
+    async fn bring_copy(&self, lease: &IndexLease, folder: &Path) -> Result<Option<Timestamp>, FeedError> {
+        let Some(blob) = &self.copies else { return Ok(None) };
+        let aside = self.shelf.folder().join(format!("{FETCHED_ASIDE}{}", lease.collection));
+        let remove = async || match tokio::fs::remove_dir_all(&aside).await {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(mirror::io(&aside)(error)),
+            _ => Ok(()),
+        };
+        remove().await?;
+        let fetched = mirror::fetch(&lease.collection, Some(&lease.identity), &**blob, &aside).await;
+        let fetched = match fetched {
+            Ok(fetched) => fetched,
+            Err(MirrorError::Nothing { .. }) => {
+                remove().await?;
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        tokio::fs::rename(&fetched.folder, folder).await.map_err(mirror::io(folder))?;
+        // Its files have one name each from here on: the log is written to.
+        remove().await?;
+        Ok(Some(fetched.made))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grange_db::IndexOwner;
+
+    use super::*;
+
+    #[test]
+    fn an_index_is_kept_by_its_owner_and_let_go_by_all_others() {
+        let now = Timestamp::UNIX_EPOCH + Duration::from_secs(1_000);
+        let row = |node: Option<&str>, token, left: i64, identity: &str| IndexedCollection {
+            name: "news".to_owned(),
+            identity: identity.to_owned(),
+            removed: false,
+            owner: node.map(|node| IndexOwner {
+                node: node.to_owned(),
+                token,
+                until: now + jiff::SignedDuration::from_secs(left),
+                lapsed: left <= 0,
+            }),
+        };
+        let kept = IndexLease {
+            collection: "news".to_owned(),
+            identity: "1".to_owned(),
+            owner: "me".to_owned(),
+            token: 3,
+        };
+        for (row, open, expected) in [
+            (row(None, 0, 0, "1"), false, Tending::Take),
+            (row(Some("me"), 3, 90, "1"), false, Tending::Take),
+            (row(Some("other"), 4, 90, "1"), false, Tending::Leave),
+            (row(Some("other"), 4, -1, "1"), false, Tending::Take),
+            (row(Some("me"), 3, 90, "1"), true, Tending::Nothing),
+            (row(Some("me"), 3, 40, "1"), true, Tending::Renew),
+            // Ours, and nobody else came.
+            (row(Some("me"), 3, -40, "1"), true, Tending::Renew),
+            (row(Some("me"), 5, 90, "1"), true, Tending::LetGo),
+            (row(Some("other"), 4, 90, "1"), true, Tending::LetGo),
+            (row(Some("other"), 4, -1, "1"), true, Tending::LetGo),
+            (row(Some("me"), 3, 90, "2"), true, Tending::LetGo),
+            (row(None, 0, 0, "2"), true, Tending::LetGo),
+        ] {
+            let found = tending(&row, open.then_some(&kept), "me", now, Duration::from_secs(100));
+            assert_eq!(found, expected, "{row:?}, open: {open}");
+        }
+    }
+}
