@@ -23,6 +23,9 @@
 //! ```
 
 mod foreign;
+#[cfg(test)]
+mod linear_tests;
+mod look;
 mod raw;
 mod scanner;
 mod tag;

@@ -54,7 +54,8 @@ impl Page {
             let kind = self.charset.word(tag.attributes, b"type");
             Holding::of(tag.name, &kind, self.scripted)
         } else {
-            None
+            // In HTML the inside of a style is text; where it is not, this is one of SVG or MathML.
+            (tag.is(b"style") && !tag.empty).then_some(Holding::SvgStyle)
         };
         let insert = self.insert.take_if(|_| !tag.is(b"html"));
         let is_head = insert.is_some() && tag.is(b"head");
@@ -76,11 +77,41 @@ impl Page {
 
     /// `text` stands at `start`. Longer than any script, it passes as it is.
     pub(super) fn text(&mut self, text: &[u8], start: usize, copying: &mut Copying<'_>) {
-        let Some(holding) = self.holding.take() else { return };
+        let Some(holding) = self.holding else { return };
+        if holding == Holding::SvgStyle {
+            return self.svg_style(text, start, copying);
+        }
+        self.holding = None;
         if text.len() > WHOLE_BYTES_MAX {
             return;
         }
         if let Some(changed) = holding.changed(&self.charset.text(text), &self.place) {
+            self.charset.write(&changed, copying.replace(start, start + text.len()));
+        }
+    }
+
+    /// One of the texts of a style in SVG, with its references decoded and written again.
+    fn svg_style(&self, text: &[u8], start: usize, copying: &mut Copying<'_>) {
+        if text.len() > WHOLE_BYTES_MAX {
+            return;
+        }
+        let decoded = self.charset.text(text);
+        let decoded = htmlize::unescape(decoded);
+        if let Some(changed) = Holding::SvgStyle.changed(&decoded, &self.place) {
+            let escaped = changed.replace('&', "&amp;").replace('<', "&lt;");
+            self.charset.write(&escaped, copying.replace(start, start + text.len()));
+        }
+    }
+
+    /// `<![CDATA[…]]>` that begins at `start`, with `text` inside: in SVG and MathML.
+    pub(super) fn data(&mut self, text: &[u8], start: usize, copying: &mut Copying<'_>) {
+        if self.holding != Some(Holding::SvgStyle) {
+            return;
+        }
+        let start = start + b"<![CDATA[".len();
+        if let Some(changed) = Holding::SvgStyle.changed(&self.charset.text(text), &self.place)
+            && !changed.contains("]]>")
+        {
             self.charset.write(&changed, copying.replace(start, start + text.len()));
         }
     }

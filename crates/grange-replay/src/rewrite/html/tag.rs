@@ -20,6 +20,8 @@ pub(super) struct StartTag<'a> {
     pub(super) end: usize,
     /// What follows is text up to its end tag.
     pub(super) holds_text: bool,
+    /// It ends in `/>`, which means something in SVG and MathML.
+    pub(super) empty: bool,
 }
 
 impl StartTag<'_> {
