@@ -22,6 +22,7 @@ mod hostile_tests;
 mod part;
 mod replay;
 mod rescue;
+mod rewrite_pool;
 mod rewriting;
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,7 @@ pub(crate) use address::repaired;
 pub(crate) use answer::{Request, location};
 pub(crate) use find::{Found, View, Wanted};
 pub(crate) use part::{Part, Slice, asked};
+pub use rewrite_pool::RewritePool;
 
 use crate::cdx::{self, Options};
 use crate::collection::{Collection, Collections};
@@ -127,7 +129,8 @@ impl Site {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         match address {
             Address::Capture { time, modifier, url } => {
-                replay::capture(view, &origin, &time, modifier, &url, request).await
+                let rewriting = &self.options.rewriting;
+                replay::capture(view, &origin, &time, modifier, &url, rewriting, request).await
             }
             _ if !is_read => (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]).into_response(),
             Address::TimeGate { url } => replay::time_gate(&view, &origin, &url, request.headers()),

@@ -11,7 +11,7 @@ use http_body_util::{BodyExt as _, Limited};
 
 use super::answer;
 use super::find::{Found, View, Wanted};
-use super::redirect;
+use super::{RewritePool, redirect};
 use crate::capture::{self, About, Loaded, NoPayload};
 use crate::memento::{self, Around, Links};
 use crate::pages;
@@ -26,6 +26,7 @@ pub(super) async fn capture(
     time: &str,
     modifier: Modifier,
     url: &str,
+    rewriting: &RewritePool,
     request: Request,
 ) -> Response {
     let method = request.method().clone();
@@ -50,6 +51,7 @@ pub(super) async fn capture(
         range: text("range").map(ToOwned::to_owned),
         by_script,
         head_only: method == Method::HEAD,
+        rewriting: rewriting.clone(),
     };
     let stamp = Stamp::earliest(if time.is_empty() { LATEST } else { time }).unwrap_or(Stamp::MIN);
     let wanted = if matches!(method, Method::GET | Method::HEAD) {
