@@ -238,7 +238,9 @@ impl<'a> Lexer<'a> {
     /// The next token, if it is a name, is one that `let`, `const` or `var` declare.
     pub(super) fn declares(&self) -> bool {
         match self.last_texts() {
-            ["let" | "const" | "var", before] => before != "." && self.last_slot == Slot::Other,
+            ["let" | "const" | "var", before] => {
+                before != "." && !matches!(self.last_slot, Slot::Member | Slot::Property(_))
+            }
             [",", _] => self.declaring == Some(self.open.len()),
             _ => false,
         }
