@@ -99,7 +99,9 @@ pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> (bool, Response<Body>) 
                         hidden = Some(reason);
                         continue;
                     }
-                    answer(ask, &capture, loaded).await.map_err(|error| grange_base::Chain(&error).to_string())
+                    answer(ask, &capture, loaded)
+                        .await
+                        .map_err(|error| grange_base::Chain(&error).to_string())
                 }
                 Err(error) => Err(grange_base::Chain(&error).to_string()),
             };
