@@ -142,11 +142,7 @@ impl<'a> StoredWarcs<'a> {
         let path = place.join(name.as_str());
         let (mut attempt, mut refusals) = (0, 0);
         loop {
-<<<<<<< HEAD
             let Err(error) = self.archive.get(name, &path).await else { return Ok(Some(path)) };
-=======
-            let Err(error) = self.archive.get(name, &path).await else { return Ok(Some(path)) };
->>>>>>> h-fix2a
             (attempt, refusals) = (attempt + 1, refusals + u32::from(is_without_copy(&error)));
             let reason = Chain(&error).to_string();
             if refusals >= ATTEMPTS {

@@ -30,4 +30,4 @@ pub use grange_index::{Index, Settings as IndexSettings};
 pub use holdings::{Holdings, HoldingsError};
 pub use serve::serve;
 pub use settings::Settings;
-pub use wayback::routes;
+pub use wayback::{RewritePool, routes};

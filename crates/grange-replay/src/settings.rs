@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use grange_base::Size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,11 @@ pub struct Settings {
     /// A folder with texts of your own for the pages that readers see: a file FOLDER/da/any.ftl replaces sentences of the
     /// Danish pages, FOLDER/sv brings Swedish ones. What is said now is in the folder bundles of the crate grange-i18n.
     pub texts: Option<PathBuf>,
+    /// Work that rewriting one body may take, in bytes examined; a byte that is examined twice counts twice. Pages and
+    /// scripts take two to four times their length, so only a body made to keep the server busy needs more than the
+    /// default, which is some seconds of one core. Past it the rest of the body is served unrewritten and a log line names
+    /// it. 0B: no body is rewritten.
+    pub rewrite_budget: Size,
 }
 
 impl Default for Settings {
@@ -32,6 +38,7 @@ impl Default for Settings {
             proxy_listen: SocketAddr::from(([127, 0, 0, 1], 7081)),
             user_header: String::new(),
             texts: None,
+            rewrite_budget: Size::gib(1),
         }
     }
 }

@@ -24,6 +24,9 @@
 
 mod charset;
 mod foreign;
+#[cfg(test)]
+mod linear_tests;
+mod look;
 mod raw;
 mod scanner;
 mod tag;

@@ -1,7 +1,6 @@
 //! Elements whose inside is text, and where that text ends.
 
-use memchr::{memchr, memchr2, memmem, memrchr};
-
+use crate::look::{find, find_either, find_last, find_text, looked};
 use crate::{Dialect, is_space};
 
 /// An open element whose inside is text up to its end tag.
@@ -67,11 +66,11 @@ impl Script {
     fn end(mut self, rest: &[u8]) -> End {
         let first = closing(rest, b"script");
         let up_to = first.unwrap_or(rest.len());
-        if self == Self::default() && memmem::find(&rest[..up_to], b"<!--").is_none() {
+        if self == Self::default() && find_text(&rest[..up_to], b"<!--").is_none() {
             return first.map_or_else(|| self.open(rest, settled(rest, may_matter)), End::At);
         }
         let mut from = 0;
-        while let Some(at) = memchr2(b'<', b'>', &rest[from..]) {
+        while let Some(at) = find_either(b'<', b'>', &rest[from..]) {
             let at = from + at;
             from = at + 1;
             if rest[at] == b'>' {
@@ -101,6 +100,7 @@ impl Script {
 
     fn dashes_before(self, text: &[u8]) -> usize {
         let here = text.iter().rev().take_while(|byte| **byte == b'-').count();
+        looked(here);
         if here == text.len() { here + self.dashes } else { here }
     }
 }
@@ -108,7 +108,7 @@ impl Script {
 /// The offset of `</name` where the name ends.
 pub(crate) fn closing(rest: &[u8], name: &[u8]) -> Option<usize> {
     let mut from = 0;
-    while let Some(at) = memchr(b'<', &rest[from..]) {
+    while let Some(at) = find(b'<', &rest[from..]) {
         let start = from + at;
         if rest.get(start + 1) == Some(&b'/') && names(&rest[start + 2..], name) {
             return Some(start);
@@ -127,7 +127,7 @@ fn names(rest: &[u8], name: &[u8]) -> bool {
 
 /// How much of `rest` means the same whatever follows: up to its last `<`, if `open` says so of what begins there.
 fn settled(rest: &[u8], open: impl Fn(&[u8]) -> bool) -> usize {
-    memrchr(b'<', rest).filter(|at| open(&rest[*at..])).unwrap_or(rest.len())
+    find_last(b'<', rest).filter(|at| open(&rest[*at..])).unwrap_or(rest.len())
 }
 
 /// `tail` is all of the input from a `<`, and more might make it the end tag.

@@ -1,8 +1,9 @@
 //! From one token to the next.
 
-use memchr::{memchr, memchr_iter, memmem};
+use memchr::memchr_iter;
 
 use crate::foreign::Foreign;
+use crate::look::{find, find_text, looked};
 use crate::raw::{End, Raw, closing};
 use crate::tag::{self, Attribute, Tag};
 use crate::{Dialect, Token};
@@ -75,7 +76,7 @@ impl<'a> Scanner<'a> {
         // A `<` that begins nothing is text, and the text goes on behind it.
         let mut from = 0;
         let text_end = loop {
-            match memchr(b'<', &rest[from..]) {
+            match find(b'<', &rest[from..]) {
                 Some(at) if self.opens(&rest[from + at + 1..]) => break from + at,
                 Some(at) => from += at + 1,
                 None => break rest.len(),
@@ -130,14 +131,14 @@ impl<'a> Scanner<'a> {
             Dialect::Html => false,
         };
         if has_data && let Some(body) = rest.strip_prefix(b"[CDATA[") {
-            let end = memmem::find(body, b"]]>");
+            let end = find_text(body, b"]]>");
             self.cut = end.is_none();
             let inside = end.unwrap_or(body.len());
             self.at = (start + 7 + inside + 3).min(input.len());
             return Token::Data(&body[..inside]);
         }
         // A doctype, or a comment by mistake. Too few bytes to tell a comment look like this as well: cut.
-        let end = memchr(b'>', rest);
+        let end = find(b'>', rest);
         self.cut = end.is_none();
         let inside = end.unwrap_or(rest.len());
         self.at = (start + inside + 1).min(input.len());
@@ -146,7 +147,7 @@ impl<'a> Scanner<'a> {
 
     fn instruction(&mut self) -> Token<'a> {
         let rest = &self.input[self.at + 2..];
-        let end = memchr(b'>', rest);
+        let end = find(b'>', rest);
         self.cut = end.is_none();
         let inside = end.unwrap_or(rest.len());
         self.at = (self.at + 2 + inside + 1).min(self.input.len());
@@ -176,7 +177,7 @@ impl<'a> Scanner<'a> {
             }
             Some(_) => {
                 let rest = &self.input[start..];
-                let end = memchr(b'>', rest);
+                let end = find(b'>', rest);
                 self.cut = end.is_none();
                 let inside = end.unwrap_or(rest.len());
                 self.at = (start + inside + 1).min(self.input.len());
@@ -253,8 +254,10 @@ impl<'a> Scanner<'a> {
 
 /// Where a comment ends, inside and outside: at `-->` or `--!>`.
 fn comment_end(body: &[u8]) -> Option<(usize, usize)> {
-    memchr_iter(b'>', body).find_map(|at| match &body[..at] {
+    let end = memchr_iter(b'>', body).find_map(|at| match &body[..at] {
         [inside @ .., b'-', b'-'] | [inside @ .., b'-', b'-', b'!'] => Some((inside.len(), at + 1)),
         _ => None,
-    })
+    });
+    looked(end.map_or(body.len(), |(_, after)| after));
+    end
 }

@@ -1,8 +1,7 @@
 //! The inside of a tag: its name and its attributes.
 
-use memchr::memchr;
-
 use crate::is_space;
+use crate::look::{find, looked};
 
 /// Further attributes of a tag are skipped: what is done with one may look at all the others.
 const ATTRIBUTES_MAX: usize = 200;
@@ -40,17 +39,21 @@ pub(crate) fn read<'a>(
         at += 1;
     }
     let name = &input[start..at];
+    looked(name.len());
     loop {
         let gap = at;
         while at < input.len() && (is_space(input[at]) || input[at] == b'/') {
             at += 1;
         }
+        looked(at - gap);
         if *input.get(at)? == b'>' {
             // The slash at the end of an unquoted value belongs to the value.
             let empty = at > gap && input[at - 1] == b'/';
             return Some(Tag { name, empty, end: at + 1 });
         }
+        let begun = at;
         let attribute = attribute(input, &mut at)?;
+        looked(at - begun);
         if attributes.len() < ATTRIBUTES_MAX {
             // Tags have few attributes, so looking is cheap.
             let repeated = attributes.iter().any(|known| known.name.eq_ignore_ascii_case(attribute.name));
@@ -75,7 +78,7 @@ fn attribute<'a>(input: &'a [u8], at: &mut usize) -> Option<Attribute<'a>> {
         let from = skip_space(input, sign + 1);
         match input.get(from) {
             Some(&quote @ (b'"' | b'\'')) => {
-                let len = memchr(quote, &input[from + 1..])?;
+                let len = find(quote, &input[from + 1..])?;
                 value = &input[from + 1..from + 1 + len];
                 end = from + len + 2;
             }

@@ -10,6 +10,7 @@ use grange_base::{Clock, Worker};
 use grange_blob::Buckets;
 use grange_db::Db;
 use grange_i18n::Texts;
+use grange_replay::RewritePool;
 use grange_replay::cdx::Options;
 use grange_replay::collect::{Shelf, open_all};
 use grange_replay::holdings::{ArchiveFiles, Holdings};
@@ -71,7 +72,13 @@ pub async fn start(
         Some(folder) => Texts::with_folder(&data.join(folder))?,
         None => Texts::built_in(),
     };
-    let options = Options { writing: settings.index.accept_posts, user_header, clock: clock.clone(), texts };
+    let options = Options {
+        writing: settings.index.accept_posts,
+        user_header,
+        clock: clock.clone(),
+        texts,
+        ..Options::default()
+    };
     let proxy = Proxy::open(collections.clone(), options.clone(), &data.join("secrets"))?;
 
     let (interval, clock) = (settings.index.look_every.0, clock.clone());
@@ -84,9 +91,13 @@ pub async fn start(
         };
         worker.run(step).await
     });
-    let routes = grange_replay::routes(collections, options);
     let Ports { wayback, proxy: proxy_port } = ports;
-    parts.start("replay", |shutdown| grange_replay::serve(wayback, routes, shutdown));
+    let budget = settings.replay.rewrite_budget;
+    parts.start("replay", |shutdown| {
+        let rewriting = RewritePool::new(budget, shutdown.clone());
+        let routes = grange_replay::routes(collections, Options { rewriting, ..options });
+        grange_replay::serve(wayback, routes, shutdown)
+    });
     parts.start("proxy", |shutdown| proxy::serve(proxy_port, proxy, shutdown));
     Ok(())
 }

@@ -16,6 +16,8 @@ pub enum BodyError {
     TooLarge { bytes_max: u64 },
     #[error("the reader of the file ended early")]
     Ended,
+    #[error("the server stops; ask again when it is back")]
+    Stopping,
 }
 
 /// A body: in hand, or read piece by piece.

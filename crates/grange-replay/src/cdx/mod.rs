@@ -44,7 +44,7 @@ pub use asker::Asker;
 pub use open::{LOCAL, OpenError, open, serve};
 
 use crate::collection::{Collection, Collections};
-use crate::wayback;
+use crate::wayback::{self, RewritePool};
 use dialect::Dialect;
 
 /// What the routes may do, and for whom.
@@ -57,11 +57,19 @@ pub struct Options {
     pub clock: Clock,
     /// What pages say to people.
     pub texts: Texts,
+    /// Where long pages and scripts are rewritten.
+    pub rewriting: RewritePool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { writing: false, user_header: None, clock: Clock::system(), texts: Texts::built_in() }
+        Self {
+            writing: false,
+            user_header: None,
+            clock: Clock::system(),
+            texts: Texts::built_in(),
+            rewriting: RewritePool::default(),
+        }
     }
 }
 

@@ -5,6 +5,20 @@ use std::fmt::Write as _;
 
 use super::modifier::Modifier;
 use super::place::Place;
+use super::work;
+
+/// What the next string or `url(…)` is by the `@` rule it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// A style sheet to load.
+    Import,
+    /// A name that looks like an address. As a link it would name something else.
+    Namespace,
+    Other,
+}
+
+/// Work is counted in pieces of this: most steps are one byte.
+const COUNTED_BYTES: usize = 1024;
 
 /// The style sheet with its links rewritten; `None` when there is nothing to change.
 pub(super) fn rewrite(text: &str, place: &Place) -> Option<String> {
@@ -13,29 +27,42 @@ pub(super) fn rewrite(text: &str, place: &Place) -> Option<String> {
     let mut copied = 0;
     let mut at = 0;
     // Which strings are addresses: the one behind `@import`, and those inside `image-set(`.
-    let mut import = false;
+    let mut rule = Rule::Other;
     let mut image_set_depth = 0_usize;
+    let mut counted = 0;
     while let Some(&byte) = bytes.get(at) {
+        if at - counted >= COUNTED_BYTES {
+            work::spend(at - counted);
+            counted = at;
+        }
         match byte {
             b'/' if bytes.get(at + 1) == Some(&b'*') => {
                 at = memchr::memmem::find(&bytes[at + 2..], b"*/").map_or(bytes.len(), |len| at + len + 4);
             }
             b'"' | b'\'' => {
                 let end = string_end(bytes, at);
-                if import || image_set_depth > 0 {
-                    let modifier = if import { Modifier::Style } else { Modifier::Image };
+                let modifier = match rule {
+                    Rule::Import => Some(Modifier::Style),
+                    Rule::Namespace => None,
+                    Rule::Other => (image_set_depth > 0).then_some(Modifier::Image),
+                };
+                if let Some(modifier) = modifier {
                     let inner_end = if end > at + 1 && bytes[end - 1] == byte { end - 1 } else { end };
-                    change(text, at + 1, inner_end, place, modifier, &mut out, &mut copied);
+                    change(text, at + 1, inner_end, place, modifier, &mut out, &mut copied)?;
                 }
-                import = false;
+                rule = Rule::Other;
                 at = end;
             }
             b'@' => {
-                import = word_at(bytes, at + 1, b"import");
+                rule = match () {
+                    () if name_at(bytes, at + 1, b"import") => Rule::Import,
+                    () if name_at(bytes, at + 1, b"namespace") => Rule::Namespace,
+                    () => Rule::Other,
+                };
                 at += 1;
             }
             b';' | b'{' | b'}' => {
-                import = false;
+                rule = Rule::Other;
                 image_set_depth = 0;
                 at += 1;
             }
@@ -49,9 +76,11 @@ pub(super) fn rewrite(text: &str, place: &Place) -> Option<String> {
             }
             b'u' | b'U' if word_at(bytes, at, b"url(") && !continues_word(bytes, at) => {
                 let (start, end, next) = url_argument(bytes, at + 4);
-                let modifier = if import { Modifier::Style } else { Modifier::Object };
-                change(text, start, end, place, modifier, &mut out, &mut copied);
-                import = false;
+                let modifier = if rule == Rule::Import { Modifier::Style } else { Modifier::Object };
+                if rule != Rule::Namespace {
+                    change(text, start, end, place, modifier, &mut out, &mut copied)?;
+                }
+                rule = Rule::Other;
                 at = next;
             }
             b'i' | b'I' if word_at(bytes, at, b"image-set(") => {
@@ -62,14 +91,15 @@ pub(super) fn rewrite(text: &str, place: &Place) -> Option<String> {
             _ => at += 1,
         }
     }
-    if copied == 0 {
+    work::spend(bytes.len().saturating_sub(counted));
+    if copied == 0 || work::is_over() {
         return None;
     }
     out.push_str(&text[copied..]);
     Some(out)
 }
 
-/// Rewrites the address between two offsets, if it needs it.
+/// Rewrites the address between two offsets, if it needs it. `None` when there is no more to be done to the whole.
 fn change(
     text: &str,
     start: usize,
@@ -78,14 +108,18 @@ fn change(
     modifier: Modifier,
     out: &mut String,
     copied: &mut usize,
-) {
-    let (Some(raw), true) = (text.get(start..end), end > start) else { return };
+) -> Option<()> {
+    let (Some(raw), true) = (text.get(start..end), end > start) else { return Some(()) };
     let address = unescape(raw);
+    work::spend(raw.len());
     if let Some(link) = place.changed(&address, modifier) {
         out.push_str(&text[*copied..start]);
+        work::spend(link.len());
         escape(&link, out);
         *copied = end;
     }
+    let goes_on = !work::is_over() && !work::is_outgrown(text.len(), out.len());
+    goes_on.then_some(())
 }
 
 /// Behind `url(`: where the address begins and ends, and where to go on.
@@ -132,12 +166,18 @@ fn word_at(bytes: &[u8], at: usize, word: &[u8]) -> bool {
     bytes.get(at..at + word.len()).is_some_and(|found| found.eq_ignore_ascii_case(word))
 }
 
+/// The same for a whole name.
+fn name_at(bytes: &[u8], at: usize, name: &[u8]) -> bool {
+    word_at(bytes, at, name) && bytes.get(at + name.len()).is_none_or(|byte| !is_name_byte(*byte))
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') || byte >= 0x80
+}
+
 /// The byte at `at` is inside a longer name.
 fn continues_word(bytes: &[u8], at: usize) -> bool {
-    at > 0
-        && (bytes[at - 1].is_ascii_alphanumeric()
-            || matches!(bytes[at - 1], b'-' | b'_')
-            || bytes[at - 1] >= 0x80)
+    at > 0 && is_name_byte(bytes[at - 1])
 }
 
 /// CSS escapes: a backslash and up to six hexadecimal digits with one space, or a backslash and the letter itself.
@@ -219,6 +259,11 @@ mod tests {
             ),
             ("a{b:url(https\\3a //c.org/x)}", format!("a{{b:url({o}c.org/x)}}")),
             ("a{b:url(/x\\(1\\).png)}", format!("a{{b:url({o}example.org/x%281%29.png)}}")),
+            (
+                "@namespace 'http://n.org/'; a{b:url(/x)}",
+                format!("@namespace 'http://n.org/'; a{{b:url({o}example.org/x)}}"),
+            ),
+            ("@namespaces url(/x)", format!("@namespaces url({o}example.org/x)")),
             ("a{b:url(/x", format!("a{{b:url({o}example.org/x")),
         ];
         for (text, expected) in cases {
@@ -237,6 +282,11 @@ mod tests {
             "a:before{content:'url(/x)'}",
             "a{b:my-url(/x)}",
             "@media '/x' {}",
+            "@namespace url(http://www.w3.org/1999/xhtml);",
+            "@NAMESPACE svg url( 'http://www.w3.org/2000/svg' );",
+            "@namespace/**/svg \"http://www.w3.org/2000/svg\";",
+            "@namespace url(http://www.w3.org/1999/xhtml)",
+            "@important '/x';",
             "a{b:url()}",
             "a{b:url(",
             "a\\",

@@ -131,7 +131,8 @@ fn link_header(value: &str, place: &Place) -> String {
     let mut rest = value;
     while let Some(open) = rest.find('<') {
         let Some(close) = rest[open..].find('>').map(|at| at + open) else { break };
-        let end = rest[close..].find(',').map_or(rest.len(), |at| at + close);
+        // Up to the next address at most, or many of them without a comma would each take a look at all the rest.
+        let end = rest[close..].find([',', '<']).map_or(rest.len(), |at| at + close);
         let parameters = &rest[close..end];
         out.push_str(&rest[..=open]);
         let modifier = if parameters.contains("stylesheet") || parameters.contains("as=style") {

@@ -5,9 +5,11 @@ use serde_json::{Map, Value};
 use super::modifier::Modifier;
 use super::place::Place;
 use super::script::specifier;
+use super::work;
 
 /// The map with its addresses rewritten; `None` for text that is no import map.
 pub(super) fn rewrite(text: &str, place: &Place) -> Option<String> {
+    work::spend(text.len());
     let Ok(Value::Object(mut map)) = serde_json::from_str(text) else { return None };
     if let Some(Value::Object(imports)) = map.get_mut("imports") {
         *imports = addresses(std::mem::take(imports), place);

@@ -2,10 +2,13 @@
 //!
 //! Pages make up the name of the function anew each time (`jQuery123_456`), so the captured one is not there any more.
 
+use super::work;
+
 /// The captured call with the name asked for; `None` where there is no call or nothing to change.
 pub(super) fn with_callback(text: &str, callback: Option<&str>) -> Option<String> {
     let callback = callback.filter(|name| !name.is_empty() && name.bytes().all(is_name_byte))?;
     let (start, end) = called_name(text)?;
+    work::spend(text.len());
     (&text[start..end] != callback).then(|| format!("{}{callback}{}", &text[..start], &text[end..]))
 }
 
@@ -14,6 +17,7 @@ fn called_name(text: &str) -> Option<(usize, usize)> {
     let mut rest = text.trim_start();
     // Google and others put a comment in front against content sniffing.
     while let Some(comment) = rest.strip_prefix("/*") {
+        work::spend(comment.find("*/")?);
         rest = comment.split_once("*/")?.1.trim_start();
     }
     let start = text.len() - rest.len();

@@ -2,7 +2,8 @@
 //!
 //! [`Kind::of`] says what a body is, [`headers`] what is sent ahead of it, [`transform`] gives the rewriter that the
 //! body is pushed through. All of it is synchronous and knows neither clock nor network; memory is bounded whatever
-//! the body holds, and damaged text goes through as far as it can be read.
+//! the body holds, the work is that of walking over it a few times ([`work`]), and damaged text goes through as far
+//! as it can be read.
 
 mod assets;
 mod attributes;
@@ -15,6 +16,8 @@ mod html;
 mod importmap;
 mod json;
 mod kind;
+#[cfg(test)]
+mod linear_tests;
 mod modifier;
 mod place;
 mod script;
@@ -23,6 +26,7 @@ mod srcset;
 #[cfg(test)]
 mod tests;
 mod transform;
+pub(crate) mod work;
 mod xml;
 
 pub use assets::{Asset, NoAsset, STATIC_PREFIX, asset, has_wombat};
@@ -105,7 +109,8 @@ fn javascript(text: &str, place: &Place, options: &Options) -> Option<String> {
     }
     let source = Source { place, url: Some(place.url()) };
     if place.modifier().is_worker() {
-        return Some(head::worker(place, false) + &script::classic(text, source, Mode::Worker));
+        let rewritten = script::classic(text, source, Mode::Worker);
+        return Some(script::behind(head::worker(place, false), &rewritten));
     }
     // Asked for as a module by a page that named it in a way we did not see.
     if !matches!(place.modifier(), Modifier::Script) && script::is_module(text) {
@@ -120,5 +125,6 @@ fn module(text: &str, place: &Place) -> Option<String> {
     }
     let source = Source { place, url: Some(place.url()) };
     let rewritten = script::module(text, source, STATIC_PREFIX);
-    if place.modifier().is_worker() { Some(head::worker(place, true) + &rewritten) } else { Some(rewritten) }
+    let is_worker = place.modifier().is_worker();
+    Some(if is_worker { script::behind(head::worker(place, true), &rewritten) } else { rewritten })
 }

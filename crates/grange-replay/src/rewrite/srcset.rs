@@ -2,6 +2,7 @@
 
 use super::modifier::Modifier;
 use super::place::Place;
+use super::work;
 
 /// The list with its addresses rewritten; `None` when there is nothing to change. Split as the HTML standard does:
 /// an address ends at white space, and commas at its end belong to the list.
@@ -11,6 +12,7 @@ pub(super) fn rewrite(text: &str, place: &Place) -> Option<String> {
     let mut at = 0;
     let bytes = text.as_bytes();
     while at < bytes.len() {
+        let from = at;
         while bytes.get(at).is_some_and(|byte| byte.is_ascii_whitespace() || *byte == b',') {
             at += 1;
         }
@@ -40,6 +42,10 @@ pub(super) fn rewrite(text: &str, place: &Place) -> Option<String> {
                 }
                 at += 1;
             }
+        }
+        work::spend(at - from);
+        if work::is_over() || work::is_outgrown(text.len(), out.len()) {
+            return None;
         }
     }
     if copied == 0 {

@@ -2,10 +2,14 @@
 
 use super::place::Place;
 
-/// Rewrites one body, pushed in pieces of any size. The pieces do not show in what comes out.
+/// Rewrites one body, pushed in pieces of any size. The pieces do not show in what comes out. When [`super::work`] is over,
+/// what is left passes as it was captured.
 pub trait Transform: std::fmt::Debug {
     /// Takes the next piece and appends what can be said by now.
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>);
+
+    /// Bytes that were taken and have to be looked at yet: what the next call may cost besides its own input.
+    fn held(&self) -> usize;
 
     /// The body is over: appends the rest.
     fn finish(self: Box<Self>, out: &mut Vec<u8>);
@@ -31,6 +35,10 @@ pub(super) struct Untouched;
 impl Transform for Untouched {
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(input);
+    }
+
+    fn held(&self) -> usize {
+        0
     }
 
     fn finish(self: Box<Self>, _out: &mut Vec<u8>) {}
@@ -70,6 +78,10 @@ impl<F: FnOnce(Vec<u8>, &Place) -> Vec<u8>> Transform for Whole<F> {
         } else {
             self.held.extend_from_slice(input);
         }
+    }
+
+    fn held(&self) -> usize {
+        self.held.len()
     }
 
     fn finish(self: Box<Self>, out: &mut Vec<u8>) {

@@ -1,34 +1,47 @@
-//! XML, above all SVG pictures: addresses in `href`, `xlink:href` and `src`, and styles.
+//! XML, above all SVG pictures: addresses in `href`, `xlink:href` and `src`, and styles in attributes and in elements.
 
 use super::css;
 use super::modifier::Modifier;
 use super::place::Place;
+use super::work;
+
+/// A document on its way out, with changes in between.
+struct Document<'a> {
+    text: &'a str,
+    place: &'a Place,
+    out: String,
+    /// Everything before this offset is out, or replaced.
+    copied: usize,
+}
 
 /// The document with its links rewritten; `None` when there is nothing to change.
 pub(super) fn rewrite(text: &str, place: &Place) -> Option<String> {
     let bytes = text.as_bytes();
-    let mut out = String::new();
-    let mut copied = 0;
+    let mut document = Document { text, place, out: String::new(), copied: 0 };
     let mut at = 0;
     while let Some(open) = memchr::memchr(b'<', &bytes[at..]).map(|len| at + len) {
-        at = open + 1;
+        let from = at;
         let rest = &bytes[open..];
-        if rest.starts_with(b"<!--") {
-            at = after(bytes, open + 4, b"-->");
-        } else if rest.starts_with(b"<![CDATA[") {
-            at = after(bytes, open + 9, b"]]>");
-        } else if rest.starts_with(b"<!") {
-            at = after(bytes, open + 2, b">");
-        } else {
-            let is_instruction = rest.starts_with(b"<?");
-            if is_instruction && !rest.starts_with(b"<?xml-stylesheet") {
-                at = after(bytes, open + 2, b"?>");
-                continue;
+        at = match not_a_tag(bytes, open) {
+            Some(end) => end,
+            None => {
+                let is_instruction = rest.starts_with(b"<?");
+                let modifier = if is_instruction { Modifier::Style } else { modifier_of(rest) };
+                let end = document.tag(open + 1, modifier);
+                if !is_instruction && local_name(rest) == b"style" && bytes[open..end].ends_with(b">") {
+                    if bytes[open..end].ends_with(b"/>") { end } else { document.style(end) }
+                } else {
+                    end
+                }
             }
-            let modifier = if is_instruction { Modifier::Style } else { modifier_of(rest) };
-            at = tag(text, at, modifier, place, &mut out, &mut copied);
+        };
+        work::spend(at - from);
+        if work::is_over() || work::is_outgrown(text.len(), document.out.len()) {
+            return None;
         }
     }
+    work::spend(bytes.len() - at);
+    let Document { mut out, copied, .. } = document;
     if copied == 0 {
         return None;
     }
@@ -36,71 +49,129 @@ pub(super) fn rewrite(text: &str, place: &Place) -> Option<String> {
     Some(out)
 }
 
-fn modifier_of(tag: &[u8]) -> Modifier {
+/// Behind the comment, the data, the declaration or the instruction that begins at `open`; `None` if it is a tag, or an
+/// instruction that names a style sheet.
+fn not_a_tag(bytes: &[u8], open: usize) -> Option<usize> {
+    let rest = &bytes[open..];
+    Some(if rest.starts_with(b"<!--") {
+        after(bytes, open + 4, b"-->")
+    } else if rest.starts_with(DATA) {
+        after(bytes, open + DATA.len(), b"]]>")
+    } else if rest.starts_with(b"<!") {
+        after(bytes, open + 2, b">")
+    } else if rest.starts_with(b"<?") && !rest.starts_with(b"<?xml-stylesheet") {
+        after(bytes, open + 2, b"?>")
+    } else {
+        return None;
+    })
+}
+
+const DATA: &[u8] = b"<![CDATA[";
+
+/// The name of the tag that `tag` begins with, without the prefix of its namespace.
+fn local_name(tag: &[u8]) -> &[u8] {
     let end = tag.iter().skip(1).position(|byte| !byte.is_ascii_alphanumeric() && *byte != b':');
     let name = &tag[1..end.map_or(tag.len(), |end| end + 1)];
-    let name = name.rsplit(|byte| *byte == b':').next().unwrap_or(name);
-    match name {
+    name.rsplit(|byte| *byte == b':').next().unwrap_or(name)
+}
+
+fn modifier_of(tag: &[u8]) -> Modifier {
+    match local_name(tag) {
         b"image" | b"feImage" | b"use" => Modifier::Image,
         b"script" => Modifier::Script,
         _ => Modifier::Main,
     }
 }
 
-/// Reads one tag from behind its `<` and changes its attributes; returns the offset behind it.
-fn tag(
-    text: &str,
-    from: usize,
-    modifier: Modifier,
-    place: &Place,
-    out: &mut String,
-    copied: &mut usize,
-) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = from;
-    let mut name_start = from;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'>' => return at + 1,
-            // Damage: a new tag begins before this one ended.
-            b'<' => return at,
-            b'"' | b'\'' => {
-                let Some(end) = memchr::memchr(byte, &bytes[at + 1..]).map(|len| at + 1 + len) else {
-                    return bytes.len();
-                };
-                let name = text[name_start..at].trim_end().trim_end_matches('=').trim_end();
-                if let Some(changed) = attribute(name, &text[at + 1..end], modifier, place) {
-                    out.push_str(&text[*copied..=at]);
-                    out.push_str(&changed);
-                    *copied = end;
-                }
-                at = end + 1;
-                name_start = at;
-            }
-            _ if byte.is_ascii_whitespace() => {
-                at += 1;
-                // `href = "…"` has space in front of its sign.
-                if bytes
-                    .get(at)
-                    .is_some_and(|next| !next.is_ascii_whitespace() && !matches!(next, b'=' | b'"' | b'\''))
-                {
+impl Document<'_> {
+    /// What is between two offsets becomes `new`.
+    fn replace(&mut self, start: usize, end: usize, new: &str) {
+        self.out.push_str(&self.text[self.copied..start]);
+        self.out.push_str(new);
+        self.copied = end;
+        work::spend(new.len());
+    }
+
+    /// Reads one tag from behind its `<` and changes its attributes; returns the offset behind it.
+    fn tag(&mut self, from: usize, modifier: Modifier) -> usize {
+        let text = self.text;
+        let bytes = text.as_bytes();
+        let mut at = from;
+        let mut name_start = from;
+        while let Some(&byte) = bytes.get(at) {
+            match byte {
+                b'>' => return at + 1,
+                // Damage: a new tag begins before this one ended.
+                b'<' => return at,
+                b'"' | b'\'' => {
+                    let Some(end) = memchr::memchr(byte, &bytes[at + 1..]).map(|len| at + 1 + len) else {
+                        return bytes.len();
+                    };
+                    let name = text[name_start..at].trim_end().trim_end_matches('=').trim_end();
+                    if let Some(changed) = attribute(name, &text[at + 1..end], modifier, self.place) {
+                        self.replace(at + 1, end, &changed);
+                    }
+                    at = end + 1;
                     name_start = at;
                 }
+                _ if byte.is_ascii_whitespace() => {
+                    at += 1;
+                    // `href = "…"` has space in front of its sign.
+                    if bytes.get(at).is_some_and(|next| {
+                        !next.is_ascii_whitespace() && !matches!(next, b'=' | b'"' | b'\'')
+                    }) {
+                        name_start = at;
+                    }
+                }
+                _ => at += 1,
             }
-            _ => at += 1,
+        }
+        bytes.len()
+    }
+
+    /// Changes the texts of a style element, from behind its start tag; returns the offset of the next tag.
+    fn style(&mut self, from: usize) -> usize {
+        let text = self.text;
+        let bytes = text.as_bytes();
+        let mut at = from;
+        loop {
+            let open = memchr::memchr(b'<', &bytes[at..]).map_or(bytes.len(), |len| at + len);
+            if let Some(changed) = css::rewrite(&htmlize::unescape(&text[at..open]), self.place) {
+                self.replace(at, open, &escaped(&changed));
+            }
+            let Some(end) = not_a_tag(bytes, open).filter(|_| open < bytes.len()) else { return open };
+            if bytes[open..].starts_with(DATA) {
+                let inside = open + DATA.len();
+                let close = if bytes[..end].ends_with(b"]]>") { (end - 3).max(inside) } else { end };
+                let changed = css::rewrite(&text[inside..close], self.place);
+                // An address holds no `>` of its own; what else stands there was there before.
+                if let Some(changed) = changed.filter(|changed| !changed.contains("]]>")) {
+                    self.replace(inside, close, &changed);
+                }
+            }
+            at = end;
         }
     }
-    bytes.len()
 }
 
 fn attribute(name: &str, value: &str, modifier: Modifier, place: &Place) -> Option<String> {
+    if !matches!(name, "href" | "xlink:href" | "src" | "style") {
+        return None;
+    }
+    work::spend(value.len());
     let decoded = htmlize::unescape_attribute(value);
     let changed = match name {
-        "href" | "xlink:href" | "src" => place.changed(&decoded, modifier)?,
         "style" => css::rewrite(&decoded, place)?,
-        _ => return None,
+        _ => place.changed(&decoded, modifier)?,
     };
-    Some(changed.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;").replace('\'', "&#39;"))
+    Some(escaped(&changed))
+}
+
+/// As a text or as a value in either kind of quotes.
+fn escaped(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;").replace('\'', "&#39;");
+    // Not allowed in a text.
+    text.replace("]]>", "]]&gt;")
 }
 
 fn after(bytes: &[u8], from: usize, end: &[u8]) -> usize {
@@ -137,6 +208,24 @@ mod tests {
                 "<g style='fill:url(/x)'/>",
                 "<g style='fill:url(/c/20200102030405oe_/https://example.org/x)'/>",
             ),
+            (
+                "<svg:style type='text/css'>@import url(/a.css);<!-- url(/x) -->g>a{b:url(\"/x?a&amp;b\")}</svg:style>",
+                "<svg:style type='text/css'>@import url(/c/20200102030405cs_/https://example.org/a.css);<!-- url(/x) -->\
+                 g>a{b:url(&quot;/c/20200102030405oe_/https://example.org/x?a&amp;b&quot;)}</svg:style>",
+            ),
+            (
+                "<style><![CDATA[ a{b:url('/x')} ]]></style><text>url(/x)</text>",
+                "<style><![CDATA[ a{b:url('/c/20200102030405oe_/https://example.org/x')} ]]></style><text>url(/x)</text>",
+            ),
+            (
+                "<style>a{b:url(/x)} ]]&gt;</style>",
+                "<style>a{b:url(/c/20200102030405oe_/https://example.org/x)} ]]&gt;</style>",
+            ),
+            ("<style>a{b:url(/x", "<style>a{b:url(/c/20200102030405oe_/https://example.org/x"),
+            (
+                "<style><![CDATA[a{b:url(/x",
+                "<style><![CDATA[a{b:url(/c/20200102030405oe_/https://example.org/x",
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(rewrite(text, &place()).as_deref(), Some(expected), "{text}");
@@ -154,6 +243,10 @@ mod tests {
             "<a xmlns:href2='/x' hrefx='/y'/>",
             "<a href='/x",
             "<",
+            "<style/>url(/x)",
+            "<styles>url(/x)</styles>",
+            "<style>a{b:url(x)}</style>url(/x)",
+            "<style>",
         ] {
             assert_eq!(rewrite(text, &place()), None, "{text}");
         }
@@ -161,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_goes_through(text in "\\PC{0,40}|[<>!?a-z='\"/ é\\[\\]-]{0,60}|(<a |href|=|'|\"|/x|>|<!--|é| ){0,12}") {
+        fn any_text_goes_through(text in "\\PC{0,40}|[<>!?a-z='\"/ é\\[\\]-]{0,60}|(<a |<style>|<!\\[CDATA\\[|\\]\\]>|url\\(/x\\)|</|href|=|'|\"|/x|>|<!--|é| ){0,12}") {
             rewrite(&text, &place());
         }
     }

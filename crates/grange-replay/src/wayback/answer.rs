@@ -7,6 +7,7 @@ use grange_index::Capture;
 use warc::HttpHead;
 
 use super::part::{Part, Slice, choose};
+use super::rewrite_pool::RewritePool;
 use super::rewriting::rewritten;
 use crate::capture::{self, About, Accepted, BodyError, Loaded, Undo};
 use crate::memento::{self, Around, Links};
@@ -33,6 +34,8 @@ pub(crate) struct Request {
     pub(crate) accepted: Accepted,
     pub(crate) by_script: bool,
     pub(crate) head_only: bool,
+    /// Where long bodies are rewritten.
+    pub(crate) rewriting: RewritePool,
 }
 
 impl Request {
@@ -143,7 +146,11 @@ pub(crate) async fn answer(
             ..rewrite::Options::default()
         };
         let transform = rewrite::transform(kind, &place, charset.as_deref(), &options);
-        if empty { axum::body::Body::empty() } else { rewritten(body, transform) }
+        if empty {
+            axum::body::Body::empty()
+        } else {
+            rewritten(body, transform, &asked_for.rewriting, url).await?
+        }
     } else {
         let (part_status, part) = part_of(asked_for, status, &mut headers, body.len());
         status = part_status;

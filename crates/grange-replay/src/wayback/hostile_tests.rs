@@ -1,8 +1,12 @@
 //! Captures and requests made to break out: none leads elsewhere, none adds a header, none keeps the server busy.
 
+use grange_base::{Shutdown, Size};
 use http_body_util::BodyExt as _;
 
-use super::tests::{ask, site};
+use super::RewritePool;
+use super::tests::{ask, site, site_with};
+use crate::cdx::Options;
+use crate::rewrite::{POLICY, has_wombat};
 use crate::tests::{Bed, gzip, http, revisit};
 
 const T: &str = "2020-01-01T00:00:00Z";
@@ -154,4 +158,48 @@ async fn a_revisit_of_itself_ends() {
     let site = site(&bed);
     let response = ask(&site, "GET", "/local/20200101000000mp_/http://e.org/", &[]).await;
     assert_eq!(response.status(), 503);
+}
+
+/// What would take a server long is given up, and leads nowhere but to the archive all the same.
+#[tokio::test]
+async fn a_body_past_its_budget_passes_unrewritten_and_stays_confined() {
+    const JS: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/javascript";
+    const CSS: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/css";
+    let short = "window.x = 1;".to_owned();
+    let long = short.repeat(50_000);
+    let page = "<a href=/x>y</a>".repeat(100_000);
+    let style = "a{b:url(/x)}".repeat(100_000);
+    let bed = Bed::new();
+    bed.add_gz(
+        "a.warc.gz",
+        &[
+            http("http://e.org/long.js", T, JS, long.as_bytes()),
+            http("http://e.org/short.js", T, JS, short.as_bytes()),
+            http("http://e.org/page", T, HTML, page.as_bytes()),
+            http("http://e.org/a.css", T, CSS, style.as_bytes()),
+        ],
+    );
+    let rewriting = |budget| RewritePool::new(Size(budget), Shutdown::never());
+    let bodies = [
+        ("js_/http://e.org/long.js", &long),
+        ("js_/http://e.org/short.js", &short),
+        ("mp_/http://e.org/page", &page),
+        ("cs_/http://e.org/a.css", &style),
+    ];
+    for (budget, unrewritten) in [(0, [true; 4]), (100_000, [true, false, true, true]), (1 << 30, [false; 4])]
+    {
+        let site = site_with(&bed, Options { rewriting: rewriting(budget), ..Options::default() });
+        for ((path, captured), unrewritten) in bodies.into_iter().zip(unrewritten) {
+            let response = ask(&site, "GET", &format!("/local/20200101000000{path}"), &[]).await;
+            assert_eq!(response.status(), 200, "{path}");
+            assert_eq!(response.headers()["content-security-policy"], POLICY, "{path}");
+            let body = response.into_body().collect().await.unwrap().to_bytes();
+            let text = String::from_utf8_lossy(&body);
+            let whole = text == **captured;
+            // A page is rewritten up to where its budget ends.
+            let ends = text.ends_with(&captured[captured.len() - captured.len() / 4..]);
+            let passed = if path.contains("page") { ends } else { whole };
+            assert_eq!(passed, unrewritten || !has_wombat() && path.contains(".js"), "{budget} {path}");
+        }
+    }
 }

@@ -22,6 +22,7 @@ mod hostile_tests;
 mod part;
 mod replay;
 mod rescue;
+mod rewrite_pool;
 mod rewriting;
 #[cfg(test)]
 mod sending_tests;
@@ -43,6 +44,7 @@ pub(crate) use address::repaired;
 pub(crate) use answer::{Request, location};
 pub(crate) use find::{Found, View, Wanted};
 pub(crate) use part::{Part, Slice, choose, may_be_part};
+pub use rewrite_pool::RewritePool;
 
 use crate::cdx::{self, Options};
 use crate::collection::{Collection, Collections};
@@ -133,7 +135,8 @@ impl Site {
         match address {
             Address::Capture { time, modifier, url } => {
                 let astray = !leads_on && address::leads_on(&format!("{time}{modifier}/{url}"));
-                replay::capture(view, &origin, &time, modifier, &url, astray, request).await
+                let asked = replay::Asked { time, modifier, url, astray };
+                replay::capture(view, &origin, asked, &self.options.rewriting, request).await
             }
             _ if !is_read => (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]).into_response(),
             Address::TimeGate { url } => replay::time_gate(&view, &origin, &url, request.headers()),

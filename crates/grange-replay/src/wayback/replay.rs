@@ -12,7 +12,7 @@ use http_body_util::{BodyExt as _, Limited};
 use super::answer;
 use super::find::{Found, View, Wanted};
 use super::part::may_be_part;
-use super::redirect;
+use super::{RewritePool, redirect};
 use crate::capture::{self, About, Loaded, NoPayload};
 use crate::memento::{self, Around, Links};
 use crate::pages;
@@ -21,15 +21,23 @@ use crate::rewrite::{Modifier, with_path};
 /// Later than anything that can have been captured.
 const LATEST: &str = "99991231235959";
 
+/// The address of a capture as it was asked for.
+pub(super) struct Asked {
+    pub(super) time: String,
+    pub(super) modifier: Modifier,
+    pub(super) url: String,
+    /// Relative addresses would not lead on from there as they do from the URL.
+    pub(super) astray: bool,
+}
+
 pub(super) async fn capture(
     view: View,
     origin: &str,
-    time: &str,
-    modifier: Modifier,
-    url: &str,
-    astray: bool,
+    asked: Asked,
+    rewriting: &RewritePool,
     request: Request,
 ) -> Response {
+    let Asked { time, modifier, url, astray } = asked;
     let method = request.method().clone();
     if method == Method::OPTIONS {
         return (StatusCode::NO_CONTENT, [(header::ALLOW, "GET, HEAD, POST, PUT, OPTIONS")]).into_response();
@@ -46,19 +54,20 @@ pub(super) async fn capture(
     let asked_for = answer::Request {
         origin: origin.to_owned(),
         prefix: format!("/{}/", view.collection.name),
-        time: time.to_owned(),
+        time: time.clone(),
         modifier: if modifier == Modifier::TopFrame { Modifier::Top } else { modifier },
-        url: url.to_owned(),
+        url: url.clone(),
         astray,
         // No validator is sent with a capture, so no client can have one.
         range: text("range").filter(|_| may_be_part(text("if-range"), None, None)).map(ToOwned::to_owned),
         accepted: capture::Accepted::of(headers),
         by_script,
         head_only: method == Method::HEAD,
+        rewriting: rewriting.clone(),
     };
-    let stamp = Stamp::earliest(if time.is_empty() { LATEST } else { time }).unwrap_or(Stamp::MIN);
+    let stamp = Stamp::earliest(if time.is_empty() { LATEST } else { &time }).unwrap_or(Stamp::MIN);
     let wanted = if matches!(method, Method::GET | Method::HEAD) {
-        Wanted::get(url, stamp)
+        Wanted::get(&url, stamp)
     } else {
         let content_type = text("content-type").unwrap_or_default().to_owned();
         let limited = Limited::new(request.into_body(), cdx::BODY_BYTES_MAX);
@@ -67,7 +76,7 @@ pub(super) async fn capture(
             let (title, text) = (t.say("too-large"), t.say("too-large-limit"));
             return pages::problem(t, StatusCode::PAYLOAD_TOO_LARGE, &title, &text);
         };
-        Wanted::with_body(url, method.as_str(), &content_type, &body.to_bytes(), stamp)
+        Wanted::with_body(&url, method.as_str(), &content_type, &body.to_bytes(), stamp)
     };
     let is_get = matches!(method, Method::GET | Method::HEAD);
     show(&view, &asked_for, &wanted, is_get).await

@@ -51,12 +51,16 @@ fn bed() -> Bed {
 }
 
 pub(super) fn site(bed: &Bed) -> Router {
+    site_with(bed, Options::default())
+}
+
+pub(super) fn site_with(bed: &Bed, options: Options) -> Router {
     let collections = Collections::default();
     let source = &bed.collection;
     let collection = crate::Collection::new("local", source.index.clone(), source.holdings.clone());
     collection.set_rules(source.rules());
     collections.add(collection);
-    routes(collections, Options::default())
+    routes(collections, options)
 }
 
 pub(super) async fn ask(site: &Router, method: &str, path: &str, headers: &[(&str, &str)]) -> Response<Body> {

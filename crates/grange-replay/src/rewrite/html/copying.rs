@@ -6,11 +6,19 @@ pub(super) struct Copying<'a> {
     /// Everything before this offset is out, or replaced.
     copied: usize,
     out: &'a mut Vec<u8>,
+    /// What was out before this piece.
+    before: usize,
 }
 
 impl<'a> Copying<'a> {
     pub(super) fn new(input: &'a [u8], out: &'a mut Vec<u8>) -> Self {
-        Self { input, copied: 0, out }
+        let before = out.len();
+        Self { input, copied: 0, out, before }
+    }
+
+    /// Bytes that came out of this piece so far.
+    pub(super) fn written(&self) -> usize {
+        self.out.len() - self.before
     }
 
     /// A part as it came.

@@ -23,6 +23,8 @@ pub(super) enum Holding {
     /// Instructions to fetch pages ahead, with addresses of the live web.
     Speculation,
     Style,
+    /// That of a picture in the page: markup, with references in its text.
+    SvgStyle,
 }
 
 impl Holding {
@@ -50,7 +52,7 @@ impl Holding {
     pub(super) fn changed(self, text: &str, place: &Place) -> Option<String> {
         let source = Source { place, url: None };
         let changed = match self {
-            Self::Style => css::rewrite(text, place)?,
+            Self::Style | Self::SvgStyle => css::rewrite(text, place)?,
             Self::Script => script::classic(text, source, Mode::Classic),
             Self::Module => script::module(text, source, STATIC_PREFIX),
             Self::ImportMap => importmap::rewrite(text, place)?,

@@ -21,6 +21,7 @@ use htmlscan::{Dialect, Scanner, State, Token};
 
 use super::place::Place;
 use super::transform::{Options, Transform, WHOLE_BYTES_MAX};
+use super::work;
 use charset::Charset;
 use copying::Copying;
 use page::Page;
@@ -29,9 +30,6 @@ use tag::StartTag;
 /// The longest tag or comment that is waited for. A page that needs more is an attack or no page; from there on it
 /// passes as it is.
 const TOKEN_BYTES_MAX: usize = 16 * 1024 * 1024;
-
-/// By how much more at most must have come before a held part is looked at again.
-const PATIENCE_BYTES: usize = 1024 * 1024;
 
 pub(super) struct Html {
     page: Page,
@@ -73,10 +71,13 @@ impl Html {
         let mut scanner = Scanner::new(input, self.page.charset.dialect(), self.state);
         let mut copying = Copying::new(input, out);
         let mut attributes = Vec::new();
+        // What was gathered of earlier pieces comes out among what this one becomes.
+        let came = input.len() + self.page.gathered_bytes();
         loop {
             let (start, state) = (scanner.position(), scanner.state());
             let token = scanner.next(&mut attributes);
             let end = scanner.position();
+            work::spend(end - start);
             let is_text = matches!(token, Some(Token::Text(_)));
             let passes = is_text && !self.page.holds();
             if scanner.is_cut() && !is_last && !passes && end - start <= most(is_text) {
@@ -84,12 +85,15 @@ impl Html {
                 self.state = state;
                 return start;
             }
-            self.passing = !is_text && end - start > TOKEN_BYTES_MAX;
+            self.passing = work::is_over()
+                || work::is_outgrown(came, copying.written())
+                || (!is_text && end - start > TOKEN_BYTES_MAX);
             match token {
-                Some(Token::Start { name, empty }) if !self.passing => {
+                _ if self.passing => {}
+                Some(Token::Start { name, empty }) => {
                     let attributes = &attributes;
                     let holds_text = scanner.holds_text();
-                    let tag = StartTag { name, attributes, start, end, empty, holds_text };
+                    let tag = StartTag { name, attributes, start, end, holds_text, empty };
                     self.page.start(&tag, &mut copying);
                 }
                 Some(Token::Text(text)) => {
@@ -97,13 +101,13 @@ impl Html {
                     let text = if scanner.is_cut() && is_last { &input[start..] } else { text };
                     self.page.text(text, start, &mut copying);
                 }
-                Some(Token::Data(data)) if !self.passing => self.page.data(data, start..end, &mut copying),
-                Some(Token::Instruction(_)) if !self.passing => {
+                Some(Token::Data(data)) => self.page.data(data, start..end, &mut copying),
+                Some(Token::Instruction(_)) => {
                     self.page.instruction(&input[start..end], start, &mut copying);
                 }
-                Some(Token::Comment(_)) if !self.passing => self.page.comment(start..end, &mut copying),
+                Some(Token::Comment(_)) => self.page.comment(start..end, &mut copying),
                 Some(Token::End { .. }) => self.page.end(start, &mut copying),
-                _ => {}
+                None => {}
             }
             if token.is_none() || self.passing {
                 if self.passing || is_last {
@@ -140,7 +144,13 @@ impl Transform for Html {
             held.drain(..done);
             self.held = held;
         }
-        self.enough = self.held.len() + self.held.len().min(PATIENCE_BYTES);
+        // Twice as much each time, so that all the looks together cost as much as one at twice the length.
+        let longest = if self.held.len() > TOKEN_BYTES_MAX { usize::MAX } else { TOKEN_BYTES_MAX + 1 };
+        self.enough = self.held.len().saturating_mul(2).min(longest);
+    }
+
+    fn held(&self) -> usize {
+        self.held.len() + self.page.gathered_bytes()
     }
 
     fn finish(mut self: Box<Self>, out: &mut Vec<u8>) {

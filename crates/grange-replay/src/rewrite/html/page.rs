@@ -14,7 +14,7 @@ use crate::rewrite::head;
 use crate::rewrite::modifier::Modifier;
 use crate::rewrite::place::Place;
 use crate::rewrite::transform::{Options, Transform, WHOLE_BYTES_MAX};
-use crate::rewrite::xml;
+use crate::rewrite::{work, xml};
 
 /// Pages within pages within pages (`srcdoc`); deeper ones are not looked into.
 const PAGES_DEEP_MAX: u8 = 3;
@@ -62,13 +62,19 @@ impl Page {
         self.holding.is_some()
     }
 
+    /// Of the text that is held, what was taken from the input already.
+    pub(super) const fn gathered_bytes(&self) -> usize {
+        self.gathered.raw.len()
+    }
+
     pub(super) fn start(&mut self, tag: &StartTag<'_>, copying: &mut Copying<'_>) {
         self.release(tag.start, copying);
         self.holding = if tag.holds_text || (self.charset.is_xml() && !tag.empty) {
             let kind = self.charset.word(tag.attributes, b"type");
             Holding::of(tag.name, &kind, self.scripted)
         } else {
-            None
+            // In HTML the inside of a style is text; where it is not, this is one of SVG or MathML.
+            (tag.is(b"style") && !tag.empty).then_some(Holding::SvgStyle)
         };
         if self.charset.is_xml() && !self.rooted {
             self.rooted = true;
@@ -118,25 +124,27 @@ impl Page {
         if self.gathered.raw.len() + raw.len() > WHOLE_BYTES_MAX {
             return self.release(start, copying);
         }
+        work::spend(raw.len() + text.len());
         self.gathered.raw.extend_from_slice(raw);
         self.gathered.text.push_str(text);
         copying.replace(start, start + raw.len());
     }
 
-    /// A section of data.
+    /// A section of data: in XML, and in the SVG and MathML of HTML.
     pub(super) fn data(&mut self, data: &[u8], at: Range<usize>, copying: &mut Copying<'_>) {
-        if self.holding.is_some() && self.charset.is_xml() {
+        let Some(holding) = self.holding else { return };
+        if self.charset.is_xml() {
             let text = self.charset.text(data).into_owned();
-            let raw = copying.input(at.clone()).to_vec();
-            self.gather(&raw, &text, at.start, copying);
+            self.gather(copying.input(at.clone()), &text, at.start, copying);
+        } else if holding == Holding::SvgStyle {
+            self.svg_data(data, at.start, copying);
         }
     }
 
     /// Within a script of XML a comment is none of it.
     pub(super) fn comment(&mut self, at: Range<usize>, copying: &mut Copying<'_>) {
         if self.holding.is_some() && self.charset.is_xml() {
-            let raw = copying.input(at.clone()).to_vec();
-            self.gather(&raw, "", at.start, copying);
+            self.gather(copying.input(at.clone()), "", at.start, copying);
         }
     }
 
@@ -152,7 +160,8 @@ impl Page {
 
     /// `text` stands at `start`. Longer than any script, it passes as it is.
     pub(super) fn text(&mut self, text: &[u8], start: usize, copying: &mut Copying<'_>) {
-        if self.charset.is_xml() && self.holding.is_some() {
+        let Some(holding) = self.holding else { return };
+        if self.charset.is_xml() {
             let meaning = self.charset.text(text);
             let meaning = if meaning.contains('&') {
                 htmlize::unescape(meaning).into_owned()
@@ -161,12 +170,38 @@ impl Page {
             };
             return self.gather(text, &meaning, start, copying);
         }
-        let Some(holding) = self.holding.take() else { return };
+        if holding == Holding::SvgStyle {
+            return self.svg_style(text, start, copying);
+        }
+        self.holding = None;
         if text.len() > WHOLE_BYTES_MAX {
             return;
         }
         if let Some(changed) = holding.changed(&self.charset.text(text), &self.place) {
             self.charset.write_held(&changed, copying.replace(start, start + text.len()));
+        }
+    }
+
+    /// One of the texts of a style in SVG, with its references decoded and written again.
+    fn svg_style(&self, text: &[u8], start: usize, copying: &mut Copying<'_>) {
+        if text.len() > WHOLE_BYTES_MAX {
+            return;
+        }
+        let decoded = self.charset.text(text);
+        let decoded = htmlize::unescape(decoded);
+        if let Some(changed) = Holding::SvgStyle.changed(&decoded, &self.place) {
+            let escaped = changed.replace('&', "&amp;").replace('<', "&lt;");
+            self.charset.write(&escaped, copying.replace(start, start + text.len()));
+        }
+    }
+
+    /// The same for `<![CDATA[…]]>` that begins at `start`, with `text` inside.
+    fn svg_data(&self, text: &[u8], start: usize, copying: &mut Copying<'_>) {
+        let start = start + b"<![CDATA[".len();
+        if let Some(changed) = Holding::SvgStyle.changed(&self.charset.text(text), &self.place)
+            && !changed.contains("]]>")
+        {
+            self.charset.write(&changed, copying.replace(start, start + text.len()));
         }
     }
 

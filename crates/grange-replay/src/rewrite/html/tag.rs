@@ -18,10 +18,10 @@ pub(super) struct StartTag<'a> {
     pub(super) start: usize,
     /// Behind its `>`.
     pub(super) end: usize,
-    /// It ends in `/>`.
-    pub(super) empty: bool,
     /// What follows is text up to its end tag.
     pub(super) holds_text: bool,
+    /// It ends in `/>`, which means something in SVG, MathML and XML.
+    pub(super) empty: bool,
 }
 
 impl StartTag<'_> {

@@ -74,7 +74,8 @@ fn what_browsers_take_for_text_passes() {
         "<noframes><a href=/x></noframes>",
         "<script><!-- <script> <a href=/x> </script> <a href=/y> --></script>",
         "<script type=text/template><a href=/x></script>",
-        "<svg><style>a{b:url(/x)}</style></svg>",
+        "<svg><style/>a{b:url(/x)}</svg>",
+        "<svg><g>a{b:url(/x)}</g></svg>",
         "<svg><![CDATA[ <a href=/x> ]]></svg>",
     ] {
         let page = format!("{text}<a href=/z>");
@@ -132,6 +133,32 @@ fn values_stay_in_the_charset_of_the_page() {
     }
     // A style with bytes that mean nothing in the charset passes, as long as nothing in it changes.
     assert_eq!(rewritten(b"<style>/*\xff*/</style>", UTF_8, true, 99), b"<style>/*\xff*/</style>");
+}
+
+#[test]
+fn a_style_in_a_picture_is_a_style() {
+    for (page, expected) in [
+        ("<svg><style>a{b:url(/x)}</style></svg>", "<svg><style>a{b:url({oe_}/x)}</style></svg>"),
+        (
+            "<svg><style>a{b:url(\"/x?a&amp;b\")}</style><text>url(/y)</text></svg>",
+            "<svg><style>a{b:url(\"{oe_}/x?a&amp;b\")}</style><text>url(/y)</text></svg>",
+        ),
+        (
+            "<svg><STYLE><!-- url(/x) -->a{b:url(/x)}<![CDATA[g>a{b:url('/x')}]]></STYLE></svg>",
+            "<svg><STYLE><!-- url(/x) -->a{b:url({oe_}/x)}<![CDATA[g>a{b:url('{oe_}/x')}]]></STYLE></svg>",
+        ),
+        ("<svg><style>a{b:url(/x", "<svg><style>a{b:url({oe_}/x"),
+        // There it is text again, without references.
+        (
+            "<svg><foreignObject><style>a{b:url(/x?a&amp;b)}</style></foreignObject></svg>",
+            "<svg><foreignObject><style>a{b:url({oe_}/x?a&amp;b)}</style></foreignObject></svg>",
+        ),
+    ] {
+        for piece in [1, 7, usize::MAX] {
+            let out = rewritten(page.as_bytes(), UTF_8, true, piece);
+            assert_eq!(String::from_utf8(out).unwrap(), expand(expected), "{page} in pieces of {piece}");
+        }
+    }
 }
 
 #[test]

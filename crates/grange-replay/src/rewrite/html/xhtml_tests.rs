@@ -139,6 +139,37 @@ fn scripts_of_a_page_stay_readable() {
     }
 }
 
+/// Longer than what a text may grow by, in more pieces than one.
+#[test]
+fn a_long_text_in_many_parts_is_rewritten_and_so_is_what_follows() {
+    let part = format!("{}<!-- -->", "a{} ".repeat(16 << 10));
+    let page = format!(
+        "<html {NAMESPACE}><style>{}b{{c:url(/x)}}</style><a href='/x'/></html>",
+        part.repeat(5 << 20 >> 16)
+    );
+    let out = rewritten(page.as_bytes(), Modifier::UrlsOnly, UTF_8, 1 << 16);
+    let p = "/c/20200102030405";
+    let end = format!(
+        "b{{c:url({p}oe_/https://example.org/x)}}</style><a href=\"{p}mp_/https://example.org/x\"/></html>"
+    );
+    assert!(out.ends_with(&end), "{}", &out[out.len() - 200..]);
+}
+
+#[test]
+fn what_was_gathered_passes_when_the_budget_is_used_up() {
+    let part = "url(/x)<!-- --><![CDATA[>]]>&amp;<?a?>";
+    let page = format!("<html {NAMESPACE}><style>{}</style><a href='/x'/></html>", part.repeat(10));
+    for piece in [1, 64, usize::MAX] {
+        for budget in 0..page.len() as u64 {
+            let demand = work::Demand::new(grange_base::Shutdown::never());
+            let rewrite = || rewritten(page.as_bytes(), Modifier::UrlsOnly, UTF_8, piece);
+            let (out, used) = work::within(budget, demand, rewrite);
+            assert!(used.over);
+            assert!(out == page, "{budget} in pieces of {piece}: {out}");
+        }
+    }
+}
+
 /// Well-formed markup: elements within elements, texts with references, data, comments.
 fn markup() -> impl Strategy<Value = String> {
     let text = prop::sample::select(vec![

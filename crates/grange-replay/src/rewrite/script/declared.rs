@@ -5,7 +5,9 @@
 //! assignments: `let a = 1, {b} = c` turns into `;a = 1, ({b} = c)`.
 
 use super::edits::Edits;
+use super::token_ends::{is_word_byte, word_end};
 use super::tokens::{Kind, Lexer, Token};
+use crate::rewrite::work;
 
 /// One declaration that is being read: `let`, `const` or `var` at the top level.
 #[derive(Debug)]
@@ -37,6 +39,14 @@ enum Phase {
 struct Level {
     binds: bool,
     in_default: bool,
+    /// How many names were bound before it.
+    names: usize,
+}
+
+impl Level {
+    const fn new(binds: bool, names: usize) -> Self {
+        Self { binds, in_default: false, names }
+    }
 }
 
 /// What was declared, and how.
@@ -66,7 +76,7 @@ impl Declared {
         token: Token,
         before: Before,
         hoist: bool,
-        edits: &mut Edits,
+        edits: &mut Edits<'_>,
     ) {
         if let Some(reading) = &mut self.reading {
             if reading.see(lexer, token, before) {
@@ -110,8 +120,10 @@ impl Declared {
                 if let Some(name) = name_ahead(lexer.ahead()) {
                     self.all.push(name.to_owned());
                     if hoist {
-                        self.lexical.push(name.to_owned());
-                        edits.insert(token.start, &format!(";{name} = "));
+                        if !super::is_replaced(name) {
+                            self.lexical.push(name.to_owned());
+                        }
+                        edits.insert(token.start, format!(";{name} = "));
                         self.class_depth = Some(before.depth);
                     }
                 }
@@ -137,13 +149,13 @@ impl Declared {
     }
 
     /// The script is over.
-    pub(super) fn end(&mut self, hoist: bool, edits: &mut Edits) {
+    pub(super) fn end(&mut self, hoist: bool, edits: &mut Edits<'_>) {
         if self.reading.is_some() {
             self.finish(hoist, edits);
         }
     }
 
-    fn finish(&mut self, hoist: bool, edits: &mut Edits) {
+    fn finish(&mut self, hoist: bool, edits: &mut Edits<'_>) {
         let Some(mut reading) = self.reading.take() else { return };
         reading.close_pattern();
         self.all.extend(reading.names.iter().cloned());
@@ -200,7 +212,7 @@ impl Reading {
         match (&self.phase, token.kind, text) {
             (Phase::Target, Kind::Punct, "{" | "[") => {
                 self.pattern_start = Some(token.start);
-                self.phase = Phase::Pattern(vec![Level { binds: true, in_default: false }]);
+                self.phase = Phase::Pattern(vec![Level::new(true, self.names.len())]);
                 true
             }
             (Phase::Target, Kind::Word, _) => {
@@ -241,17 +253,16 @@ impl Reading {
 fn pattern(levels: &mut Vec<Level>, names: &mut Vec<String>, lexer: &Lexer<'_>, token: Token) {
     let Some(level) = levels.last_mut() else { return };
     match (token.kind, lexer.text(token)) {
-        (Kind::Punct, "{" | "(") => {
+        (Kind::Punct, "{" | "(" | "[") => {
             let binds = level.binds && !level.in_default;
-            levels.push(Level { binds, in_default: false });
+            levels.push(Level::new(binds, names.len()));
         }
-        (Kind::Punct, "[") => {
-            // `[` is a nested pattern, or a computed key when `:` follows its `]`; the latter binds nothing, and taking
-            // its names for bound ones would declare what is declared elsewhere. Computed keys begin a property.
-            let binds = level.binds && !level.in_default && !computed_key(lexer.ahead());
-            levels.push(Level { binds, in_default: false });
-        }
-        (Kind::Punct, "}" | "]" | ")") => {
+        (Kind::Punct, close @ ("}" | "]" | ")")) => {
+            // A nested pattern, or a computed key when `:` follows its `]`. The names in the latter are bound elsewhere;
+            // declaring them would give them a second meaning.
+            if close == "]" && lexer.peek() == Some(b':') {
+                names.truncate(level.names);
+            }
             levels.pop();
         }
         (Kind::Punct, "=") => level.in_default = true,
@@ -263,30 +274,15 @@ fn pattern(levels: &mut Vec<Level>, names: &mut Vec<String>, lexer: &Lexer<'_>, 
     }
 }
 
-/// Behind a `[`: its `]` is followed by a colon.
-fn computed_key(ahead: &str) -> bool {
-    let mut lexer = Lexer::new(ahead);
-    let mut depth = 1;
-    while let Some(token) = lexer.next() {
-        match lexer.text(token) {
-            "[" | "{" | "(" => depth += 1,
-            "]" | "}" | ")" => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return lexer.peek() == Some(b':');
-        }
-    }
-    false
-}
-
 fn starts_target(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'{' | b'[') || byte >= 0x80
 }
 
 /// The name that `ahead` begins with.
 fn name_ahead(ahead: &str) -> Option<&str> {
-    let mut lexer = Lexer::new(ahead);
-    let token = lexer.next().filter(|token| token.kind == Kind::Word && token.start == 0)?;
-    Some(lexer.text(token)).filter(|name| *name != "extends")
+    let first = *ahead.as_bytes().first()?;
+    let is_name = (is_word_byte(first) && !first.is_ascii_digit()) || matches!(first, b'#' | b'\\');
+    let name = ahead.get(..word_end(ahead.as_bytes(), 0)).filter(|_| is_name)?;
+    work::spend(name.len());
+    Some(name).filter(|name| *name != "extends")
 }

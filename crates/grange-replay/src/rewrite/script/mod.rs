@@ -7,13 +7,16 @@
 mod declared;
 mod edits;
 mod read;
+mod slot;
 mod token_ends;
 mod tokens;
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use super::place::Place;
 use declared::Declared;
+use edits::Edits;
 pub(super) use read::specifier;
 use read::{Read, read};
 use tokens::{Kind, Lexer};
@@ -64,16 +67,16 @@ pub(super) fn classic(text: &str, source: Source<'_>, mode: Mode) -> String {
     if found.damaged || names(&found).is_empty() {
         found = read(text, source, mode, false);
     }
+    if found.gives_up() {
+        return text.to_owned();
+    }
     let names = names(&found);
     let wraps = !names.is_empty();
     let Read { mut edits, declared, checks_arguments, .. } = found;
     if !wraps && edits.is_empty() {
         return text.to_owned();
     }
-    if text.starts_with("#!") {
-        // Only allowed at the very start, where it will not stand any more.
-        edits.insert(0, "//");
-    }
+    comment_hashbang(text, &mut edits);
     let mut out = String::with_capacity(text.len() + 1024);
     if wraps {
         open_block(&mut out, &declared, &names, mode, checks_arguments);
@@ -86,12 +89,23 @@ pub(super) fn classic(text: &str, source: Source<'_>, mode: Mode) -> String {
     out
 }
 
+/// A `#!` line is only allowed at the very start, where it will not be any more.
+fn comment_hashbang(text: &str, edits: &mut Edits<'_>) {
+    if text.starts_with("#!") {
+        edits.insert(0, "//");
+    }
+}
+
+/// A script as it was, for the place behind another one.
+pub(super) fn behind(first: String, text: &str) -> String {
+    first + if text.starts_with("#!") { "//" } else { "" } + text
+}
+
 fn open_block(out: &mut String, declared: &Declared, names: &[&str], mode: Mode, arguments: bool) {
     for (keyword, names) in [("let", &declared.lexical), ("var", &declared.vars)] {
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen = HashSet::new();
         for name in names {
-            if !seen.contains(&name.as_str()) {
-                seen.push(name);
+            if seen.insert(name.as_str()) {
                 let _ = write!(out, "{keyword} {name};");
             }
         }
@@ -142,11 +156,16 @@ pub(super) fn inline(text: &str, source: Source<'_>) -> Option<String> {
 
 /// An ES module: it imports the stand-ins instead of being wrapped, which would make its imports and exports errors.
 pub(super) fn module(text: &str, source: Source<'_>, static_prefix: &str) -> String {
-    let Read { edits, declared, uses, .. } = read(text, source, Mode::Module, false);
+    let found = read(text, source, Mode::Module, false);
+    if found.gives_up() {
+        return text.to_owned();
+    }
+    let Read { mut edits, declared, uses, .. } = found;
     let names: Vec<&str> =
         uses.into_iter().filter(|name| !declared.all.iter().any(|declared| declared == name)).collect();
     let mut out = String::with_capacity(text.len() + 128);
     if !names.is_empty() {
+        comment_hashbang(text, &mut edits);
         let _ = writeln!(out, "import {{{}}} from \"{static_prefix}grange-modules.js\";", names.join(", "));
     }
     edits.apply(&mut out);
@@ -188,5 +207,7 @@ pub(super) fn literal(text: &str) -> String {
     out
 }
 
+#[cfg(test)]
+mod bindings_tests;
 #[cfg(test)]
 mod tests;

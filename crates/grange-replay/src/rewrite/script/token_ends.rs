@@ -1,5 +1,7 @@
 //! Where a token ends, by the bytes alone.
 
+use crate::rewrite::work;
+
 pub(super) fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
 }
@@ -53,26 +55,45 @@ pub(super) fn text_end(bytes: &[u8], start: usize) -> usize {
     whole_letters(bytes, at)
 }
 
-/// `None` when the line ends first: then it was a division.
-pub(super) fn regex_end(bytes: &[u8], start: usize) -> Option<usize> {
+/// A `/` at `start` that was followed to the end of its line, at `end`, without finding another that closes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unclosed {
+    start: usize,
+    end: usize,
+}
+
+/// Behind the regular expression at `start`. An error when its line ends first: then it was a division.
+///
+/// `known`: such an error from further ahead. Of everything that begins on that line, nothing is followed beyond the first
+/// bracket again: from there on both readings agree on what is inside of brackets. Otherwise a line of many slashes
+/// would be walked over once for each.
+pub(super) fn regex_end(bytes: &[u8], start: usize, known: Option<Unclosed>) -> Result<usize, Unclosed> {
+    // Behind a backslash the two readings could be out of step.
+    let in_step = start > 0 && bytes[start - 1] != b'\\';
+    let known = known.filter(|known| in_step && (known.start..known.end).contains(&start));
     let mut at = start + 1;
     let mut in_class = false;
     loop {
-        match *bytes.get(at)? {
-            b'\n' | b'\r' => return None,
-            b'\\' => at += 1,
-            b'[' => in_class = true,
-            b']' => in_class = false,
-            b'/' if !in_class => break,
+        match bytes.get(at) {
+            None | Some(b'\n' | b'\r') => break,
+            Some(b'\\') if matches!(bytes.get(at + 1), Some(b'\n' | b'\r')) => break,
+            Some(b'\\') => at += 1,
+            Some(b'[' | b']') if known.is_some() => break,
+            Some(b'[') => in_class = true,
+            Some(b']') => in_class = false,
+            Some(b'/') if !in_class => {
+                at += 1;
+                while bytes.get(at).is_some_and(u8::is_ascii_alphabetic) {
+                    at += 1;
+                }
+                return Ok(at);
+            }
             _ => {}
         }
         at += 1;
     }
-    at += 1;
-    while bytes.get(at).is_some_and(u8::is_ascii_alphabetic) {
-        at += 1;
-    }
-    Some(at)
+    work::spend(at.min(bytes.len()) - start);
+    Err(known.unwrap_or(Unclosed { start, end: at }))
 }
 
 /// Only those that must not be cut are kept together; everything else is one byte.

@@ -9,7 +9,9 @@ use clap::Args;
 use grange_base::Chain;
 use grange_replay::cdx::Options;
 use grange_replay::holdings::{Holdings, LocalFiles};
-use grange_replay::{Collection, Collections, Index, IndexSettings, local};
+use grange_replay::{
+    Collection, Collections, Index, IndexSettings, RewritePool, Settings as ReplaySettings, local,
+};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -61,7 +63,8 @@ pub(super) async fn run(common: &Common, args: ReplayArgs) -> anyhow::Result<Exi
     let holdings: Arc<dyn Holdings> = files;
     let collections = Collections::default();
     collections.add(Collection::new(COLLECTION, index, holdings));
-    let options = Options::default();
+    let rewriting = RewritePool::new(ReplaySettings::default().rewrite_budget, stop.listener());
+    let options = Options { rewriting, ..Options::default() };
     let routes = grange_replay::routes(collections.clone(), options.clone());
     let url = format!("http://{}/{COLLECTION}/", listener.local_addr()?);
     let proxy_address = proxy.as_ref().map(TcpListener::local_addr).transpose()?;
