@@ -342,6 +342,9 @@ mod tests {
             link in address(),
             next in proptest::sample::select(vec!["x", "../x", "/x", "?x", "./x/y", "//o.org/x"]),
         ) {
+            // Whoever asks for a page with dots for folders is sent to the page without them first.
+            let folders = page.split('?').next().unwrap_or_default();
+            prop_assume!(!folders.split('/').any(|folder| folder == "." || folder == ".."));
             let mut place = Place::new("http://r.example", "/coll/", "20200102030405", Modifier::Main, &page);
             let shown = Url::parse("http://r.example").unwrap().join(&place.path(&page, Modifier::Main)).unwrap();
             let live = Url::parse(&page).unwrap();

@@ -22,17 +22,16 @@ pub(super) fn rewrite(text: &str, place: &Place) -> Option<String> {
     while let Some(open) = memchr::memchr(b'<', &bytes[at..]).map(|len| at + len) {
         let from = at;
         let rest = &bytes[open..];
-        at = match not_a_tag(bytes, open) {
-            Some(end) => end,
-            None => {
-                let is_instruction = rest.starts_with(b"<?");
-                let modifier = if is_instruction { Modifier::Style } else { modifier_of(rest) };
-                let end = document.tag(open + 1, modifier);
-                if !is_instruction && local_name(rest) == b"style" && bytes[open..end].ends_with(b">") {
-                    if bytes[open..end].ends_with(b"/>") { end } else { document.style(end) }
-                } else {
-                    end
-                }
+        at = if let Some(end) = not_a_tag(bytes, open) {
+            end
+        } else {
+            let is_instruction = rest.starts_with(b"<?");
+            let modifier = if is_instruction { Modifier::Style } else { modifier_of(rest) };
+            let end = document.tag(open + 1, modifier);
+            if !is_instruction && local_name(rest) == b"style" && bytes[open..end].ends_with(b">") {
+                if bytes[open..end].ends_with(b"/>") { end } else { document.style(end) }
+            } else {
+                end
             }
         };
         work::spend(at - from);
