@@ -270,5 +270,10 @@ async fn few_pages_behind_many_deleted_ones_are_lost() {
     let is_asked = |n: &usize| asked.contains(&format!("forum.test/thread/{}", Forum::id(*n)));
     let of_live = (DEAD..DEAD + LIVE).filter(is_asked).count();
     assert!(of_live >= LIVE - 64, "{of_live} of {LIVE}");
-    assert!(asked.len() - of_live < 100, "{} deleted threads were fetched", asked.len() - of_live);
+    // The latest five name themselves, so each is a new content, which takes 19 copies more.
+    assert!(
+        asked.len() - of_live < 51 + 5 * 19 + 32,
+        "{} deleted threads were fetched",
+        asked.len() - of_live
+    );
 }
