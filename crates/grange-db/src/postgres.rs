@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grange_base::Clock;
+use grange_base::{Clock, Period};
 use jiff::Timestamp;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection};
@@ -31,7 +31,7 @@ pub(crate) async fn connect(target: &Target, timeout: Duration) -> Result<AnyCon
         Ok(connected) => connected.map_err(sql),
         Err(_) => Err(sql(sqlx::Error::Io(std::io::Error::new(
             std::io::ErrorKind::TimedOut,
-            format!("no answer within {} s", timeout.as_secs()),
+            format!("no answer within {}", Period(timeout)),
         )))),
     }
 }

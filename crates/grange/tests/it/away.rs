@@ -61,7 +61,7 @@ async fn a_node_waits_for_postgresql_longer_than_a_connection_takes_and_commands
     let host = database.url.split('@').nth(1).unwrap().split('/').next().unwrap().to_owned();
     let wire = TcpFault::before(&host).await;
     let url = database.url.replace(&host, &wire.address().to_string());
-    let grange = Grange::with(&[&format!("db.url={url}"), "db.connect_timeout=100ms"]);
+    let grange = Grange::with(&[&format!("db.url={url}"), "db.connect_timeout=3s"]);
     grange.run(&["init"]).ok();
     wire.silence();
     // Without a node a command fails at once.
