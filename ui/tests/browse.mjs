@@ -18,13 +18,15 @@ const LIVE = mode === 'live';
 const PROXY = mode === 'proxy';
 // The frame of the replayed page is as large as the live page's window.
 const VIEW = { width: 800, height: 600 };
-const LONGEST_MS = 60_000;
+// As long as the tests in Rust wait.
+const LONGEST_MS = 150_000;
 
 const executablePath = process.env.GRANGE_TEST_CHROMIUM ?? '/usr/bin/chromium';
 // Through the proxy the browser looks up no name at all.
 const rules = LIVE ? `MAP *.test 127.0.0.1:${where}` : 'MAP * ~NOTFOUND, EXCLUDE 127.0.0.1';
 const browser = await chromium.launch({
   executablePath,
+  timeout: LONGEST_MS,
   args: ['--no-sandbox', `--host-resolver-rules=${rules}`, '--font-render-hinting=none', '--disable-gpu'],
   proxy: PROXY ? { server: `http://${where}` } : undefined,
 });
@@ -35,6 +37,8 @@ for (const { url, same, partial } of pages) {
   const name = new URL(url).pathname.replaceAll('/', '_');
   const viewport = { ...VIEW, height: VIEW.height + (framed ? 200 : 0) };
   const context = await browser.newContext({ viewport, deviceScaleFactor: 1 });
+  context.setDefaultTimeout(LONGEST_MS);
+  context.setDefaultNavigationTimeout(LONGEST_MS);
   const page = await context.newPage();
   const asked = [];
   const parts = [];

@@ -143,7 +143,8 @@ impl Client {
             address => format!("http://{address}"),
         };
         let key = key_file.map(Key::read).transpose()?;
-        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        let client =
+            reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build();
         let http =
             client.map_err(|source| Error::Unreachable { place: base.clone(), source: source.into() })?;
         Ok(Self { base, key, http })

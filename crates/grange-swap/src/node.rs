@@ -149,7 +149,7 @@ impl Node {
             }
             partitions.push(Arc::new(partition));
         }
-        let mut client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        let mut client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
         if simulation::active() {
             // Reading the certificates of the system takes longer than all else of a start.
             client = client.tls_certs_only(std::iter::empty());

@@ -1,25 +1,22 @@
 //! Servers that nobody here wrote, each started for one test on a free loopback port: nginx and clamd.
 
 use std::fmt::Write as _;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use data_encoding::HEXLOWER;
 
-use crate::{skipped, wait_for};
+use crate::{ReservedPort, skipped, wait_for};
 
 /// How much of a content makes its signature.
 const SIGNED_BYTES: usize = 1000;
-
-/// How many ports are tried.
-const PORTS_TRIED: usize = 3;
 
 /// A running server with a folder of its own. Both are gone when it is dropped.
 #[derive(Debug)]
 pub struct Daemon {
     child: Child,
-    addr: SocketAddr,
+    port: ReservedPort,
     _folder: tempfile::TempDir,
 }
 
@@ -41,7 +38,7 @@ impl Daemon {
                  server {{ listen 127.0.0.1:{port}; root {root}; }} }}\n"
             )
         };
-        Daemon::start(&program, conf)
+        Some(Daemon::start(&program, conf))
     }
 
     /// clamd, which finds contents that begin as these do, and nothing else. `None`, said loudly, where it is not
@@ -62,35 +59,28 @@ impl Daemon {
                  TemporaryDirectory {folder}\nLogFile {folder}/log\n"
             )
         };
-        Daemon::start(&program, conf)
+        Some(Daemon::start(&program, conf))
     }
 
-    /// Somebody else may take the free port before the server does; then there is another one.
-    fn start(program: &Path, conf: impl Fn(&Path, u16) -> String) -> Option<Daemon> {
-        let started = (0..PORTS_TRIED).find_map(|_| Daemon::start_once(program, &conf));
-        assert!(started.is_some(), "{} does not start: see what it says by hand", program.display());
-        started
-    }
-
-    fn start_once(program: &Path, conf: &impl Fn(&Path, u16) -> String) -> Option<Daemon> {
+    fn start(program: &Path, conf: impl Fn(&Path, u16) -> String) -> Daemon {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|l| l.local_addr()).ok()?.port();
+        let port = ReservedPort::new();
         let file = folder.path().join("conf");
-        std::fs::write(&file, conf(folder.path(), port)).expect("the folder is ours");
+        std::fs::write(&file, conf(folder.path(), port.number())).expect("the folder is ours");
         let mut command = Command::new(program);
         command.arg("-c").arg(&file).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().expect("it starts");
-        let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let mut daemon = Daemon { child, addr, _folder: folder };
-        let up = wait_for(&format!("{} to open its port", program.display()), || {
-            let ended = daemon.child.try_wait().expect("it can be asked").is_some();
-            (ended || TcpStream::connect(addr).is_ok()).then_some(!ended)
+        let mut daemon = Daemon { child, port, _folder: folder };
+        wait_for(&format!("{} to open its port", program.display()), || {
+            let ended = daemon.child.try_wait().expect("it can be asked");
+            assert!(ended.is_none(), "{} does not start: see what it prints by hand", program.display());
+            TcpStream::connect(daemon.addr()).ok()
         });
-        up.then_some(daemon)
+        daemon
     }
 
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.port.address()
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod daemon;
 pub mod nats;
+pub mod port;
 pub mod postgres;
 pub mod s3;
 mod skip;
@@ -17,8 +18,9 @@ pub mod web;
 
 pub use daemon::Daemon;
 pub use nats::NatsServer;
+pub use port::{ReservedPort, ReservedPorts};
 pub use postgres::TestDatabase;
 pub use s3::TestBucket;
 pub use skip::{note_skipped, skipped};
 pub use tcp_fault::TcpFault;
-pub use wait::{until, wait_for};
+pub use wait::{LONGEST, until, wait_for};

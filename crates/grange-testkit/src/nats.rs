@@ -1,10 +1,9 @@
 //! NATS for tests: the shared server, or one of one's own that can be killed and started again.
 
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::skipped;
+use crate::{ReservedPort, skipped, wait_for};
 
 /// The server that `scripts/with-services` started, or `None` (said loudly).
 pub fn shared_url() -> Option<String> {
@@ -18,7 +17,7 @@ pub fn shared_url() -> Option<String> {
 /// A NATS server of the test's own, for tests that break it. Killed when dropped.
 #[derive(Debug)]
 pub struct NatsServer {
-    port: u16,
+    port: ReservedPort,
     options: Vec<String>,
     child: Option<Child>,
 }
@@ -31,9 +30,8 @@ impl NatsServer {
 
     /// The same with further options of the program, such as `--auth`.
     pub fn start_with(options: &[&str]) -> Option<Self> {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|l| l.local_addr()).ok()?.port();
         let options = options.iter().map(|&option| option.to_owned()).collect();
-        let mut server = Self { port, options, child: None };
+        let mut server = Self { port: ReservedPort::new(), options, child: None };
         if server.restart() {
             Some(server)
         } else {
@@ -43,7 +41,7 @@ impl NatsServer {
     }
 
     pub fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        format!("nats://{}", self.port.address())
     }
 
     /// Kills the server as a power cut would.
@@ -58,18 +56,19 @@ impl NatsServer {
     pub fn restart(&mut self) -> bool {
         self.kill();
         let spawned = Command::new("nats-server")
-            .args(["-a", "127.0.0.1", "-p", &self.port.to_string()])
+            .args(["-a", "127.0.0.1", "-p", &self.port.number().to_string()])
             .args(&self.options)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
         let Ok(child) = spawned else { return false };
-        self.child = Some(child);
-        let start = Instant::now();
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
-            assert!(start.elapsed() < Duration::from_secs(30), "nats-server did not open its port");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let child = self.child.insert(child);
+        let address = self.port.address();
+        wait_for("nats-server to open its port", || {
+            let ended = child.try_wait().expect("it can be asked");
+            assert!(ended.is_none(), "nats-server ended: {ended:?}");
+            TcpStream::connect(address).ok()
+        });
         true
     }
 }

@@ -21,11 +21,19 @@ enum Wire {
     Silent,
 }
 
+/// The wire, and how often it was cut: a connection that begins before a cut ends with it, also when the wire is mended before
+/// anybody looks.
+#[derive(Clone, Copy, Debug)]
+struct WireState {
+    wire: Wire,
+    cuts: u64,
+}
+
 /// Listens on a free port and passes everything on to a server, until told otherwise. Ends when dropped.
 #[derive(Debug)]
 pub struct TcpFault {
     address: SocketAddr,
-    wire: Arc<watch::Sender<Wire>>,
+    wire: Arc<watch::Sender<WireState>>,
     carried: Arc<Carried>,
     task: JoinHandle<()>,
 }
@@ -35,6 +43,8 @@ pub struct TcpFault {
 struct Carried {
     there: AtomicU64,
     back: AtomicU64,
+    /// Connections that ended because the wire was cut or fell silent.
+    broken: AtomicU64,
 }
 
 impl TcpFault {
@@ -42,7 +52,7 @@ impl TcpFault {
     pub async fn before(server: &str) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a loopback port is free");
         let address = listener.local_addr().expect("a bound socket has an address");
-        let wire = Arc::new(watch::Sender::new(Wire::Whole));
+        let wire = Arc::new(watch::Sender::new(WireState { wire: Wire::Whole, cuts: 0 }));
         let carried = Arc::<Carried>::default();
         let (server, watched, counted) = (server.to_owned(), Arc::clone(&wire), Arc::clone(&carried));
         let task = tokio::spawn(async move {
@@ -58,23 +68,28 @@ impl TcpFault {
         (self.carried.there.load(Ordering::SeqCst), self.carried.back.load(Ordering::SeqCst))
     }
 
+    /// Connections that faults of the wire have ended so far.
+    pub fn broken(&self) -> u64 {
+        self.carried.broken.load(Ordering::SeqCst)
+    }
+
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Ends all connections and every new one at once.
     pub fn cut(&self) {
-        self.wire.send_replace(Wire::Cut);
+        self.wire.send_modify(|state| *state = WireState { wire: Wire::Cut, cuts: state.cuts + 1 });
     }
 
     /// Carries nothing any more, and does not say so.
     pub fn silence(&self) {
-        self.wire.send_replace(Wire::Silent);
+        self.wire.send_modify(|state| state.wire = Wire::Silent);
     }
 
     /// Carries new connections again. What was silent before stays lost.
     pub fn mend(&self) {
-        self.wire.send_replace(Wire::Whole);
+        self.wire.send_modify(|state| state.wire = Wire::Whole);
     }
 }
 
@@ -87,10 +102,11 @@ impl Drop for TcpFault {
 async fn carry(
     mut client: TcpStream,
     server: String,
-    mut wire: watch::Receiver<Wire>,
+    mut wire: watch::Receiver<WireState>,
     carried: Arc<Carried>,
 ) {
-    if *wire.borrow() == Wire::Whole {
+    let begun = *wire.borrow();
+    if begun.wire == Wire::Whole {
         let Ok(mut upstream) = TcpStream::connect(server).await else {
             return;
         };
@@ -104,8 +120,9 @@ async fn carry(
         };
         tokio::select! {
             _ = both => return,
-            _ = wire.wait_for(|wire| *wire != Wire::Whole) => {}
+            _ = wire.wait_for(|now| now.wire != Wire::Whole || now.cuts != begun.cuts) => {}
         }
+        carried.broken.fetch_add(1, Ordering::SeqCst);
         hold(&mut wire).await;
         // Both ends close here, the server's too.
         return;
@@ -138,6 +155,6 @@ async fn pump(
 }
 
 /// Keeps a connection open for as long as the wire is silent.
-async fn hold(wire: &mut watch::Receiver<Wire>) {
-    let _ = wire.wait_for(|wire| *wire != Wire::Silent).await;
+async fn hold(wire: &mut watch::Receiver<WireState>) {
+    let _ = wire.wait_for(|now| now.wire != Wire::Silent).await;
 }

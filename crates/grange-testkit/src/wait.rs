@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Long enough for a loaded two-core machine; a test that needs it all has found a hang.
-const LONGEST: Duration = Duration::from_secs(150);
+/// The patience of every test that waits: long enough for a loaded two-core machine; a test that needs it all has found a hang.
+pub const LONGEST: Duration = Duration::from_secs(150);
 
 /// Between two looks: soon enough to act while a fast process is still at it.
 const PAUSE: Duration = Duration::from_millis(2);

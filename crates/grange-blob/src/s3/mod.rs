@@ -100,7 +100,7 @@ impl S3 {
             // Enough for a hiccup; whoever wants the file stored tries again later, and can say so meanwhile.
             .with_retry(RetryConfig {
                 backoff: BackoffConfig::default(),
-                max_retries: 4,
+                max_retries: 7,
                 retry_timeout: Duration::from_secs(30),
             });
         if let Some(endpoint) = &settings.endpoint {

@@ -1,9 +1,7 @@
 //! What an operator reads when the bus cannot be opened.
 
-use std::net::TcpListener;
-
 use grange_base::{Chain, Clock, Period, Shutdown};
-use grange_testkit::{NatsServer, TcpFault, TestDatabase};
+use grange_testkit::{NatsServer, ReservedPort, TcpFault, TestDatabase};
 
 use crate::bus::State;
 use crate::error::Error;
@@ -18,14 +16,15 @@ fn settings(url: String) -> Settings {
     Settings { url, connect_timeout: Period::from_secs(1), ..Settings::default() }
 }
 
-/// A port on which nobody listens.
-fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+/// For servers that answer, on a busy machine.
+fn patient(url: String) -> Settings {
+    Settings { url, connect_timeout: Period::from_secs(60), ..Settings::default() }
 }
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_named_without_its_password() {
-    let port = free_port();
+    let reserved = ReservedPort::new();
+    let port = reserved.number();
     for (url, shown) in [
         (format!("nats://grange:hunter2@127.0.0.1:{port}"), format!("nats://grange:***@127.0.0.1:{port}")),
         (
@@ -64,16 +63,17 @@ async fn a_database_that_does_not_exist_is_named() {
     let Some(database) = TestDatabase::create().await else {
         return;
     };
-    let error = refused(settings(format!("{}_not", database.url))).await;
+    let error = refused(patient(format!("{}_not", database.url))).await;
     let text = Chain(&error).to_string();
     assert!(text.contains("does not exist"), "{text}");
 }
 
 #[tokio::test]
 async fn bad_settings_are_refused_before_anything_is_tried() {
+    let reserved = ReservedPort::new();
     let missing = Settings {
         token_file: Some("/nowhere/token".into()),
-        ..settings(format!("nats://127.0.0.1:{}", free_port()))
+        ..settings(format!("nats://{}", reserved.address()))
     };
     for (settings, code) in [
         (settings("redis://h".into()), "bus-url"),
@@ -96,10 +96,10 @@ async fn a_nats_token_or_password_comes_from_its_file() {
             return;
         };
         let url = server.url().replace("//", &format!("//{user}"));
-        let error = refused(settings(url.clone())).await;
+        let error = refused(patient(url.clone())).await;
         assert_eq!(error.code(), "bus-unreachable");
         assert!(Chain(&error).to_string().contains("authorization violation"), "{}", Chain(&error));
-        let settings = Settings { token_file: Some(file.path().to_owned()), ..settings(url) };
+        let settings = Settings { token_file: Some(file.path().to_owned()), ..patient(url) };
         opened(&settings).await;
     }
 }
@@ -108,11 +108,11 @@ async fn a_nats_token_or_password_comes_from_its_file() {
 async fn an_open_bus_shows_no_password() {
     if let Some(server) = NatsServer::start_with(&["--user", "grange", "--pass", "hunter2"]) {
         let url = server.url().replace("//", "//grange:hunter2@");
-        opened(&settings(url)).await;
+        opened(&patient(url)).await;
     }
     if let Some(database) = TestDatabase::create().await {
         // The test server trusts everyone, also with a password.
-        opened(&settings(database.url.replace("grange@", "grange:hunter2@"))).await;
+        opened(&patient(database.url.replace("grange@", "grange:hunter2@"))).await;
     }
 }
 

@@ -52,7 +52,10 @@ impl SmallDisk {
     fn fill(&self) -> PathBuf {
         let path = self.path().join("filler");
         let mut file = std::fs::File::create(&path).expect("it can be made");
-        while file.write_all(&[0; 4096]).is_ok() {}
+        // Large pieces first: the crawl must not end meanwhile.
+        for piece in [1 << 20, 4 << 10] {
+            while file.write_all(&vec![0; piece]).is_ok() {}
+        }
         path
     }
 }
@@ -74,7 +77,7 @@ async fn a_full_disk_pauses_a_crawl_which_goes_on_when_there_is_space() {
     let server = serve(&web).await;
     let root = disk.path().join("crawl");
     let mut template = template(&server);
-    template.frontier.pace = Pace::fixed(std::time::Duration::from_millis(10));
+    template.frontier.pace = Pace::fixed(std::time::Duration::from_millis(50));
     template.write.roll_at = grange_base::Size(100_000);
     let crawl = Crawl::start(job(template, web.seeds()), &root, Arc::new(NoOracle), Clock::system()).unwrap();
     let handle = crawl.handle();
@@ -208,7 +211,7 @@ async fn a_crawl_stopped_on_a_full_disk_is_resumed_without_a_loss() {
     let server = serve(&web).await;
     let root = disk.path().join("crawl");
     let mut template = template(&server);
-    template.frontier.pace = Pace::fixed(std::time::Duration::from_millis(10));
+    template.frontier.pace = Pace::fixed(std::time::Duration::from_millis(50));
     template.engine.stop_within = grange_base::Period::from_millis(200);
     // A chunk is closed every few pages: the stop falls into the end of one.
     template.write.chunk_size = grange_base::Size(60_000);

@@ -92,14 +92,14 @@ async fn a_finding_is_announced_by_one_of_many_and_not_lost_with_it(bed: &Bed) {
     }
     assert_eq!(open(bed).await.len(), 3);
     let claims = tokio::join!(
-        findings.claim_unannounced("a", SHORT),
-        findings.claim_unannounced("b", SHORT),
-        findings.claim_unannounced("c", SHORT)
+        findings.claim_unannounced("a", 25 * SHORT),
+        findings.claim_unannounced("b", 25 * SHORT),
+        findings.claim_unannounced("c", 25 * SHORT)
     );
     let claimed = claims.0.unwrap().len() + claims.1.unwrap().len() + claims.2.unwrap().len();
     assert_eq!(claimed, 3, "each by one");
     // All of them were killed before they wrote a line.
-    bed.pass(bed.lease_now() + SHORT).await;
+    bed.pass(bed.lease_now() + 25 * SHORT).await;
     let again = findings.claim_unannounced("d", LONG).await.unwrap();
     assert_eq!(again.len(), 3);
     let ids: Vec<_> = again.iter().map(|one| one.id).collect();

@@ -214,10 +214,10 @@ async fn a_file_that_could_not_be_read_is_tried_again_also_when_it_counts_as_fai
     let claim = collections.claim(None, "one", LONG).await.unwrap().unwrap();
     assert_eq!((claim.file.state, claim.abandoned), (CollectedState::Failed, 0));
     collections.indexed(&claim, Indexed::default()).await.unwrap();
-    assert_eq!(fail(IndexRetry::FailedAfter(SHORT)).await.name, "gone");
+    assert_eq!(fail(IndexRetry::FailedAfter(25 * SHORT)).await.name, "gone");
     assert_eq!(fail(IndexRetry::Never).await.name, "bad");
     assert_eq!(names(bed, "news", CollectedState::Failed).await, ["gone", "bad"]);
-    bed.pass(bed.lease_now() + 2 * SHORT).await;
+    bed.pass(bed.lease_now() + 25 * SHORT).await;
     let claim = collections.claim(None, "one", LONG).await.unwrap().unwrap();
     assert_eq!((claim.file.name.as_str(), claim.file.state), ("gone", CollectedState::Failed));
     assert_eq!(collections.claim(None, "one", LONG).await.unwrap(), None, "the bad one waits for a person");

@@ -118,8 +118,9 @@ async fn a_dead_harvesters_job_is_taken_over_and_then_given_up(bed: &Bed) {
     waiting(bed, &["a.dk"]).await;
     let jobs = bed.db.jobs();
     let first = claim(bed, SHORT).await.unwrap();
-    jobs.start(&first, SHORT).await.unwrap();
+    jobs.start(&first, LONG).await.unwrap();
     assert_eq!(jobs.supervise(POLICY).await.unwrap(), crate::DeadJobs::default());
+    jobs.renew(&first, SHORT).await.unwrap();
     bed.pass(bed.lease_now() + SHORT).await;
     let dead = jobs.supervise(POLICY).await.unwrap();
     assert_eq!(dead.taken_back, [(first.job, "focused".parse().unwrap())]);

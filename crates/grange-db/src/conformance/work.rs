@@ -78,7 +78,7 @@ async fn the_highest_priority_then_the_oldest_comes_first(bed: &Bed) {
 
 async fn work_is_not_handed_out_before_its_time(bed: &Bed) {
     let work = bed.db.work();
-    let soon = bed.lease_now() + 10 * SHORT;
+    let soon = bed.lease_now() + 50 * SHORT;
     work.offer(offer("soon").not_before(soon)).await.unwrap();
     work.offer(offer("far").not_before(bed.lease_now() + LONG)).await.unwrap();
     assert_eq!(work.claim("index", "n1", LONG).await.unwrap(), None);

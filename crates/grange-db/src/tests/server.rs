@@ -3,25 +3,29 @@
 use std::net::{Ipv4Addr, TcpListener};
 
 use grange_base::{Clock, Period, Retry};
-use grange_testkit::{TestDatabase, until};
+use grange_testkit::{ReservedPort, TestDatabase, until};
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::conformance::Bed;
 use crate::{Db, Error, Offer, Settings};
 
-async fn refused(url: &str) -> Error {
-    let settings =
-        Settings { url: url.to_owned(), connect_timeout: Period::from_millis(500), ..Settings::default() };
+/// A timeout that a test waits for.
+const SHORT: Period = Period::from_millis(500);
+/// A timeout for servers that answer, on a busy machine.
+const PATIENT: Period = Period::from_secs(60);
+
+async fn refused(url: &str, connect_timeout: Period) -> Error {
+    let settings = Settings { url: url.to_owned(), connect_timeout, ..Settings::default() };
     let dir = TempDir::new().unwrap();
     Db::open(&settings, dir.path(), Clock::system()).await.expect_err("must be refused")
 }
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_told_without_the_password() {
-    // A port that was free a moment ago.
-    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-    let error = refused(&format!("postgres://grange:hunter2@127.0.0.1:{port}/grange")).await;
+    let reserved = ReservedPort::new();
+    let port = reserved.number();
+    let error = refused(&format!("postgres://grange:hunter2@127.0.0.1:{port}/grange"), SHORT).await;
     assert_eq!((error.code(), error.retry()), ("db-unreachable", Retry::Soon));
     let text = error.to_string();
     assert!(
@@ -35,7 +39,7 @@ async fn a_server_that_never_answers_is_given_up() {
     // Accepts the connection and says nothing.
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = silent.local_addr().unwrap().port();
-    let error = refused(&format!("postgres://grange@127.0.0.1:{port}/grange")).await;
+    let error = refused(&format!("postgres://grange@127.0.0.1:{port}/grange"), SHORT).await;
     assert_eq!(error.code(), "db-unreachable");
 }
 
@@ -45,9 +49,9 @@ async fn a_refused_login_and_a_missing_database_are_told_apart() {
         return;
     };
     let stranger = server.url.replace("//grange@", "//stranger@");
-    let error = refused(&stranger).await;
+    let error = refused(&stranger, PATIENT).await;
     assert_eq!((error.code(), error.retry()), ("db-denied", Retry::No));
-    let error = refused(&format!("{}_not", server.url)).await;
+    let error = refused(&format!("{}_not", server.url), PATIENT).await;
     assert_eq!(error.code(), "db-no-database");
 }
 

@@ -45,7 +45,12 @@ pub struct PeerClient {
 
 impl PeerClient {
     pub fn new(node: &str, token: NodeToken, clock: Clock) -> Result<Self, reqwest::Error> {
-        let http = reqwest::Client::builder().no_proxy().connect_timeout(ANSWER_WITHIN).build()?;
+        // A signed request goes to the node it was signed for and nowhere else.
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(ANSWER_WITHIN)
+            .build()?;
         Ok(Self { node: node.to_owned(), token, clock, http })
     }
 

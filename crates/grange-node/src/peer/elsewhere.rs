@@ -48,7 +48,12 @@ impl Elsewhere {
         offers: Offers,
         lost_after: Duration,
     ) -> Result<Self, reqwest::Error> {
-        let http = reqwest::Client::builder().no_proxy().connect_timeout(CONNECT_WITHIN).build()?;
+        // A signed request goes to the node it was signed for and nowhere else.
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT_WITHIN)
+            .build()?;
         Ok(Self { archive, algorithms, db, auth, offers, lost_after, http })
     }
 

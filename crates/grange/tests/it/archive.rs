@@ -295,10 +295,7 @@ fn a_replica_that_the_settings_forgot_keeps_the_node_from_starting() {
 #[tokio::test]
 async fn replicas_on_two_nodes_are_filled_from_either_and_heal() {
     let Some(database) = grange_testkit::TestDatabase::create().await else { return };
-    // Taken together and let go together, so that they differ.
-    let taken: Vec<_> = (0..2).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let ports: Vec<_> = taken.iter().map(|port| port.local_addr().unwrap()).collect();
-    drop(taken);
+    let ports = grange_testkit::ReservedPorts::new(2);
     let machine = |own: usize| {
         let place = |replica: usize, name: &str| {
             if replica == own {

@@ -1,6 +1,5 @@
 //! Machines of one archive for tests: a process of its own for each, on one PostgreSQL, with a shared token.
 
-use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,12 +9,6 @@ use crate::harness::Grange;
 
 /// The shortest pauses, so that tests wait for disks and not for clocks.
 const QUICK: &str = "[archive]\nlease = \"1s\"\nretry_first = \"100ms\"\nretry_most = \"200ms\"\n";
-
-/// Free loopback ports, taken together and let go together so that they differ.
-pub(crate) fn free_ports(count: usize) -> Vec<SocketAddr> {
-    let taken: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    taken.iter().map(|port| port.local_addr().unwrap()).collect()
-}
 
 /// A replica of kind bitarchive at these places, as settings.
 pub(crate) fn bytes_at(name: &str, places: &[&str]) -> String {

@@ -17,12 +17,12 @@
 
 use std::path::Path;
 
-use grange_testkit::{TcpFault, TestBucket, TestDatabase, until};
+use grange_testkit::{ReservedPort, ReservedPorts, TcpFault, TestBucket, TestDatabase, until};
 use serde_json::Value;
 
 use crate::archive_bed::{
-    CHECKSUMS, audit, bytes_at, content, free_ports, http, lying_in, machine, single, source,
-    store_over_http, write_settings,
+    CHECKSUMS, audit, bytes_at, content, http, lying_in, machine, single, source, store_over_http,
+    write_settings,
 };
 use crate::harness::{Ended, Grange, RunningNode};
 
@@ -54,15 +54,15 @@ fn two_machines(
     database: &TestDatabase,
     roles: [&str; 2],
     between: Option<String>,
-) -> ([Grange; 2], Vec<String>) {
-    let ports: Vec<_> = free_ports(2).iter().map(ToString::to_string).collect();
+) -> ([Grange; 2], ReservedPorts) {
+    let ports = ReservedPorts::new(2);
     let build = |own: usize, one: String, two: String| {
         let settings = [bytes_at("one", &[&one]), bytes_at("two", &[&two])].concat();
         let (db, listen) = (format!("db.url={}", database.url), format!("node.listen={}", ports[own]));
         let roles = format!("node.roles={}", roles[own]);
         machine(&[&db, "bus.url=postgres:", &listen, &roles], &settings)
     };
-    let second = between.unwrap_or_else(|| ports[1].clone());
+    let second = between.unwrap_or_else(|| ports[1].to_string());
     let first = build(0, "file:replicas/one".to_owned(), format!("peer://{second}/two"));
     let other = build(1, format!("peer://{}/one", ports[0]), "file:replicas/two".to_owned());
     first.run(&["db", "migrate"]).ok();
@@ -75,7 +75,7 @@ const FILES: usize = 5;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_dies_and_comes_back_is_filled_and_nothing_proven_is_sent_again() {
     let Some(database) = TestDatabase::create().await else { return };
-    let ([archiver, bitarchive], _) = two_machines(&database, [EVERYTHING, "[\"bitarchive\"]"], None);
+    let ([archiver, bitarchive], _ports) = two_machines(&database, [EVERYTHING, "[\"bitarchive\"]"], None);
     let (first, second) = (archiver.up(), bitarchive.up());
     store(&archiver, &source(&archiver, "before.warc", 1000)).ok();
     assert_eq!((sent(&first, "one").await, sent(&first, "two").await), (1, 1));
@@ -109,9 +109,10 @@ async fn a_node_that_dies_and_comes_back_is_filled_and_nothing_proven_is_sent_ag
 async fn a_transfer_that_is_cut_in_the_middle_of_a_file_leaves_nothing_and_is_made_again() {
     const BYTES: usize = 96 << 20;
     let Some(database) = TestDatabase::create().await else { return };
-    let port = free_ports(1)[0].to_string();
+    let reserved = ReservedPort::new();
+    let port = reserved.address().to_string();
     let wire = TcpFault::before(&port).await;
-    let ([archiver, _], _) =
+    let ([archiver, _], _ports) =
         two_machines(&database, [EVERYTHING, EVERYTHING], Some(wire.address().to_string()));
     let bitarchive = {
         let settings =
@@ -150,7 +151,7 @@ async fn a_transfer_that_is_cut_in_the_middle_of_a_file_leaves_nothing_and_is_ma
 async fn of_two_machines_that_store_one_name_at_once_one_content_wins_whole() {
     const ROUNDS: usize = 20;
     let Some(database) = TestDatabase::create().await else { return };
-    let (machines, _) = two_machines(&database, [EVERYTHING, EVERYTHING], None);
+    let (machines, _ports) = two_machines(&database, [EVERYTHING, EVERYTHING], None);
     let nodes = [machines[0].up(), machines[1].up()];
     let http = http();
     let (mut stored, mut refused) = (0, 0);
@@ -188,7 +189,7 @@ async fn of_two_machines_that_store_one_name_at_once_one_content_wins_whole() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_on_two_nodes_fills_the_second_when_the_first_is_full_and_reads_from_both() {
     let Some(database) = TestDatabase::create().await else { return };
-    let ports = free_ports(2);
+    let ports = ReservedPorts::new(2);
     let full = "{ url = \"file:replicas/one\", min_space_left = \"1000TB\" }";
     let (db, bus) = (format!("db.url={}", database.url), "bus.url=postgres:");
     let settings = |here: &str| {

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use grange_testkit::{TestDatabase, until, wait_for};
+use grange_testkit::{ReservedPorts, TestDatabase, until, wait_for};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
 use crate::archive_bed::{
-    CHECKSUMS, audit, bytes_at, content, free_ports, http, lying_in, machine, single, source, store_over_http,
+    CHECKSUMS, audit, bytes_at, content, http, lying_in, machine, single, source, store_over_http,
 };
 use crate::harness::{Grange, RunningNode};
 
@@ -137,7 +137,7 @@ async fn nothing_lost_nothing_doubled(archiver: &Grange, stored: usize, bases: &
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_hundred_kills_of_archiver_and_bitarchives_on_postgresql_lose_and_double_nothing() {
     let Some(database) = TestDatabase::create().await else { return };
-    let ports = free_ports(3);
+    let ports = ReservedPorts::new(3);
     let peer = |at: usize, replica: &str| format!("peer://{}/{replica}", ports[at]);
     let build = |own: usize, roles: &str| {
         let place = |at: usize, name: &str| {

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use grange_testkit::web::Profile;
-use grange_testkit::{TcpFault, TestDatabase, until};
+use grange_testkit::{ReservedPort, ReservedPorts, TcpFault, TestDatabase, until};
 
-use crate::archive_bed::{audit, bytes_at, content, free_ports, lying_in, machine, source};
+use crate::archive_bed::{audit, bytes_at, content, lying_in, machine, source};
 use crate::harness::{Grange, RunningNode};
 use crate::harvest_bed::{QUICK, Site, job_with, nothing_left};
 
@@ -23,6 +23,7 @@ struct Three {
     /// How others find each machine.
     homes: Vec<TcpFault>,
     database: TestDatabase,
+    _ports: ReservedPorts,
 }
 
 /// A machine that listens there, is found at its home by others, and finds the three replicas at these places.
@@ -44,9 +45,9 @@ fn built(database: &str, roles: &str, listen: SocketAddr, home: SocketAddr, plac
 impl Three {
     async fn new(roles: &str) -> Option<Self> {
         let database = TestDatabase::create().await?;
-        let ports = free_ports(3);
+        let ports = ReservedPorts::new(3);
         let mut homes = Vec::new();
-        for port in &ports {
+        for port in ports.iter() {
             homes.push(TcpFault::before(&port.to_string()).await);
         }
         let asking =
@@ -64,7 +65,7 @@ impl Three {
             build(2, "[\"bitarchive\"]", [peer(one, "one"), here("two"), here("three")]),
         ];
         archiver.run(&["db", "migrate"]).ok();
-        Some(Self { archiver, keepers, asking, homes, database })
+        Some(Self { archiver, keepers, asking, homes, database, _ports: ports })
     }
 
     /// One more machine of the same archive.
@@ -156,6 +157,7 @@ async fn a_transfer_that_is_cut_goes_on_where_it_was_and_the_store_succeeds() {
         storing.join().unwrap()
     });
     ended.ok();
+    assert!(three.homes[0].broken() >= 3, "each cut ended a transfer: {}", three.homes[0].broken());
     let again = three.fetched_from(0) - 2 * BYTES as u64;
     // What lay in the sockets of both transfers when they were cut is lost with them.
     assert!(again < BYTES as u64, "{again} bytes were sent again after three cuts");
@@ -202,7 +204,8 @@ async fn where_nodes_cannot_reach_each_other_bytes_are_sent() {
 async fn harvested(reachable: bool) -> Option<[u64; 3]> {
     let three = Three::new("[\"archiver\", \"scheduler\", \"admin\"]").await?;
     let site = Site::serve(3, 12, Profile::Deterministic).await;
-    let port = free_ports(1)[0];
+    let reserved = ReservedPort::new();
+    let port = reserved.address();
     let home = TcpFault::before(&port.to_string()).await;
     if !reachable {
         home.cut();

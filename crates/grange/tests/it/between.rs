@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, BufReader};
 
-use grange_testkit::{TestDatabase, until};
+use grange_testkit::{ReservedPort, ReservedPorts, TestDatabase, until};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::archive_bed::{bytes_at, free_ports, machine, source};
+use crate::archive_bed::{bytes_at, machine, source};
 use crate::harness::Grange;
 
 /// A command that uses the store directly and stays: it serves what was harvested.
@@ -34,8 +34,8 @@ fn a_node_waits_for_a_command_and_starts_when_it_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_during_a_restart_waits_for_the_node_and_is_not_asked_to_log_in() {
     // A port of its own, so that the next node answers where the killed one did.
-    let port = free_ports(1)[0];
-    let grange = std::sync::Arc::new(Grange::with(&[&format!("node.listen={port}")]));
+    let reserved = ReservedPort::new();
+    let grange = std::sync::Arc::new(Grange::with(&[&format!("node.listen={}", reserved.address())]));
     let mut node = grange.up();
     for _ in 0..3 {
         // A killed node leaves its file; commands begin at every moment of the next start.
@@ -60,7 +60,7 @@ async fn a_command_during_a_restart_waits_for_the_node_and_is_not_asked_to_log_i
 #[tokio::test]
 async fn commands_on_a_folder_whose_node_is_down_reach_the_peers_of_its_replicas() {
     let Some(database) = TestDatabase::create().await else { return };
-    let ports = free_ports(2);
+    let ports = ReservedPorts::new(2);
     let db = format!("db.url={}", database.url);
     let build = |at: usize, settings: &str| {
         let listen = format!("node.listen={}", ports[at]);

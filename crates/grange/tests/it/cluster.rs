@@ -29,13 +29,13 @@ async fn two_nodes(bus: &str) {
         shown.sort();
         shown.join(" ").replace('"', "")
     };
-    assert_eq!(states(), "one=alive two=alive");
+    until("both are alive", || async { states() == "one=alive two=alive" }).await;
     second.kill();
     until("the killed node is found lost", || async { states() == "one=alive two=lost" }).await;
     let second = two.up();
     until("it is back under its own id", || async { states() == "one=alive two=alive" }).await;
     assert_eq!(second.stop(), 0);
-    assert_eq!(states(), "one=alive two=stopped");
+    until("only one is alive", || async { states() == "one=alive two=stopped" }).await;
     assert_eq!(first.stop(), 0);
 }
 

@@ -72,7 +72,7 @@ fn a_killed_crawl_goes_on_and_a_running_one_takes_orders() {
     let folder = tempfile::tempdir().unwrap();
     let web = Web::serve(folder.path());
     let mut child = harness::bare(folder.path())
-        .args(["crawl", "http://h0000.test/", "--out", "out", "--delay", "100ms", "--quiet"])
+        .args(["crawl", "http://h0000.test/", "--out", "out", "--delay", "500ms", "--quiet"])
         .args(["--all-hosts-to", &web.address])
         .stdout(Stdio::null())
         .spawn()

@@ -78,7 +78,7 @@ async fn a_lost_node_is_announced_once_and_the_log_of_one_node_is_verified_on_an
     let Some(database) = TestDatabase::create().await else { return };
     let environment = format!("bus.environment=F{}", std::process::id());
     let db = format!("db.url={}", database.url);
-    let set = [db.as_str(), "bus.url=postgres:", &environment, "node.heartbeat=200ms"];
+    let set = [db.as_str(), "bus.url=postgres:", &environment, "node.heartbeat=2s"];
     let node =
         |name: &str, roles: &str| single_with(&[&set[..], &[&format!("node.name={name}"), roles]].concat());
     // The replicas are on the first machine.

@@ -2,9 +2,9 @@
 //! are right and nothing is left on the harvester. Also when processes are killed on the way.
 
 use grange_testkit::web::Profile;
-use grange_testkit::{TestDatabase, nats};
+use grange_testkit::{ReservedPorts, TestDatabase, nats};
 
-use crate::archive_bed::{CHECKSUMS, audit, bytes_at, free_ports, lying_in, machine, single_with};
+use crate::archive_bed::{CHECKSUMS, audit, bytes_at, lying_in, machine, single_with};
 use crate::harness::Grange;
 use crate::harvest_bed::{QUICK, Site, captured, captured_in, files_of, job_with, nothing_left};
 
@@ -52,7 +52,7 @@ async fn one_machine_killed_on_the_way_loses_and_doubles_nothing() {
     let grange = single_with(&QUICK);
     grange.crawls_at(site.server.addr());
     let mut node = grange.up();
-    site.harvest(&grange, "news", "15ms");
+    site.harvest(&grange, "news", "100ms");
     for percent in [3, 25, 50, 75] {
         site.asked(percent);
         node.kill();
@@ -74,7 +74,7 @@ async fn a_full_disk_keeps_jobs_waiting_and_a_stop_is_only_a_pause() {
     let grange = single_with(&full);
     grange.crawls_at(site.server.addr());
     let node = grange.up();
-    site.harvest(&grange, "news", "15ms");
+    site.harvest(&grange, "news", "100ms");
     let waiting = job_with(&grange, "news", "new");
     let harvesters = grange.run(&["channels", "harvesters", "--json"]).ok().json();
     assert_eq!((&harvesters[0]["state"], &harvesters[0]["jobs"]), (&"full".into(), &serde_json::json!([])));
@@ -102,7 +102,7 @@ async fn a_cancelled_job_is_stored_and_reported_as_failed() {
     let grange = single_with(&QUICK);
     grange.crawls_at(site.server.addr());
     let node = grange.up();
-    site.harvest(&grange, "news", "50ms");
+    site.harvest(&grange, "news", "300ms");
     site.asked(20);
     let id = job_with(&grange, "news", "started")["id"].to_string();
     grange.run(&["jobs", "cancel", &id]).ok();
@@ -123,13 +123,14 @@ struct Cluster {
     archiver: Grange,
     harvesters: Vec<Grange>,
     _database: TestDatabase,
+    _ports: ReservedPorts,
 }
 
 impl Cluster {
     async fn new(harvesters: usize, more: &[&str]) -> Option<Cluster> {
         let database = TestDatabase::create().await?;
         let bus = format!("bus.url={}", nats::shared_url()?);
-        let ports = free_ports(2 + harvesters);
+        let ports = ReservedPorts::new(2 + harvesters);
         let environment = format!("bus.environment=H{}X{}", std::process::id(), ports[0].port());
         let build = |own: usize, roles: &str| {
             let place = |name: &str| match own {
@@ -146,7 +147,7 @@ impl Cluster {
         scheduler.run(&["db", "migrate"]).ok();
         let archiver = build(1, "[\"archiver\", \"bitarchive\"]");
         let harvesters = (0..harvesters).map(|number| build(2 + number, "[\"harvester\"]")).collect();
-        Some(Cluster { scheduler, archiver, harvesters, _database: database })
+        Some(Cluster { scheduler, archiver, harvesters, _database: database, _ports: ports })
     }
 }
 

@@ -1,7 +1,6 @@
 //! Curators at work: domains, schedules, harvests and jobs through the command line, with and without a node.
 
-use std::time::{Duration, Instant};
-
+use grange_testkit::wait_for;
 use serde_json::Value;
 
 use crate::archive_bed::single;
@@ -12,15 +11,10 @@ const NO_HARVESTER: &str = "node.roles=[\"bitarchive\", \"archiver\", \"schedule
 
 /// Waits until there are so many jobs of a harvest.
 fn jobs(grange: &Grange, harvest: &str, count: usize) -> Vec<Value> {
-    let start = Instant::now();
-    loop {
+    wait_for("the jobs of the harvest", || {
         let listed = grange.run(&["jobs", "ls", "--harvest", harvest, "--json"]).ok().json();
-        let listed = listed.as_array().unwrap().clone();
-        if listed.len() >= count {
-            return listed;
-        }
-        assert!(start.elapsed() < Duration::from_secs(30), "{listed:?}");
-    }
+        Some(listed.as_array().unwrap().clone()).filter(|listed| listed.len() >= count)
+    })
 }
 
 #[test]

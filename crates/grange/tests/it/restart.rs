@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use grange_testkit::wait_for;
+
 use crate::harness::Grange;
 
 /// Kills in a row; each run adds users until the node dies under it.
@@ -22,9 +24,7 @@ fn killed_nodes_lose_no_acknowledged_row() {
             let some = Arc::clone(&some);
             move || add_until_it_dies(&url, &token, round, &some)
         });
-        while !some.load(Ordering::Acquire) {
-            std::thread::yield_now();
-        }
+        wait_for("a first user", || (some.load(Ordering::Acquire) || adding.is_finished()).then_some(()));
         node.kill();
         acknowledged.extend(adding.join().unwrap());
     }

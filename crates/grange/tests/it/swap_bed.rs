@@ -5,11 +5,10 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-use grange_testkit::until;
+use grange_testkit::{ReservedPorts, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::archive_bed::free_ports;
 use crate::harness;
 
 pub(crate) const KEY: &str = "the key of the tests, long enough";
@@ -18,6 +17,7 @@ pub(crate) const KEY: &str = "the key of the tests, long enough";
 pub(crate) struct Network {
     pub folder: tempfile::TempDir,
     pub addresses: Vec<String>,
+    _ports: ReservedPorts,
     servers: Vec<Option<Child>>,
     partitions: usize,
 }
@@ -27,9 +27,10 @@ impl Network {
     pub(crate) fn start(servers: usize, partitions: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("key"), KEY).unwrap();
-        let addresses = free_ports(servers).iter().map(ToString::to_string).collect();
+        let ports = ReservedPorts::new(servers);
+        let addresses = ports.iter().map(ToString::to_string).collect();
         let children = (0..servers).map(|_| None).collect();
-        let mut network = Self { folder, addresses, servers: children, partitions };
+        let mut network = Self { folder, addresses, _ports: ports, servers: children, partitions };
         for server in 0..servers {
             for partition in network.partitions_of(server) {
                 let (dir, text) = (partition.to_str().unwrap(), format!("disk of server {server}"));

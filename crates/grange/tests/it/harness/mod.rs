@@ -7,15 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use grange_testkit::LONGEST;
 pub(crate) use node::RunningNode;
-
-/// Long enough for a loaded two-core machine; a test that needs it all has found a hang.
-const LONGEST: Duration = Duration::from_secs(60);
 
 /// A data folder and the commands on it.
 #[derive(Debug)]

@@ -3,11 +3,12 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::LONGEST;
+use grange_testkit::LONGEST;
 
 /// How much of a node's log is shown when its test fails.
 const SHOWN_LINES: usize = 60;
@@ -27,18 +28,26 @@ impl RunningNode {
         let log = data.with_extension("log");
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(file).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (sender, printed) = mpsc::channel();
+        // Reads on its own, so that a node that never prints its last line fails the test instead of holding it.
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let is_last = line.starts_with("Stop with");
+                if sender.send(line).is_err() || is_last {
+                    break;
+                }
+            }
+        });
         let mut greeting = String::new();
-        loop {
-            let Some(Ok(line)) = lines.next() else {
+        while !greeting.lines().last().is_some_and(|line| line.starts_with("Stop with")) {
+            let Ok(line) = printed.recv_timeout(LONGEST) else {
+                let _ = child.kill();
                 let _ = child.wait();
                 panic!("the node did not start:\n{}", std::fs::read_to_string(&log).unwrap_or_default());
             };
             greeting.push_str(&line);
             greeting.push('\n');
-            if line.starts_with("Stop with") {
-                break;
-            }
         }
         Self { child, greeting, data: data.to_owned() }
     }
