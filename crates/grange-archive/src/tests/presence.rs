@@ -167,7 +167,11 @@ async fn a_reader_blames_no_copy_on_a_disk_that_is_not_mounted() {
         assert_eq!(grange_base::Retry::Soon, error.retry());
     }
     assert_eq!(bed.archive.db().findings().list(true, 100).await.unwrap(), []);
-    assert_eq!(bed.archive.db().logbook().size().await.unwrap(), leaves, "the log is not written for readers");
+    assert_eq!(
+        bed.archive.db().logbook().size().await.unwrap(),
+        leaves,
+        "the log is not written for readers"
+    );
     // Mounted again, a copy that is really gone is blamed, and no reader waits for it.
     std::fs::rename(bed.dir.path().join("aside"), &filedir).unwrap();
     mount(&bed.dir, "one");
