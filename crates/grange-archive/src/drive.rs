@@ -302,8 +302,9 @@ impl Archive {
     /// A copy that was called proven did not serve as a source: if it is not the file, that is a finding.
     async fn doubt_source(&self, status: &FileStatus, source: &Replica) {
         if let Err(fault) = self.proves(status, source).await {
-            let reason = self.pass_over(status, source, &fault).await;
-            tracing::warn!(name = %status.file.name, reason, "a copy could not be used to make another one");
+            let fault = self.pass_over(status, source, fault).await;
+            let reason = fault.reason();
+            tracing::warn!(name = %status.file.name, replica = source.name(), reason, "a copy could not be used to make another one");
         }
     }
 

@@ -11,12 +11,16 @@
 //! later line about a name supersedes the ones before, which stay.
 //!
 //! Only lines whose sync succeeded count. After a failed sync the system may show bytes that the disk does not have, and
-//! a second sync of them may succeed without writing anything. So such a line is cut off and must be written again.
+//! a second sync of them may succeed without writing anything. So such a line is cut off and must be written again. Lines
+//! of another process are synced before they count: it may have been killed before it could. Where that fails they are
+//! written again in place, for their writer may have acknowledged them.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use data_encoding::HEXLOWER;
@@ -68,6 +72,8 @@ pub(crate) struct Behind;
 pub struct Journal {
     path: PathBuf,
     state: Mutex<State>,
+    /// A sync of lines that others wrote has failed: they are written again before the next one.
+    doubtful: AtomicBool,
     /// Syncs that fail, and how many were made; for tests, where no disk breaks.
     #[cfg(test)]
     pub(crate) syncs: Syncs,
@@ -106,6 +112,7 @@ impl Journal {
         let journal = Self {
             path,
             state: Mutex::new(State::empty()),
+            doubtful: AtomicBool::new(false),
             #[cfg(test)]
             syncs: Syncs::default(),
         };
@@ -224,7 +231,7 @@ impl Journal {
 
     #[cfg(test)]
     fn sync(&self, file: &File) -> std::io::Result<()> {
-        self.syncs.made.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        self.syncs.made.fetch_add(1, Ordering::SeqCst);
         if Syncs::next(&self.syncs.to_fail) {
             return Err(std::io::Error::from_raw_os_error(rustix::io::Errno::IO.raw_os_error()));
         }
@@ -280,6 +287,7 @@ impl Journal {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed("read"))?;
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.sync_found(file, state.read, &bytes[..whole])?;
         for line in bytes[..whole].split_inclusive(|byte| *byte == b'\n') {
             take(state, line);
         }
@@ -296,6 +304,21 @@ impl Journal {
             tracing::warn!(journal = %self.path.display(), kept = %aside.display(), "a torn last line was put aside");
         }
         Ok(())
+    }
+
+    /// Brings lines that were found in the file to the disk.
+    fn sync_found(&self, file: &File, at: u64, lines: &[u8]) -> Result<(), Error> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        if self.doubtful.load(Ordering::SeqCst) {
+            // The same bytes in the same place, so that the system has something to write.
+            let again = OpenOptions::new().write(true).open(&self.path);
+            again.and_then(|file| file.write_all_at(lines, at)).map_err(Error::io("write", &self.path))?;
+        }
+        let synced = self.sync(file);
+        self.doubtful.store(synced.is_err(), Ordering::SeqCst);
+        synced.map_err(Error::io("sync", &self.path))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -349,8 +372,7 @@ fn chained(before: &str, body: &str) -> String {
 impl Syncs {
     fn next(left: &std::sync::atomic::AtomicU32) -> bool {
         let take = |left: u32| left.checked_sub(1);
-        left.fetch_update(std::sync::atomic::Ordering::SeqCst, std::sync::atomic::Ordering::SeqCst, take)
-            .is_ok()
+        left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok()
     }
 }
 

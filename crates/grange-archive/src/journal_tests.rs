@@ -138,3 +138,39 @@ fn a_line_whose_sync_failed_counts_for_nothing_until_it_is_written_and_synced_ag
         assert_eq!(std::fs::read_to_string(file(&dir)).unwrap().lines().count(), 2);
     }
 }
+
+/// A process that was killed between the writing of a line and its sync leaves a line that is on no disk yet.
+#[test]
+fn lines_of_another_process_are_synced_before_they_count() {
+    use std::sync::atomic::Ordering::SeqCst;
+    let dir = TempDir::new().unwrap();
+    let journal = Journal::open(dir.path()).unwrap();
+    journal.append(&line("a", 1)).unwrap();
+    let mut written = 2;
+    let mut other_adds = |name: &str| {
+        Journal::open(dir.path()).unwrap().append(&line(name, written)).unwrap();
+        written += 1;
+    };
+    for (name, byte, look) in [
+        (
+            "b",
+            2,
+            (|journal: &Journal| journal.get(&name("b"))) as fn(&Journal) -> Result<Option<Entry>, Error>,
+        ),
+        ("c", 3, |journal| journal.refresh().and_then(|_| journal.get(&name("c")))),
+    ] {
+        other_adds(name);
+        let synced = journal.syncs.made.load(SeqCst);
+        journal.syncs.to_fail.store(1, SeqCst);
+        assert!(look(&journal).is_err(), "{name}: its sync failed");
+        assert_eq!(look(&journal).unwrap(), Some(entry(byte)));
+        assert!(journal.syncs.made.load(SeqCst) >= synced + 2);
+        assert_eq!(journal.refresh().unwrap(), 0, "written again in place, it is what it was");
+    }
+    // One's own lines were synced when they were written.
+    let synced = journal.syncs.made.load(SeqCst);
+    assert_eq!(journal.get(&name("a")).unwrap(), Some(entry(1)));
+    assert_eq!(journal.syncs.made.load(SeqCst), synced);
+    let journal = Journal::open(dir.path()).unwrap();
+    assert_eq!((journal.list(None, 9).len(), journal.syncs.made.load(SeqCst)), (3, 1));
+}

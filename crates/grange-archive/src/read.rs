@@ -59,7 +59,8 @@ impl Archive {
                     return Err(*error);
                 }
                 Err(Fetch::Copy(fault)) => {
-                    passed_over.add(&fault, self.pass_over(&status, replica, &fault).await);
+                    let fault = self.pass_over(&status, replica, fault).await;
+                    passed_over.add(replica.name(), fault);
                 }
             }
         }
@@ -93,7 +94,8 @@ impl Archive {
                 },
                 Err(fault) => fault,
             };
-            passed_over.add(&fault, self.pass_over(&status, replica, &fault).await);
+            let fault = self.pass_over(&status, replica, fault).await;
+            passed_over.add(replica.name(), fault);
         }
         Err(passed_over.no_copy(name))
     }
@@ -111,7 +113,8 @@ impl Archive {
             if holding.verdict != Verdict::Ok {
                 // Never proven, or doubted: its bytes are only good after a look at all of them.
                 if let Err(fault) = self.proves(&status, replica).await {
-                    passed_over.add(&fault, self.pass_over(&status, replica, &fault).await);
+                    let fault = self.pass_over(&status, replica, fault).await;
+                    passed_over.add(replica.name(), fault);
                     continue;
                 }
             }
@@ -120,7 +123,8 @@ impl Archive {
                 Ok(bytes) => Fault::Copy(format!("it gave {} bytes instead of {wanted}", bytes.len())),
                 Err(error) => Fault::of(&error),
             };
-            passed_over.add(&fault, self.pass_over(&status, replica, &fault).await);
+            let fault = self.pass_over(&status, replica, fault).await;
+            passed_over.add(replica.name(), fault);
         }
         Err(passed_over.no_copy(name))
     }
@@ -170,22 +174,27 @@ impl Archive {
         dest.sync_all().await.map_err(|error| Fetch::Local(Box::new(Error::io("sync", aside)(error))))
     }
 
-    /// Keeps that a copy could not be served, once until that is over: the log does not grow with the readers. Gives
-    /// the text.
-    pub(crate) async fn pass_over(&self, status: &FileStatus, replica: &Replica, fault: &Fault) -> String {
+    /// Keeps that a copy could not be served, once until that is over: the log does not grow with the readers. A copy is
+    /// blamed only while its replica is where it should be: below a mount point without its disk every copy is missing.
+    /// Gives what is at fault.
+    pub(crate) async fn pass_over(&self, status: &FileStatus, replica: &Replica, fault: Fault) -> Fault {
         let name = &status.file.name;
-        let reason = match fault {
+        let fault = match (fault, replica.verify().await) {
+            (Fault::Copy(_), Err(error)) => Fault::Away(Chain(&error).to_string()),
+            (fault, _) => fault,
+        };
+        let reason = match &fault {
             // The archivers' probes find that out, for all copies at once.
             Fault::Away(reason) => {
                 tracing::debug!(%name, replica = replica.name(), reason, "a replica did not answer a reader");
-                return format!("{}: {reason}", replica.name());
+                return fault;
             }
             Fault::Copy(reason) => reason,
         };
         let holding = status.holdings.iter().find(|holding| holding.replica_id == replica.row.id);
         if holding.is_some_and(|one| one.presence == Presence::Missing || is_undecided(status, one)) {
             // An audit has said so, and the copy has the finding of that.
-            return format!("{}: {reason}", replica.name());
+            return fault;
         }
         let detail = json!({ "reason": reason });
         let record = self.record(LogEvent::Unservable, status, Some(replica.name()), "grange", detail);
@@ -199,7 +208,7 @@ impl Archive {
         if let Err(error) = self.0.db.findings().unservable(copy).await {
             tracing::error!(%name, replica = replica.name(), reason, error = %Chain(&error), "cannot record that a copy cannot be served");
         }
-        format!("{}: {reason}", replica.name())
+        fault
     }
 }
 
@@ -213,6 +222,12 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
+    pub(crate) fn reason(&self) -> &str {
+        match self {
+            Self::Copy(reason) | Self::Away(reason) => reason,
+        }
+    }
+
     fn of(error: &Error) -> Self {
         use grange_blob::Error as Blob;
         let text = Chain(error).to_string();
@@ -263,9 +278,9 @@ struct PassedOver {
 }
 
 impl PassedOver {
-    fn add(&mut self, fault: &Fault, text: String) {
+    fn add(&mut self, replica: &str, fault: Fault) {
         self.away |= matches!(fault, Fault::Away(_));
-        self.texts.push(text);
+        self.texts.push(format!("{replica}: {}", fault.reason()));
     }
 
     fn no_copy(&self, name: &FileName) -> Error {
@@ -299,19 +314,22 @@ mod tests {
     #[test]
     fn a_file_has_no_copy_for_good_only_if_every_replica_answered() {
         let name: FileName = "a.warc.gz".parse().unwrap();
-        let (wrong, silent) = (Fault::Copy("x".to_owned()), Fault::Away("y".to_owned()));
+        let wrong = || Fault::Copy("x".to_owned());
+        let silent = || Fault::Away("y".to_owned());
         for (faults, expected) in [
-            (vec![], false),
-            (vec![&wrong], false),
-            (vec![&wrong, &silent], true),
-            (vec![&silent, &wrong], true),
+            (vec![], (false, "no replica has it")),
+            (vec![wrong()], (false, "one: x")),
+            (vec![wrong(), silent()], (true, "one: x; one: y")),
+            (vec![silent(), wrong()], (true, "one: y; one: x")),
         ] {
             let mut passed_over = PassedOver::default();
-            for fault in &faults {
-                passed_over.add(fault, String::new());
+            for fault in faults {
+                passed_over.add("one", fault);
             }
-            let Error::NoCopy { away, .. } = passed_over.no_copy(&name) else { panic!("another error") };
-            assert_eq!(away, expected, "{} replicas", faults.len());
+            let Error::NoCopy { away, reason, .. } = passed_over.no_copy(&name) else {
+                panic!("another error")
+            };
+            assert_eq!((away, reason.as_str()), expected);
         }
     }
 }

@@ -202,6 +202,9 @@ impl Replica {
                         Err(error) => error,
                     };
                     self.verify().await?;
+                    if is_shortage(&error) {
+                        return Err(error);
+                    }
                     let certain = matches!(&error, Error::Blob(grange_blob::Error::Unreadable { .. }));
                     // What only happened once may have been the line and not the copy.
                     if certain || tries > 1 {
@@ -280,6 +283,9 @@ impl Replica {
             }
             Err(error) => {
                 self.verify().await?;
+                if is_shortage(&error) {
+                    return Err(error);
+                }
                 tracing::error!(replica = self.name(), %name, error = %Chain(&error), "a copy cannot be read");
                 Ok(None)
             }
@@ -289,6 +295,16 @@ impl Replica {
     /// Takes the copy out of sight; its bytes stay in the attic.
     pub(crate) async fn remove(&self, name: &FileName, bad: &Checksums) -> Result<(), Error> {
         match &self.keeps {
+            // One that cannot be read may not even answer who holds it.
+            Keeps::Bytes(nodes) if bad.is_empty() => {
+                for node in nodes {
+                    match node.remove_to_attic(name, bad).await {
+                        Err(grange_blob::Error::NotFound { .. }) => {}
+                        removed => return Ok(removed?),
+                    }
+                }
+                Err(grange_blob::Error::NotFound { name: name.clone(), place: self.name().to_owned() }.into())
+            }
             Keeps::Bytes(_) => Ok(self.holder_or_fail(name).await?.remove_to_attic(name, bad).await?),
             Keeps::Sums(sums) => sums.remove(name, self.clock.now()).await,
         }
@@ -399,6 +415,11 @@ impl Replica {
         }
         Ok(found)
     }
+}
+
+/// Whether the machine of the replica lacks descriptors or memory, which says nothing about the copy.
+fn is_shortage(error: &Error) -> bool {
+    matches!(error, Error::Blob(grange_blob::Error::Shortage { .. }))
 }
 
 /// Joins the pages of several nodes up to the name that all of them have listed to, which is where the next page begins.

@@ -1,10 +1,10 @@
 //! The log, signed and proven: checkpoints, witnesses on every replica, and the proof that nothing was rewritten.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use grange_base::Chain;
-use grange_db::{Checkpoint, FileFilter, Leaf, deciding};
+use grange_db::{Checkpoint, FileFilter, Leaf, StoredFile, deciding};
 use grange_model::{FileName, FindingKind, LogEvent, LogRecord};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -141,45 +141,18 @@ impl Archive {
             report.check_signature(mark, &format!("{name} on {replica}"), &trust);
         }
         let marks = checkpoints;
-        let mut tree = Tree::default();
-        let mut said = Said::default();
-        // Roots at the sizes that somebody signed, computed as the log is read.
-        let mut roots: HashMap<u64, String> = HashMap::new();
-        // And when the last leaf of those sizes was added.
-        let mut times: HashMap<u64, Timestamp> = HashMap::new();
-        let wanted: std::collections::HashSet<u64> =
-            marks.iter().map(|mark| mark.size).chain(witnesses.iter().map(|(_, _, one)| one.size)).collect();
-        if wanted.contains(&0) {
-            roots.insert(0, tree.root());
-        }
-        loop {
-            let leaves = self.0.db.logbook().leaves(tree.len(), LEAVES_AT_ONCE).await?;
-            if leaves.is_empty() {
-                break;
-            }
-            for leaf in &leaves {
-                if !tree.push(leaf) {
-                    report.problem(format!("leaf {} is missing from the log", tree.len()));
-                    break;
-                }
-                let added_at = said.hear(leaf, &mut report);
-                if wanted.contains(&tree.len()) {
-                    roots.insert(tree.len(), tree.root());
-                    times.extend(added_at.map(|at| (tree.len(), at)));
-                }
-            }
-            if report.problem_count > 0 && leaves.last().is_some_and(|last| last.number >= tree.len()) {
-                break;
-            }
-        }
-        report.leaves = tree.len();
-        report.root = tree.root();
-        let size = self.0.db.logbook().size().await?;
-        if size != tree.len() {
-            report.problem(format!("the log should have {size} leaves and has {}", tree.len()));
+        let sizes = marks.iter().map(|mark| mark.size).chain(witnesses.iter().map(|(_, _, one)| one.size));
+        let mut log = LogReading::at(sizes.collect());
+        // The log grows while it is read: as many leaves as there were before are read at least, and no more than there are
+        // after.
+        let least = self.0.db.logbook().size().await?;
+        self.read_on(&mut log, &mut report).await?;
+        let most = self.0.db.logbook().size().await?;
+        if !(least..=most).contains(&log.tree.len()) {
+            report.problem(format!("the log should have {least} leaves and has {}", log.tree.len()));
         }
         for mark in &marks {
-            if roots.get(&mark.size) != Some(&mark.root) {
+            if log.roots.get(&mark.size) != Some(&mark.root) {
                 report.problem(format!(
                     "the log is not what was signed at {} with {} leaves",
                     mark.at, mark.size
@@ -187,11 +160,11 @@ impl Archive {
             }
         }
         for (replica, name, mark) in witnesses {
-            let lost = said.lost_roots.contains(&mark.root);
-            let holds = !lost && holds(&tree, &mark);
+            let lost = log.said.lost_roots.contains(&mark.root);
+            let holds = !lost && holds(&log.tree, &mark);
             if !holds && !lost {
                 let (at, size) = (mark.at, mark.size);
-                let cause = if saw_another_log(&mark, times.get(&size).copied()) {
+                let cause = if saw_another_log(&mark, log.times.get(&size).copied()) {
                     "the log in this database was shorter then: the database was lost, or replaced by an older copy; if that is \
                      known, run `grange archive rebuild`, which records it"
                 } else {
@@ -203,7 +176,9 @@ impl Archive {
             }
             report.witnesses.push(WitnessReport { replica, name, size: mark.size, holds, of_lost_log: lost });
         }
-        self.compare_rows(&said, &mut report).await?;
+        self.compare_rows(&mut log, &mut report).await?;
+        report.leaves = log.tree.len();
+        report.root = log.tree.root();
         report.ok = report.problem_count == 0;
         let found = (!report.ok)
             .then(|| format!("{} problems; the first: {}", report.problem_count, report.problems.join("; ")));
@@ -255,20 +230,103 @@ impl Archive {
         (found, vouches)
     }
 
+    /// Reads the leaves that came since, to the end of the log.
+    async fn read_on(&self, log: &mut LogReading, report: &mut LogReport) -> Result<(), Error> {
+        while !log.broken {
+            let leaves = self.0.db.logbook().leaves(log.tree.len(), LEAVES_AT_ONCE).await?;
+            if leaves.is_empty() {
+                break;
+            }
+            for leaf in &leaves {
+                if !log.push(leaf, report) {
+                    report.problem(format!("leaf {} is missing from the log", log.tree.len()));
+                    log.broken = true;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A row changed behind the log's back is a rewriting too.
-    async fn compare_rows(&self, said: &Said, report: &mut LogReport) -> Result<(), Error> {
+    async fn compare_rows(&self, log: &mut LogReading, report: &mut LogReport) -> Result<(), Error> {
         let mut filter = FileFilter::default();
         loop {
             let page = self.list(&filter).await?;
             let Some(last) = page.last() else { return Ok(()) };
             filter.after = Some(last.file.name.clone());
-            for status in page.iter().filter(|status| status.file.stored_at.is_some()) {
+            let mut doubted = Vec::new();
+            for file in page.into_iter().map(|status| status.file).filter(|file| file.stored_at.is_some()) {
                 report.files += 1;
-                if !said.of(status.file.name.as_str(), &deciding(&status.file.checksums), status.file.size) {
-                    report.problem(format!("the row of {} does not say what the log says", status.file.name));
+                if !log.said.confirms(&file) {
+                    doubted.push(file);
                 }
             }
+            // Stored or corrected since the log was read: the leaf came with the row.
+            while !doubted.is_empty() {
+                self.read_on(log, report).await?;
+                doubted = self.still_doubted(doubted, log, report).await?;
+            }
         }
+    }
+
+    /// Reads these rows again. A row that is as it was before the last leaves were read, and that they do not confirm, is a
+    /// problem; one that changed meanwhile is still doubted.
+    async fn still_doubted(
+        &self,
+        doubted: Vec<StoredFile>,
+        log: &LogReading,
+        report: &mut LogReport,
+    ) -> Result<Vec<StoredFile>, Error> {
+        let mut changed = Vec::new();
+        for before in doubted {
+            let Some(now) = self.status(&before.name).await?.map(|status| status.file) else { continue };
+            if now.stored_at.is_none() || log.said.confirms(&now) {
+                continue;
+            }
+            if (&now.checksums, now.size) == (&before.checksums, before.size) {
+                report.problem(format!("the row of {} does not say what the log says", now.name));
+            } else {
+                changed.push(now);
+            }
+        }
+        Ok(changed)
+    }
+}
+
+/// The log as far as it was read.
+struct LogReading {
+    tree: Tree,
+    said: Said,
+    /// Sizes that somebody signed.
+    sizes: HashSet<u64>,
+    /// The roots at those sizes, computed as the log is read.
+    roots: HashMap<u64, String>,
+    /// And when the last leaf of those sizes was added.
+    times: HashMap<u64, Timestamp>,
+    /// A leaf is missing: what comes after it proves nothing.
+    broken: bool,
+}
+
+impl LogReading {
+    fn at(sizes: HashSet<u64>) -> Self {
+        let tree = Tree::default();
+        let roots = sizes.get(&0).map(|size| (*size, tree.root())).into_iter().collect();
+        Self { tree, said: Said::default(), sizes, roots, times: HashMap::new(), broken: false }
+    }
+
+    /// False where the leaf is not the next one.
+    fn push(&mut self, leaf: &Leaf, report: &mut LogReport) -> bool {
+        if !self.tree.push(leaf) {
+            return false;
+        }
+        let added_at = self.said.hear(leaf, report);
+        let size = self.tree.len();
+        if self.sizes.contains(&size) {
+            self.roots.insert(size, self.tree.root());
+            self.times.extend(added_at.map(|at| (size, at)));
+        }
+        true
     }
 }
 
@@ -308,7 +366,8 @@ impl Said {
         Some(record.at)
     }
 
-    fn of(&self, name: &str, checksum: &str, size: u64) -> bool {
-        self.bytes.get(&self.state.hash_one(name)) == Some(&self.state.hash_one((checksum, Some(size))))
+    fn confirms(&self, file: &StoredFile) -> bool {
+        let bytes = self.state.hash_one((deciding(&file.checksums).as_str(), Some(file.size)));
+        self.bytes.get(&self.state.hash_one(file.name.as_str())) == Some(&bytes)
     }
 }

@@ -79,6 +79,12 @@ pub enum Error {
     )]
     Unreadable { name: FileName, place: String, reason: String },
 
+    #[error(
+        "cannot read {name} at {place} now: that machine is short of file descriptors or memory ({reason}); raise its limits \
+         (LimitNOFILE of the service)"
+    )]
+    Shortage { name: FileName, place: String, reason: String },
+
     // Other machines.
     #[error("cannot reach {place}: check that it runs there and that the network lets us through")]
     Unreachable {
@@ -143,6 +149,7 @@ impl Error {
             Self::Io { .. } => "blob-io",
             Self::ReadBack { .. } => "blob-read-back",
             Self::Unreadable { .. } => "blob-unreadable",
+            Self::Shortage { .. } => "blob-shortage",
             Self::Unreachable { .. } => "blob-unreachable",
             Self::Refused { .. } => "blob-refused",
             Self::Unproven { .. } => "blob-unproven",
@@ -162,6 +169,7 @@ impl Error {
             | Self::WrongSize { .. }
             | Self::Full { .. }
             | Self::Source { .. }
+            | Self::Shortage { .. }
             | Self::Unreachable { .. }
             | Self::Origin { .. }
             // NTP may set it at any moment.

@@ -33,6 +33,9 @@ pub struct Memory {
     /// A byte of the next file changes on its way.
     #[cfg(test)]
     pub(crate) flip_next: std::sync::atomic::AtomicBool,
+    /// A file whose bytes cannot be read.
+    #[cfg(test)]
+    pub(crate) unreadable: Mutex<Option<FileName>>,
 }
 
 const PLACE: &str = "memory";
@@ -47,6 +50,8 @@ impl Memory {
             marker: Mutex::default(),
             #[cfg(test)]
             flip_next: std::sync::atomic::AtomicBool::new(false),
+            #[cfg(test)]
+            unreadable: Mutex::default(),
         }
     }
 
@@ -75,7 +80,21 @@ impl Memory {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The bytes, or nothing where there are none.
+    fn found(&self, name: &FileName) -> Result<Option<Bytes>, Error> {
+        match self.held(name) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn held(&self, name: &FileName) -> Result<Bytes, Error> {
+        #[cfg(test)]
+        if self.unreadable.lock().unwrap().as_ref() == Some(name) {
+            let (name, place, reason) = (name.clone(), PLACE.to_owned(), "worn out".to_owned());
+            return Err(Error::Unreadable { name, place, reason });
+        }
         let held = self.files().get(name).map(|held| held.bytes.clone());
         held.ok_or_else(|| Error::NotFound { name: name.clone(), place: PLACE.to_owned() })
     }
@@ -165,11 +184,11 @@ impl Blob for Memory {
     }
 
     async fn checksum(&self, name: &FileName, algorithms: &[Algorithm]) -> Result<Option<Checksums>, Error> {
-        Ok(self.held(name).ok().map(|bytes| sum(By::Second, &bytes, algorithms)))
+        Ok(self.found(name)?.map(|bytes| sum(By::Second, &bytes, algorithms)))
     }
 
     async fn challenge(&self, name: &FileName, salt: &[u8]) -> Result<Option<Sha512>, Error> {
-        let proof = self.held(name).ok().map(|bytes| {
+        let proof = self.found(name)?.map(|bytes| {
             let mut proving = Proving::new(salt);
             proving.update(&bytes);
             proving.finish()
@@ -178,11 +197,18 @@ impl Blob for Memory {
     }
 
     async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error> {
+        let readable = self.found(name);
         let mut files = self.files();
         let not_found = || Error::NotFound { name: name.clone(), place: PLACE.to_owned() };
         let bytes = files.get(name).map(|held| held.bytes.clone()).ok_or_else(not_found)?;
-        let found = sum(By::Second, &bytes, check::deciding(name, expected)?.as_slice());
-        check::removable(name, PLACE, expected, found)?;
+        match check::deciding(name, expected) {
+            Ok(algorithms) => {
+                readable?;
+                check::removable(name, PLACE, expected, sum(By::Second, &bytes, &algorithms))?;
+            }
+            Err(_) if readable.is_err() => {}
+            Err(error) => return Err(error),
+        }
         files.remove(name);
         self.attic.lock().unwrap_or_else(PoisonError::into_inner).push((name.clone(), bytes));
         Ok(())

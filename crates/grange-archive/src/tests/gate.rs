@@ -32,6 +32,8 @@ pub(crate) struct Gate {
     pub(crate) unreadable: Mutex<Option<FileName>>,
     /// A file about which every question is answered with an error, as a bucket may (500) while it serves all others.
     pub(crate) refused: Mutex<Option<FileName>>,
+    /// Its process has no free file descriptors for so many checksums.
+    pub(crate) short: AtomicU32,
     /// Never gives another checksum.
     pub(crate) stuck: AtomicBool,
     /// Takes the bytes of a put and never ends it.
@@ -55,6 +57,7 @@ impl Gate {
             page_most: AtomicUsize::new(usize::MAX),
             unreadable: Mutex::new(None),
             refused: Mutex::new(None),
+            short: AtomicU32::new(0),
             stuck: AtomicBool::new(false),
             stuck_puts: AtomicBool::new(false),
             keeps_all: AtomicBool::new(false),
@@ -159,6 +162,11 @@ impl Blob for Gate {
         if self.stuck.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }
+        let take = |left: u32| left.checked_sub(1);
+        if self.short.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok() {
+            let (name, place) = (name.clone(), self.place().to_owned());
+            return Err(Error::Shortage { name, place, reason: "too many open files".to_owned() });
+        }
         if self.unreadable.lock().unwrap().as_ref() == Some(name) {
             let (name, place) = (name.clone(), self.place().to_owned());
             return Err(Error::Unreadable { name, place, reason: "input/output error".to_owned() });
@@ -176,7 +184,8 @@ impl Blob for Gate {
         if self.keeps_all.load(Ordering::SeqCst) {
             return Err(Error::ReadOnly { place: self.place().to_owned() });
         }
-        if self.unreadable.lock().unwrap().take_if(|bad| bad == name).is_some() {
+        let mut bad = [&self.unreadable, &self.refused].into_iter();
+        if bad.any(|bad| bad.lock().unwrap().take_if(|bad| bad == name).is_some()) {
             assert_eq!(*expected, Checksums::default());
             let lies_there = self.inner.checksum(name, &[Algorithm::Md5]).await?.unwrap();
             return self.inner.remove_to_attic(name, &lies_there).await;

@@ -120,3 +120,32 @@ async fn a_check_keeps_its_progress_by_bytes_and_lets_the_check_of_a_person_pass
     assert_eq!((row.found.files, row.found.ok), (6, 6));
     time.abort();
 }
+
+/// What the machine of a replica lacks for a moment is no fault of its copies.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_short_of_descriptors_has_no_corrupt_copies() {
+    let bed = Bed::new().await;
+    bed.fill(3).await;
+    bed.one.short.store(4, Ordering::SeqCst);
+    let started = bed.archive.start_audit("one", AuditKind::Checksum, &anna()).await.unwrap();
+    bed.archive.audit_step(&Shutdown::never()).await.unwrap();
+    let row = bed.archive.audit(started.id).await.unwrap();
+    assert_eq!(row.state, AuditState::Running, "{row:?}");
+    assert!(row.last_error.clone().unwrap().contains("too many open files"), "{row:?}");
+    let row = bed.archive.wait_audit(started.id).await.unwrap();
+    assert_eq!((row.state, row.found.ok, row.found.corrupt), (AuditState::Done, 3, 0), "{row:?}");
+    assert_eq!(bed.archive.db().findings().list(true, 100).await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_cannot_even_be_looked_at_is_replaced() {
+    let bed = Bed::new().await;
+    bed.fill(2).await;
+    *bed.one.refused.lock().unwrap() = Some(named(&file(1)));
+    let started = bed.archive.start_audit("one", AuditKind::Checksum, &anna()).await.unwrap();
+    assert_eq!(bed.archive.wait_audit(started.id).await.unwrap().found.corrupt, 1);
+    let report = bed.repair().await;
+    assert_eq!((report.done, report.failed), (1, 0), "{report:?}");
+    assert_eq!(bed.attic("one"), 1);
+    assert!(bed.archive.status(&named(&file(1))).await.unwrap().unwrap().proven());
+}

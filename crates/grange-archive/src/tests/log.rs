@@ -92,3 +92,28 @@ async fn a_proof_can_be_checked_by_a_third_party_and_a_forged_one_cannot_pass() 
     assert!(check_proof(&other, Some(&key), None).is_err());
     assert!(check_proof(&read, Some(&"00".repeat(32)), None).is_err());
 }
+
+/// Between any two of its reads the log may grow and rows may change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_grows_while_it_is_verified_holds() {
+    let bed = witnessed().await;
+    let (archive, dir) = (bed.archive.clone(), bed.dir.path().join("incoming"));
+    let storing = tokio::spawn(async move {
+        for n in 100..200 {
+            let path = dir.join(file(n));
+            std::fs::write(&path, content(n)).unwrap();
+            let store = crate::Store::new(named(&file(n)), "anna");
+            assert!(archive.store(&path, &store).await.unwrap().stored);
+        }
+    });
+    let mut verified = 0;
+    while !storing.is_finished() {
+        let report = bed.archive.verify_log().await.unwrap();
+        assert!(report.ok, "{report:?}");
+        verified += 1;
+    }
+    storing.await.unwrap();
+    assert!(verified > 1);
+    let report = bed.archive.verify_log().await.unwrap();
+    assert_eq!((report.ok, report.leaves, report.files), (true, 105, 105), "{report:?}");
+}

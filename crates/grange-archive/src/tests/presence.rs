@@ -142,6 +142,47 @@ async fn a_disk_that_goes_while_the_node_runs_is_noticed() {
     assert_eq!((row.state, row.found.ok, away(&bed).await), (AuditState::Done, FILES as u64 + 1, vec![]));
 }
 
+/// Below a mount point without its disk nothing is found, which says nothing about any copy.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_blames_no_copy_on_a_disk_that_is_not_mounted() {
+    let bed = Bed::new().await;
+    bed.fill(FILES).await;
+    let leaves = bed.archive.db().logbook().size().await.unwrap();
+    empty(&bed.dir, "one");
+    let name = named(&file(2));
+    assert_eq!(bed.got(&file(2)).await, content(2));
+    assert_eq!(bed.archive.read_at(&name, 3, 5).await.unwrap(), content(2)[3..8]);
+    let (_, got) = bed.archive.open_file(&name).await.unwrap();
+    assert_eq!((got.replica.as_str(), got.passed_over.len()), ("two", 1));
+    // With no disk left the file is not lost either, and a reader who can wait does so.
+    let filedir = folder(&bed.dir, "two").join("filedir");
+    std::fs::rename(&filedir, bed.dir.path().join("aside")).unwrap();
+    let dest = bed.dir.path().join("dest");
+    for error in [
+        bed.archive.get(&name, &dest).await.unwrap_err(),
+        bed.archive.read_at(&name, 3, 5).await.unwrap_err(),
+        bed.archive.open_file(&name).await.unwrap_err(),
+    ] {
+        assert!(matches!(error, crate::Error::NoCopy { away: true, .. }), "{error:?}");
+        assert_eq!(grange_base::Retry::Soon, error.retry());
+    }
+    assert_eq!(bed.archive.db().findings().list(true, 100).await.unwrap(), []);
+    assert_eq!(
+        bed.archive.db().logbook().size().await.unwrap(),
+        leaves,
+        "the log is not written for readers"
+    );
+    // Mounted again, a copy that is really gone is blamed, and no reader waits for it.
+    std::fs::rename(bed.dir.path().join("aside"), &filedir).unwrap();
+    mount(&bed.dir, "one");
+    for replica in ["one", "two"] {
+        std::fs::remove_file(bed.path(replica, &file(2))).unwrap();
+    }
+    let error = bed.archive.get(&name, &dest).await.unwrap_err();
+    assert!(matches!(error, crate::Error::NoCopy { away: false, .. }), "{error:?}");
+    assert_eq!(bed.archive.db().findings().list(false, 100).await.unwrap().len(), 2);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_emptied_replica_is_filled_again_once_a_person_adopts_it() {
     for replica in ["two", "three"] {

@@ -88,15 +88,35 @@ pub(super) async fn changed_bytes_are_removed_by_their_own_checksum_only(bench: 
     }
 }
 
+pub(super) async fn without_a_checksum_only_a_file_that_cannot_be_read_is_removed(bench: &Bench) {
+    for (name, bytes) in [("a", &b"first"[..]), ("b", b"second")] {
+        bench.put(name, bytes).await.unwrap();
+    }
+    let none = grange_model::Checksums::default();
+    bench.make_unreadable("a");
+    bench.blob.checksum(&file("a"), &[Algorithm::Sha512]).await.unwrap_err();
+    bench.blob.challenge(&file("a"), b"salt").await.unwrap_err();
+    let readable = bench.blob.remove_to_attic(&file("b"), &none).await.unwrap_err();
+    assert_eq!(readable.code(), "blob-no-checksum");
+    let by_checksum = bench.blob.remove_to_attic(&file("a"), &sums(b"first")).await;
+    assert!(by_checksum.is_err(), "nobody knows that it has this checksum");
+    assert_eq!(bench.names().await, ["a", "b"]);
+    bench.blob.remove_to_attic(&file("a"), &none).await.unwrap();
+    assert_eq!((bench.names().await, bench.attic().await), (vec!["b".to_owned()], vec![b"first".to_vec()]));
+    let gone = bench.blob.remove_to_attic(&file("a"), &none).await.unwrap_err();
+    assert_eq!(gone.code(), "blob-not-found");
+}
+
 #[cfg(feature = "s3")]
 #[tokio::test]
-async fn an_object_that_cannot_be_read_is_removed_without_a_checksum() {
+async fn an_object_that_was_replaced_while_it_was_read_stays() {
+    use std::sync::atomic::Ordering::SeqCst;
     let bench = Bench::bucket().await.unwrap();
-    let super::insides::Insides::Bucket(s3, bucket) = &bench.insides else { panic!() };
-    bench.put("a", b"bytes").await.unwrap();
-    *bucket.unreadable.lock().unwrap() = Some(s3.key(&["files", "a"]));
-    let error = bench.blob.checksum(&file("a"), &[Algorithm::Sha512]).await.unwrap_err();
-    assert_eq!(error.code(), "blob-remote");
-    bench.blob.remove_to_attic(&file("a"), &grange_model::Checksums::default()).await.unwrap();
-    assert_eq!((bench.names().await.len(), bench.attic().await), (0, vec![b"bytes".to_vec()]));
+    let super::insides::Insides::Bucket(_, bucket) = &bench.insides else { panic!() };
+    bench.put("a", b"wrong").await.unwrap();
+    bucket.replaced.store(true, SeqCst);
+    let refused = bench.blob.remove_to_attic(&file("a"), &sums(b"wrong")).await.unwrap_err();
+    assert!(refused.to_string().contains("move to the attic"), "{refused}");
+    assert_eq!(bench.names().await, ["a"]);
+    assert_ne!(bench.read("a").await, b"wrong");
 }

@@ -20,11 +20,18 @@ pub(super) struct FaultyBucket {
     pub(super) flip_next: AtomicBool,
     /// An object that every read of answers with an error.
     pub(super) unreadable: Mutex<Option<Path>>,
+    /// The next object that is copied to the attic is replaced by another one then.
+    pub(super) replaced: AtomicBool,
 }
 
 impl FaultyBucket {
     pub(super) fn new(inner: Arc<dyn ObjectStore>) -> Self {
-        Self { inner, flip_next: AtomicBool::new(false), unreadable: Mutex::new(None) }
+        Self {
+            inner,
+            flip_next: AtomicBool::new(false),
+            unreadable: Mutex::new(None),
+            replaced: AtomicBool::new(false),
+        }
     }
 
     fn flips(&self, location: &Path) -> bool {
@@ -102,6 +109,9 @@ impl ObjectStore for FaultyBucket {
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
         self.inner.copy_opts(from, to, options).await?;
+        if to.as_ref().contains("attic/") && self.replaced.swap(false, Ordering::SeqCst) {
+            self.flip(from).await;
+        }
         if self.flips(to) {
             self.flip(to).await;
         }

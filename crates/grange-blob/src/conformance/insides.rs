@@ -86,6 +86,19 @@ impl Bench {
         }
     }
 
+    /// Lets every read of a stored file fail.
+    pub(super) fn make_unreadable(&self, name: &str) {
+        match &self.insides {
+            Insides::Memory(memory) => *memory.unreadable.lock().unwrap() = Some(file(name)),
+            Insides::Disk(disk) => disk.faults().add(Fault::Unreadable(file(name))),
+            #[cfg(feature = "s3")]
+            Insides::Bucket(s3, bucket) => {
+                *bucket.unreadable.lock().unwrap() = Some(s3.key(&["files", name]));
+            }
+            Insides::Swap(swap) => *swap.unreadable.lock().unwrap() = Some(file(name)),
+        }
+    }
+
     /// Lays things among the files that are none of them, before, between and after their names.
     pub(super) async fn lay_foreign_things(&self) {
         match &self.insides {

@@ -226,6 +226,7 @@ on_every_backend! {
         a_local_file_stays_when_its_copy_reads_back_differently
         a_changed_byte_is_told_by_every_question_about_the_bytes
         changed_bytes_are_removed_by_their_own_checksum_only
+        without_a_checksum_only_a_file_that_cannot_be_read_is_removed
     }
     listing {
         what_is_no_file_of_the_store_is_not_listed_and_shortens_no_page

@@ -38,6 +38,10 @@ pub(crate) enum Fault {
     FolderSync,
     /// A byte of the next file that is written changes before it is read back.
     WrittenByte,
+    /// The next file that is opened meets a process without a free descriptor (`EMFILE`).
+    NoDescriptor,
+    /// The next file that is to be removed was replaced since it was read.
+    Replaced(Vec<u8>),
     /// The file of this name cannot be looked at, opened or read (`EUCLEAN`), for ever.
     Unreadable(FileName),
 }
@@ -56,6 +60,17 @@ impl Faults {
     pub(super) fn take(&self, fault: Fault) -> bool {
         let mut faults = self.0.lock().unwrap();
         faults.iter().position(|one| *one == fault).map(|at| faults.remove(at)).is_some()
+    }
+
+    /// What another process may do between the reading of a file and its removal.
+    pub(super) fn replace(&self, path: &Path) {
+        let mut faults = self.0.lock().unwrap();
+        let Some(at) = faults.iter().position(|one| matches!(one, Fault::Replaced(_))) else { return };
+        if let Fault::Replaced(bytes) = faults.remove(at) {
+            let aside = path.with_extension("aside");
+            fs::write(&aside, bytes).unwrap();
+            fs::rename(&aside, path).unwrap();
+        }
     }
 
     /// The error of a file that cannot be read.
@@ -85,6 +100,10 @@ impl Base {
         if make_folders || base.files.is_dir() {
             base.make_folders()?;
             base.clear_temp()?;
+            // A process that was killed may have given and taken away names that it did not sync. From here on they count as
+            // stored, and as removed.
+            sync_folder(&base.files)?;
+            sync_folder(&base.attic)?;
         }
         Ok(base)
     }
@@ -120,6 +139,9 @@ impl Base {
         #[cfg(test)]
         if path.exists() {
             self.faults.unreadable(name).map_err(Error::io("open", &path))?;
+            if self.faults.take(Fault::NoDescriptor) {
+                return Err(Error::io("open", &path)(Errno::MFILE.into()));
+            }
         }
         let opened = OpenOptions::new().read(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&path);
         match opened {
@@ -230,8 +252,14 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<bool> {
     }
 }
 
+/// The folders that were synced in this process, for tests.
+#[cfg(test)]
+pub(crate) static SYNCED: std::sync::Mutex<Vec<PathBuf>> = std::sync::Mutex::new(Vec::new());
+
 /// Makes the names in a folder durable.
 pub(super) fn sync_folder(path: &Path) -> Result<(), Error> {
+    #[cfg(test)]
+    SYNCED.lock().unwrap().push(path.to_owned());
     let sync = || File::open(path)?.sync_all();
     sync().map_err(Error::io("sync the folder", path))
 }

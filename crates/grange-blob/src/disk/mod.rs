@@ -31,6 +31,7 @@ use grange_base::{Chain, Clock, Size};
 use grange_model::{Algorithm, Checksums, FileName};
 use jiff::Timestamp;
 use rustix::fs::{Advice, fadvise};
+use rustix::io::Errno;
 
 use crate::blob::{Listed, Stat};
 use crate::buffers::Buffers;
@@ -248,19 +249,28 @@ impl Inner {
         };
         let not_found = || Error::NotFound { name: name.clone(), place: self.place.clone() };
         let base = self.bases.iter().position(holds).ok_or_else(not_found)?;
-        let readable = match self.bases[base].open_file(name) {
+        let read = match self.bases[base].open_file(name) {
             Ok(Some(mut file)) => {
-                self.sum(&self.bases[base].file(name), &mut file, &[Algorithm::Md5]).is_ok()
+                self.sum(&self.bases[base].file(name), &mut file, &[Algorithm::Md5]).map(|_| ())
             }
             Ok(None) => return Err(not_found()),
-            Err(_) => false,
+            Err(error) => Err(error),
         };
-        Ok((!readable).then_some(base))
+        match read {
+            Ok(()) => Ok(None),
+            Err(error) if is_shortage(&error) => Err(self.unreadable(name, &error)),
+            Err(_) => Ok(Some(base)),
+        }
     }
 
+    /// The error of a file that cannot be read, unless the machine is at fault: of that the next try may be free.
     fn unreadable(&self, name: &FileName, error: &Error) -> Error {
-        let (name, place) = (name.clone(), self.place.clone());
-        Error::Unreadable { name, place, reason: Chain(error).to_string() }
+        let (name, place, reason) = (name.clone(), self.place.clone(), Chain(error).to_string());
+        if is_shortage(error) {
+            Error::Shortage { name, place, reason }
+        } else {
+            Error::Unreadable { name, place, reason }
+        }
     }
 
     fn writable(&self) -> Result<(), Error> {
@@ -301,6 +311,13 @@ impl Inner {
         };
         self.bases.iter().map(room).collect()
     }
+}
+
+/// Whether the machine lacks what reading any file needs.
+fn is_shortage(error: &Error) -> bool {
+    let Error::Io { source, .. } = error else { return false };
+    let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::INTR];
+    Errno::from_io_error(source).is_some_and(|errno| shortages.contains(&errno))
 }
 
 /// Whoever reads the file next, from its start to its end, sees what the disk holds.

@@ -1,6 +1,6 @@
 //! The port, on disks.
 
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
@@ -134,9 +134,20 @@ impl Blob for Disk {
             let base = match check::deciding(&name, &expected) {
                 Ok(deciding) => {
                     let (base, mut file) = inner.find_or_fail(&name)?;
-                    let (_, found) =
-                        inner.sum_wanted(&inner.bases[base].file(&name), &mut file, &deciding, wanted)?;
+                    let path = inner.bases[base].file(&name);
+                    let (_, found) = inner.sum_wanted(&path, &mut file, &deciding, wanted)?;
                     check::removable(&name, &inner.place, &expected, found)?;
+                    #[cfg(test)]
+                    inner.bases[base].faults.replace(&path);
+                    // Another process may have put the right file into its place while this one was read.
+                    let id = |data: std::fs::Metadata| (data.dev(), data.ino());
+                    let failed = || Error::io("look at", &path);
+                    let now = std::fs::symlink_metadata(&path).map_err(failed())?;
+                    if id(now) != id(file.metadata().map_err(failed())?) {
+                        return Err(Error::io("remove", &path)(std::io::Error::other(
+                            "it was replaced meanwhile; repeat the repair if it is still needed",
+                        )));
+                    }
                     base
                 }
                 Err(error) => inner.where_unreadable(&name)?.ok_or(error)?,

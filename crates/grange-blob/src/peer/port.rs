@@ -21,6 +21,9 @@ use crate::error::Error;
 /// Bytes per request of `read_at`; what the other side gives at most.
 const RANGE_BYTES_MAX: usize = 1 << 20;
 
+/// What a file whose size nobody can tell may have, when it is waited for.
+const UNKNOWN_BYTES: u64 = 8 << 30;
+
 #[async_trait]
 impl Blob for Peer {
     async fn put(
@@ -142,7 +145,12 @@ impl Blob for Peer {
     }
 
     async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error> {
-        let size = self.stat(name).await?.map_or(0, |stat| stat.size);
+        let size = match self.stat(name).await {
+            Ok(stat) => stat.map_or(0, |stat| stat.size),
+            // A file that cannot even be looked at can be removed.
+            Err(Error::Refused { .. } | Error::Unreadable { .. }) => UNKNOWN_BYTES,
+            Err(error) => return Err(error),
+        };
         let path = format!("/remove/{}", escaped(name.as_str()));
         let add = |request: reqwest::RequestBuilder| request.header(EXPECTED, expected.to_string());
         self.send(Method::POST, &path, Some(name), patience(size), add).await?;

@@ -143,6 +143,7 @@ impl Fault {
             ("blob-read-only", ..) => Error::ReadOnly { place },
             ("blob-full", _, sizes) => Error::Full { name, place, needed: sizes.map(|[needed, _]| needed) },
             ("blob-read-back", Some([written, read]), _) => Error::ReadBack { name, place, written, read },
+            ("blob-shortage", ..) => Error::Shortage { name, place, reason: self.text },
             ("blob-unreadable", ..) => Error::Unreadable { name, place, reason: self.text },
             _ => refused(self.text),
         }

@@ -133,6 +133,17 @@ async fn upload(
     }
 }
 
+/// Takes the object away that read back wrong, and no other that was put there since.
+async fn retire_wrong(s3: &S3, name: &FileName, size: u64, sums: &Checksums) -> Result<(), Error> {
+    let Some(before) = s3.head(name).await? else { return Ok(()) };
+    let strongest: Vec<Algorithm> = sums.algorithms().take(1).collect();
+    let read = s3.sum(name, &strongest).await?.unwrap_or_default();
+    if check::read_back(name, &s3.place, (size, sums), read).is_ok() {
+        return Ok(());
+    }
+    s3.retire(name, &before).await
+}
+
 /// After the attempt to give the name: reads back what lies there now, whoever put it.
 async fn named(
     s3: &S3,
@@ -148,7 +159,7 @@ async fn named(
             if let Err(error) = check::read_back(name, &s3.place, (size, &sums), read) {
                 // Not what was sent: a fault of the store, or another process whom the store let in as well. The
                 // name is freed for the next attempt, and nobody's bytes are lost.
-                if let Err(error) = s3.retire(name).await {
+                if let Err(error) = retire_wrong(s3, name, size, &sums).await {
                     tracing::warn!(place = s3.place, %name, error = %Chain(&error), "a wrong copy keeps its name");
                 }
                 return Err(error);

@@ -11,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
+use grange_base::Chain;
 use grange_model::{Algorithm, Checksums, FileName, Sha512};
 use http::{Method, header};
 use jiff::Timestamp;
@@ -42,6 +43,9 @@ pub struct Swap {
     /// A byte of the next file changes on its way to the server.
     #[cfg(test)]
     pub(crate) flip_next: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    /// A file that no server can read to its end.
+    #[cfg(test)]
+    pub(crate) unreadable: std::sync::Arc<std::sync::Mutex<Option<FileName>>>,
 }
 
 /// A directory as a SWAP server lists it.
@@ -124,6 +128,8 @@ impl Swap {
             read_only,
             #[cfg(test)]
             flip_next: std::sync::Arc::default(),
+            #[cfg(test)]
+            unreadable: std::sync::Arc::default(),
         })
     }
 
@@ -224,6 +230,10 @@ impl Swap {
     /// Reads a stored file to its end.
     async fn each(&self, name: &FileName, mut act: impl FnMut(&Bytes) + Send) -> Result<Option<u64>, Error> {
         let Some(response) = self.file(name, None).await? else { return Ok(None) };
+        #[cfg(test)]
+        if self.unreadable.lock().unwrap().as_ref() == Some(name) {
+            return Err(self.unreachable("the body broke off"));
+        }
         let announced = response.content_length();
         let (mut size, mut pieces) = (0, response.bytes_stream());
         while let Some(bytes) = pieces.try_next().await.map_err(|error| self.unreachable(error))? {
@@ -245,6 +255,12 @@ impl Swap {
         let mut summing = Summing::inline(By::Second, algorithms);
         let size = self.each(name, |bytes| summing.update(bytes)).await?;
         Ok(size.map(|size| (size, summing.finish())))
+    }
+
+    /// Whether its server answers and still cannot give the bytes: what happened once may have been the line.
+    async fn cannot_be_read(&self, name: &FileName, algorithms: &[Algorithm]) -> Result<bool, Error> {
+        self.stat(name).await?.ok_or_else(|| self.not_found(name))?;
+        Ok(self.sum(name, algorithms).await.is_err())
     }
 
     async fn json<T: DeserializeOwned>(&self, target: &str, doing: &str) -> Result<T, Error> {
@@ -366,10 +382,19 @@ impl Blob for Swap {
         if !algorithms.contains(&Algorithm::Sha512) {
             algorithms.push(Algorithm::Sha512);
         }
-        let (_, found) = self.sum(name, &algorithms).await?.ok_or_else(|| self.not_found(name))?;
-        check::removable(name, &self.place, expected, found.only(&deciding?))?;
-        let tag = found.get(Algorithm::Sha512).ok_or_else(|| self.foreign("no checksum"))?;
-        let tag = format!("\"sha512-{}\"", data_encoding::HEXLOWER.encode(tag));
+        let tag = match self.sum(name, &algorithms).await {
+            // Without a checksum only a file that cannot be read is taken. SWAP moves it without reading it.
+            Err(error) if deciding.is_err() && self.cannot_be_read(name, &algorithms).await? => {
+                tracing::warn!(place = self.place, %name, error = %Chain(&error), "an unreadable copy goes to the attic");
+                "*".to_owned()
+            }
+            summed => {
+                let (_, found) = summed?.ok_or_else(|| self.not_found(name))?;
+                check::removable(name, &self.place, expected, found.only(&deciding?))?;
+                let tag = found.get(Algorithm::Sha512).ok_or_else(|| self.foreign("no checksum"))?;
+                format!("\"sha512-{}\"", data_encoding::HEXLOWER.encode(tag))
+            }
+        };
         let add = |request: reqwest::RequestBuilder| request.header(header::IF_MATCH, &tag);
         let (response, _) = self.ask(Method::DELETE, &self.target("put", name.as_str()), add).await?;
         match response.status().as_u16() {

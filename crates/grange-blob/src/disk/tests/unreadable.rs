@@ -63,3 +63,47 @@ async fn a_file_that_cannot_be_read_is_removed_from_the_disk_that_has_it() {
     }
     assert_eq!(disk.remove_to_attic(&file("c"), &none).await.unwrap_err().code(), "blob-not-found");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_without_free_descriptors_calls_no_file_unreadable() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one"]);
+    let large = noise(2_000_000, 7);
+    for (name, bytes) in [("a", &b"bytes"[..]), ("b", &large)] {
+        disk.put(&file(name), bytes.into(), None).await.unwrap();
+        disk.faults().add(Fault::NoDescriptor);
+        let error = disk.checksum(&file(name), &[Algorithm::Sha512]).await.unwrap_err();
+        assert_eq!((error.code(), error.retry()), ("blob-shortage", grange_base::Retry::Soon), "{error}");
+        disk.faults().add(Fault::NoDescriptor);
+        assert_eq!(disk.challenge(&file(name), b"salt").await.unwrap_err().code(), "blob-shortage");
+        disk.faults().add(Fault::NoDescriptor);
+        let removed = disk.remove_to_attic(&file(name), &Checksums::default()).await;
+        assert_eq!(removed.unwrap_err().code(), "blob-shortage", "it is not unreadable");
+        assert_eq!(disk.checksum(&file(name), Algorithm::ALL).await.unwrap(), Some(sums(bytes)));
+    }
+}
+
+/// A killed process may have given a file its name and not synced it; the next one acknowledges that file.
+#[test]
+fn names_that_a_killed_process_left_are_synced_before_they_count() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(disk(&folder, &["one"]));
+    let base = folder.path().join("one");
+    crate::disk::base::SYNCED.lock().unwrap().retain(|path| !path.starts_with(&base));
+    let _disk = disk(&folder, &["one"]);
+    let synced = crate::disk::base::SYNCED.lock().unwrap().clone();
+    for name in ["filedir", "atticdir"] {
+        assert!(synced.contains(&base.join(name)), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_was_replaced_while_it_was_read_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one"]);
+    disk.put(&file("a"), b"wrong"[..].into(), None).await.unwrap();
+    disk.faults().add(Fault::Replaced(b"right".to_vec()));
+    let refused = disk.remove_to_attic(&file("a"), &sums(b"wrong")).await.unwrap_err();
+    assert_eq!(refused.code(), "blob-io", "{refused}");
+    assert_eq!(disk.checksum(&file("a"), Algorithm::ALL).await.unwrap(), Some(sums(b"right")));
+}
