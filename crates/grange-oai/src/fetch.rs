@@ -50,6 +50,10 @@ pub(crate) struct Fetcher {
 pub(crate) struct Answer {
     response: reqwest::Response,
     first: Option<Vec<u8>>,
+    /// Bytes as they came, how many of them are unpacked, and whether nothing more comes out of them.
+    packed: Vec<u8>,
+    used: usize,
+    used_up: bool,
     unpacker: Unpacker,
     reader: PageReader,
     bytes: u64,
@@ -257,7 +261,17 @@ impl Fetcher {
         }
         let reader = PageReader::new(self.limits).with_charset(charset.as_deref());
         let bytes_max = self.page_bytes_max;
-        Answer { response, first: Some(first), unpacker, reader, bytes: 0, bytes_max }
+        Answer {
+            response,
+            first: Some(first),
+            packed: Vec::new(),
+            used: 0,
+            used_up: true,
+            unpacker,
+            reader,
+            bytes: 0,
+            bytes_max,
+        }
     }
 
     fn remark(&mut self, text: String) {
@@ -267,7 +281,7 @@ impl Fetcher {
     }
 }
 
-/// Pieces of a body taken together before their records are handed on: a page of a hundred records in one go.
+/// Plain bytes of a body taken together before their records are handed on: a page of a hundred records in one go.
 const READ_BYTES: usize = 256 << 10;
 
 impl Answer {
@@ -285,33 +299,18 @@ impl Answer {
         let mut taken = 0;
         let mut ended = false;
         while taken < READ_BYTES {
-            let chunk = if let Some(first) = self.first.take() {
-                Some(first)
-            } else {
-                let chunk = self.response.chunk().await;
-                let chunk = chunk.map_err(|error| BodyError::Broken(Chain(&error).to_string()))?;
-                chunk.map(|bytes| bytes.to_vec())
-            };
-            let Some(chunk) = chunk else {
-                ended = true;
-                break;
-            };
-            self.bytes += chunk.len() as u64;
-            taken += chunk.len();
-            if let Some(responses) = &mut responses {
-                responses.take(&chunk);
+            if self.used_up {
+                let Some(chunk) = self.chunk().await? else {
+                    ended = true;
+                    break;
+                };
+                self.bytes += chunk.len() as u64;
+                if let Some(responses) = &mut responses {
+                    responses.take(&chunk);
+                }
+                (self.packed, self.used, self.used_up) = (chunk, 0, false);
             }
-            let (reader, mut plain) = (&mut self.reader, self.unpacker.plain_bytes());
-            self.unpacker
-                .push(&chunk, |bytes| {
-                    plain += bytes.len() as u64;
-                    reader.push(bytes);
-                })
-                .map_err(|error| BodyError::Broken(error.to_string()))?;
-            // A small body can unpack to a huge one.
-            if plain.max(self.bytes) > self.bytes_max {
-                return Err(BodyError::TooLarge(self.bytes_max));
-            }
+            taken += self.unpack(READ_BYTES - taken)?;
         }
         if ended {
             let reader = &mut self.reader;
@@ -321,6 +320,35 @@ impl Answer {
         }
         let items: Vec<_> = std::iter::from_fn(|| self.reader.next_item()).collect();
         Ok((!ended || !items.is_empty()).then_some(items))
+    }
+
+    /// The next bytes as they came.
+    async fn chunk(&mut self) -> Result<Option<Vec<u8>>, BodyError> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
+        let chunk = self.response.chunk().await;
+        Ok(chunk.map_err(|error| BodyError::Broken(Chain(&error).to_string()))?.map(Vec::from))
+    }
+
+    /// Gives plain bytes to the reader until they are at least `enough` or those that came are used up. A small body can
+    /// unpack to a huge one: it is counted after every step, and its records are taken before more is unpacked.
+    fn unpack(&mut self, enough: usize) -> Result<usize, BodyError> {
+        let (reader, before) = (&mut self.reader, self.unpacker.plain_bytes());
+        let mut packed = &self.packed[self.used..];
+        loop {
+            let more = self.unpacker.step(&mut packed, |bytes| reader.push(bytes));
+            let more = more.map_err(|error| BodyError::Broken(error.to_string()))?;
+            let plain = self.unpacker.plain_bytes();
+            if plain.max(self.bytes) > self.bytes_max {
+                return Err(BodyError::TooLarge(self.bytes_max));
+            }
+            let taken = (plain - before) as usize;
+            if !more || taken >= enough {
+                (self.used, self.used_up) = (self.packed.len() - packed.len(), !more);
+                return Ok(taken);
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@ pub mod print;
 pub mod source;
 #[cfg(test)]
 mod tests;
+mod unusable;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -123,16 +124,17 @@ pub fn load(files: &[PathBuf], flags: &[String]) -> Result<Loaded<Settings>, Pro
     }
     layers.push(Layer::environment(variables(), &known));
     layers.push(Layer::flags(flags, &known).map_err(one)?);
-    let loaded: Loaded<Settings> = load::load(layers, &known)?;
-    let unusable = loaded.settings.archive.unusable().into_iter().map(|one| {
-        let key = format!("archive.{}", one.key);
-        Problem::Value { origin: load::origin_of(&loaded.origins, &key), key, reason: one.reason }
+    usable(load::load(layers, &known)?)
+}
+
+/// Refuses settings that are of the right kind and cannot work, each with its place.
+fn usable(loaded: Loaded<Settings>) -> Result<Loaded<Settings>, Problems> {
+    let unusable = unusable::unusable(&loaded.settings).into_iter().map(|(key, reason)| Problem::Value {
+        origin: load::origin_of(&loaded.origins, &key),
+        key,
+        reason,
     });
-    let mut unusable: Vec<_> = unusable.collect();
-    if let Some((key, reason)) = loaded.settings.harvest.network.problem() {
-        let key = format!("harvest.network.{key}");
-        unusable.push(Problem::Value { origin: load::origin_of(&loaded.origins, &key), key, reason });
-    }
+    let unusable: Vec<_> = unusable.collect();
     if unusable.is_empty() { Ok(loaded) } else { Err(Problems(unusable)) }
 }
 

@@ -14,7 +14,8 @@ fn loaded(file: &str, environment: &[(&str, &str)], flags: &[&str]) -> Result<Se
     let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
     let flags = Layer::flags(&flags, &known).map_err(|problem| problem.to_string())?;
     let layers = vec![file, Layer::environment(variables, &known), flags];
-    load::load(layers, &known).map(|loaded| loaded.settings).map_err(|problems| problems.to_string())
+    let loaded = load::load(layers, &known).and_then(usable);
+    loaded.map(|loaded| loaded.settings).map_err(|problems| problems.to_string())
 }
 
 #[test]
@@ -91,6 +92,98 @@ fn what_is_wrong_is_named_with_its_place_and_what_to_do() {
             "{file:?} {environment:?} {flags:?}"
         );
     }
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused_with_what_to_do() {
+    // What is set, and the key that is refused with words of the fix.
+    let cases: &[(&[&str], &str, &str)] = &[
+        (&["harvest.jobs_at_once=0"], "harvest.jobs_at_once", "leave harvester out of node.roles"),
+        (&["harvest.channels=[]"], "harvest.channels", "name one"),
+        (&["harvest.progress_every=60s"], "harvest.progress_every", "harvest.lease is 1m; set a third"),
+        (&["harvest.lease=5s"], "harvest.progress_every", "harvest.lease is 5s; set a third"),
+        (&["harvest.lease=0s"], "harvest.lease", "set a time such as 60s"),
+        (
+            &["harvest.look_every=1m"],
+            "schedule.harvester_lost_after",
+            "harvest.look_every is 1m; set a longer",
+        ),
+        (&["node.heartbeat=0s"], "node.heartbeat", "set a time such as 10s"),
+        (&["db.backup_keep=0"], "db.backup_keep", "db.backup_every = \"0s\""),
+        (&["oai.repositories_at_once=65"], "oai.repositories_at_once", "set 1 to 64"),
+        (&["oai.serve_page=10001"], "oai.serve_page", "set 1 to 10000"),
+        (&["index.look_every=10m"], "index.takeover_after", "index.look_every is 10m; set a longer"),
+        (&["swap.peers=[\"a:1\"]"], "swap.peers", "set swap.key_file"),
+        (&["archive.lease=0s"], "archive.lease", "the default is 30s"),
+    ];
+    for (set, key, fix) in cases {
+        let refused = loaded("", &[], set).unwrap_err();
+        assert!(refused.contains(&format!("{key}: ")) && refused.contains(fix), "{set:?}: {refused}");
+        assert_eq!(refused.lines().count(), 1, "{set:?}: {refused}");
+    }
+    for set in [
+        &["harvest.progress_every=59s"][..],
+        &["db.backup_keep=0", "db.backup_every=0s"],
+        &["oai.repositories_at_once=64", "oai.serve_page=10000"],
+        &["swap.peers=[\"a:1\"]", "swap.key_file=key"],
+    ] {
+        loaded("", &[], set).unwrap();
+    }
+    let all = loaded("[node]\nheartbeat = \"0s\"\n[oai]\nlease = \"0s\"\n", &[], &[]).unwrap_err();
+    assert_eq!(all.lines().count(), 2, "all at once: {all}");
+    assert!(all.starts_with("grange.toml:2: node.heartbeat: "), "{all}");
+}
+
+/// A number that nobody thought about is refused when it is 0, or its 0 is described.
+#[test]
+fn a_zero_is_refused_or_means_something() {
+    // 0 is no limit, never, none of it, or as fast as it goes.
+    let meaningful = [
+        "node.clock_skew_max",
+        "db.backup_every",
+        "archive.upload_retries",
+        "archive.list_every",
+        "archive.check_every",
+        "archive.challenge_every",
+        "archive.check_bytes_per_second",
+        "archive.check_spread",
+        "archive.checkpoint_every",
+        "schedule.alias_lifetime",
+        "schedule.takeovers_max",
+        "schedule.splitting.min_absolute_size_difference",
+        "schedule.expectation.max_domain_size",
+        "harvest.min_space_left",
+        "harvest.sample_every",
+        "harvest.chunk_size",
+        "harvest.chunk_age",
+        "harvest.folders_every",
+        "index.cache",
+        "index.merge_bytes_per_second",
+        "replay.rewrite_budget",
+        "oai.delay",
+        "oai.retry_after_max",
+        "oai.takeovers_max",
+        "swap.workers",
+        "swap.min_space_left",
+        "swap.move_rate",
+        "swap.patience.slowest",
+        "swap.patience.grace",
+    ];
+    let mut accepted = Vec::new();
+    let known = known();
+    for key in known.keys.iter().filter(|key| !key.path.contains(['[', '*'])) {
+        for zero in ["0", "0s", "0B"] {
+            let set = format!("{}={zero}", key.path);
+            let numeric = key.default.is_number() || key.kind == "length of time" || key.kind == "size";
+            if numeric && loaded("", &[], &[&set]).is_ok() {
+                accepted.push(key.path.as_str());
+            }
+        }
+    }
+    accepted.sort_unstable();
+    let mut expected = meaningful.to_vec();
+    expected.sort_unstable();
+    assert_eq!(accepted, expected);
 }
 
 #[test]

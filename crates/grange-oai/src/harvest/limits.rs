@@ -34,10 +34,9 @@ pub(super) fn implausible_deletions(active: u64, unseen: u64) -> Option<String> 
     })
 }
 
-/// The warning of a list that is complete and doubtful: `unseen` held records did not come, and may have come as ones that
-/// nobody could recognize. `accepted`: a person says that they are gone.
-pub(super) fn doubtful_deletions(unseen: u64, accepted: bool) -> String {
-    let doubt = "the list was begun again, or records came damaged";
+/// The warning of a list that is complete and doubtful: `unseen` held records did not come and may exist, for the reason
+/// `doubt`. `accepted`: a person says that they are gone.
+pub(super) fn doubtful_deletions(unseen: u64, doubt: &str, accepted: bool) -> String {
     if accepted {
         format!(
             "{unseen} records that are held did not come and are deleted, as --accept-deletions says; some of them may \

@@ -57,6 +57,10 @@ pub struct Position {
     /// The first list that was shorter than its completeListSize: the records that came, and the size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short: Option<(u64, u64)>,
+    /// The first completeListSize that changed within a list: before and after. The repository changed while the list was
+    /// read, and where its tokens are offsets, a record that was deleted behind them hides a record that exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resized: Option<(u64, u64)>,
     /// What became of the records that are kept. Filled in by whoever keeps them.
     pub counts: Counts,
     /// Records received.
@@ -139,6 +143,7 @@ impl Position {
             doubtful: false,
             incomplete: None,
             short: None,
+            resized: None,
             counts: Counts::default(),
             records: 0,
             bytes: 0,
@@ -200,6 +205,15 @@ impl Position {
         self.incomplete.clone().or(short)
     }
 
+    /// Why a record that no list has may exist. `estimated`: sizes of lists are estimates.
+    pub fn doubt(&self, estimated: bool) -> Option<String> {
+        let resized = self.resized.filter(|_| !estimated).map(|(before, after)| {
+            format!("its completeListSize changed from {before} to {after} while the list was read")
+        });
+        let doubtful = || "the list was begun again, or records came damaged".to_owned();
+        resized.or_else(|| self.doubtful.then(doubtful))
+    }
+
     /// Some records of a list did not come.
     pub(super) fn lacks(&mut self, why: String) {
         self.incomplete.get_or_insert(why);
@@ -208,6 +222,11 @@ impl Position {
     /// Takes a page into account and decides what follows. `now` is for the windows that are still to come.
     pub fn step(&mut self, seen: &Seen, tokens: &mut Tokens, now: Timestamp) -> Next {
         self.first_response = self.first_response.or(seen.response_date);
+        if let (Some(before), Some(size)) = (self.size, seen.size)
+            && before != size
+        {
+            self.resized.get_or_insert((before, size));
+        }
         self.size = seen.size.or(self.size);
         if let Some(next) = self.on_errors(seen, tokens, now) {
             return next;
@@ -288,7 +307,7 @@ impl Position {
         self.windows_broken = true;
         self.window = Window::default();
         // The lists before are replaced by one of everything.
-        (self.incomplete, self.short) = (None, None);
+        (self.incomplete, self.short, self.resized) = (None, None, None);
         self.begin(tokens);
         Next::List(Some("the repository ignores from and until: one list of everything is taken".to_owned()))
     }

@@ -164,3 +164,36 @@ fn a_list_that_was_begun_again_is_doubtful() {
     walk(&mut position, &[page(2, Some("a")), error(ErrorCode::BadResumptionToken), page(3, None)]);
     assert!(position.done && position.doubtful);
 }
+
+#[test]
+fn a_list_whose_size_changed_while_it_was_read_is_doubtful_unless_sizes_are_estimates() {
+    let size = |size, page: Seen| Seen { size: Some(size), ..page };
+    let expired = || error(ErrorCode::BadResumptionToken);
+    for (what, pages, resized) in [
+        ("no size", vec![page(2, Some("a")), page(1, None)], None),
+        ("a size on the first page only", vec![size(3, page(2, Some("a"))), page(1, None)], None),
+        ("the same size", vec![size(3, page(2, Some("a"))), size(3, page(1, None))], None),
+        ("smaller", vec![size(4, page(2, Some("a"))), size(3, page(1, None))], Some((4, 3))),
+        ("larger", vec![size(3, page(2, Some("a"))), size(4, page(2, None))], Some((3, 4))),
+        (
+            "a page without a size in between",
+            vec![size(9, page(2, Some("a"))), page(2, Some("b")), size(8, page(4, None))],
+            Some((9, 8)),
+        ),
+        (
+            "and back again",
+            vec![size(4, page(2, Some("a"))), size(3, page(1, Some("b"))), size(4, page(1, None))],
+            Some((4, 3)),
+        ),
+        ("another list", vec![size(9, page(2, Some("a"))), expired(), size(3, page(3, None))], None),
+    ] {
+        let mut position = start(Asked::everything());
+        walk(&mut position, &pages);
+        assert!(position.done, "{what}");
+        assert_eq!(position.resized, resized, "{what}");
+        if resized.is_some() {
+            assert!(position.doubt(false).unwrap().contains("completeListSize"), "{what}");
+            assert_eq!(position.doubt(true), None, "{what}");
+        }
+    }
+}

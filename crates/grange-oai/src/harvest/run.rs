@@ -269,9 +269,9 @@ impl Received {
         if refused.is_some() && !self.order.spec.accept_deletions {
             return Ok(refused);
         }
-        if self.position.doubtful {
+        if let Some(doubt) = self.position.doubt(rules.estimated_size) {
             let accepted = self.order.spec.accept_deletions;
-            keeper.tell(limits::doubtful_deletions(unseen, accepted), &self.position).await?;
+            keeper.tell(limits::doubtful_deletions(unseen, &doubt, accepted), &self.position).await?;
             if !accepted {
                 return Ok(None);
             }

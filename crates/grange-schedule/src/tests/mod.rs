@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use grange_base::worker::Step;
 use grange_base::{Clock, TestClock};
-use grange_db::{Db, HarvestChange, JobFilter, NewHarvest};
+use grange_db::{Db, HarvestChange, JobFilter, JobReport, NewHarvest};
 use grange_model::Actor;
-use grange_model::harvest::{DomainName, HarvestKind, Limits, Name, Schedule};
+use grange_model::harvest::{DomainName, DomainReport, HarvestKind, Limits, Name, Schedule, StopReason};
 use grange_testkit::TestDatabase;
 use tempfile::TempDir;
 
@@ -74,6 +74,21 @@ impl Bed {
     }
 }
 
+fn snapshot(called: &str, continues: Option<&str>) -> NewHarvest {
+    NewHarvest {
+        name: name(called),
+        kind: HarvestKind::Snapshot,
+        comments: String::new(),
+        audience: String::new(),
+        schedule: None,
+        channel: None,
+        limits: Limits::NONE,
+        continues: continues.map(name),
+        traps: Vec::new(),
+        fields: BTreeMap::new(),
+    }
+}
+
 fn scheduler(db: &Db, called: &str) -> Scheduler {
     Scheduler::new(db.clone(), Settings::default(), called, None)
 }
@@ -120,19 +135,7 @@ async fn a_snapshot_is_split_and_previewed_alike() {
     let none = (name("defaultseeds"), "# none");
     let d0: DomainName = "d0.dk".parse().unwrap();
     bed.db.domains().save_seeds(&d0, &none.0, none.1, &[], "", None, &Actor::system()).await.unwrap();
-    let new = NewHarvest {
-        name: name("s"),
-        kind: HarvestKind::Snapshot,
-        comments: String::new(),
-        audience: String::new(),
-        schedule: None,
-        channel: None,
-        limits: Limits::NONE,
-        continues: None,
-        traps: Vec::new(),
-        fields: BTreeMap::new(),
-    };
-    let harvest = bed.db.harvests().create(new, &Actor::system()).await.unwrap();
+    let harvest = bed.db.harvests().create(snapshot("s", None), &Actor::system()).await.unwrap();
     let mut settings = Settings::default();
     settings.splitting.config_chunk_size = 10;
     let preview = crate::preview(&bed.db, &settings, &harvest).await.unwrap();
@@ -151,4 +154,53 @@ async fn a_snapshot_is_split_and_previewed_alike() {
     assert_eq!((runs[0].jobs, runs[0].configurations, runs[0].left_out["no-seeds"]), (3, 24, 1));
     let shared = Arc::new(scheduler);
     assert_eq!(shared.supervise_step().await.unwrap(), Step::Idle);
+}
+
+/// What is harvested from the seeds of a configuration counts for its domain, wherever the seeds are. The domain of the seeds
+/// has no configuration.
+#[tokio::test]
+async fn a_continued_snapshot_leaves_out_a_domain_that_was_finished_although_its_seeds_are_elsewhere() {
+    let bed = Bed::new(None).await;
+    let (domains, system) = (bed.db.domains(), Actor::system());
+    let domain = |text: &str| text.parse::<DomainName>().unwrap();
+    domains.import(["done.dk", "limit.dk", "silent.dk"].map(domain).to_vec(), &system).await.unwrap();
+    for held in ["done.dk", "limit.dk", "silent.dk"] {
+        let seed = format!("http://elsewhere.dk/{held}");
+        let (list, seeds) = (name("defaultseeds"), [seed.clone()]);
+        domains.save_seeds(&domain(held), &list, &seed, &seeds, "", None, &system).await.unwrap();
+    }
+    let (harvests, jobs, scheduler) = (bed.db.harvests(), bed.db.jobs(), scheduler(&bed.db, "s"));
+    // The configurations of the job that the next run makes, and its claim.
+    let next_job = async |called: &str| {
+        harvests.set_active(&name(called), true, None, &system).await.unwrap();
+        assert_eq!(scheduler.plan_step(HarvestKind::Snapshot).await.unwrap(), Step::More);
+        let lease = Duration::from_hours(1);
+        let claim = jobs.claim(&["snapshot".parse().unwrap()], "h", lease).await.unwrap().unwrap();
+        jobs.start(&claim, lease).await.unwrap();
+        let spec = jobs.spec(claim.job, Duration::ZERO).await.unwrap();
+        let mut held: Vec<_> = spec.configurations.iter().map(|one| one.domain.to_string()).collect();
+        held.sort();
+        (claim, held)
+    };
+    harvests.create(snapshot("first", None), &system).await.unwrap();
+    let (claim, held) = next_job("first").await;
+    assert_eq!(held, ["done.dk", "limit.dk", "silent.dk"]);
+    let report = |of: &str, stop| DomainReport { domain: domain(of), objects: 9, bytes: 500, stop };
+    let reports = vec![
+        report("done.dk", StopReason::Complete),
+        report("limit.dk", StopReason::TimeLimit),
+        report("elsewhere.dk", StopReason::Complete),
+    ];
+    let reported = jobs.finish(&claim, JobReport { domains: reports, ..JobReport::default() }).await.unwrap();
+    assert_eq!((reported.domains_kept, reported.domains_foreign), (2, 1));
+    harvests.create(snapshot("second", Some("first")), &system).await.unwrap();
+    let (claim, held) = next_job("second").await;
+    assert_eq!(held, ["limit.dk", "silent.dk"]);
+    let runs = harvests.runs(&name("second"), 1).await.unwrap();
+    assert_eq!(runs[0].left_out["completed-before"], 1);
+    // The whole chain counts, not only the snapshot before.
+    let reports = vec![report("limit.dk", StopReason::Complete)];
+    jobs.finish(&claim, JobReport { domains: reports, ..JobReport::default() }).await.unwrap();
+    harvests.create(snapshot("third", Some("second")), &system).await.unwrap();
+    assert_eq!(next_job("third").await.1, ["silent.dk"]);
 }

@@ -42,7 +42,9 @@ impl Server {
     }
 
     /// `respond` makes the response to a query; the number counts requests from 0.
-    pub(super) async fn answering(respond: impl Fn(&str, usize) -> String + Send + Sync + 'static) -> Self {
+    pub(super) async fn answering<B: Into<Vec<u8>>>(
+        respond: impl Fn(&str, usize) -> B + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/oai", listener.local_addr().unwrap());
         let (asked, heard) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
@@ -66,12 +68,10 @@ impl Server {
                             log.push(token_of(query).unwrap_or_default().to_owned());
                             log.len() - 1
                         };
-                        let body = respond(query, number);
-                        let answer = format!(
-                            "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: {}\r\n\r\n{body}",
-                            body.len()
-                        );
-                        if stream.write_all(answer.as_bytes()).await.is_err() {
+                        let body: Vec<u8> = respond(query, number).into();
+                        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length";
+                        let answer = [format!("{head}: {}\r\n\r\n", body.len()).into_bytes(), body].concat();
+                        if stream.write_all(&answer).await.is_err() {
                             return;
                         }
                         bell.notify_waiters();

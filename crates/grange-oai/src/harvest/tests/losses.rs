@@ -171,6 +171,32 @@ async fn a_doubtful_list_deletes_only_when_a_person_accepts_it_and_an_incomplete
     }
 }
 
+/// Tokens that are offsets: when a record before the offset is deleted at the source, the next page skips a living one. The
+/// records that came are then as many as the last page says.
+#[tokio::test]
+async fn a_record_that_is_skipped_because_the_list_changed_while_it_was_read_does_not_vanish() {
+    // Record 3 is deleted after the first page, and record 10 moves to where that page was.
+    let shrinking = |query: &str, _| match token_of(query) {
+        None => list((0..10).map(good), "<resumptionToken completeListSize='20'>10</resumptionToken>"),
+        Some(_) => list((11..20).map(good), "<resumptionToken completeListSize='19'/>"),
+    };
+    let held = Held::records(20).await;
+    let ended = held.harvest(&Server::answering(shrinking).await).await;
+    assert!(matches!(ended, Ended::Whole { .. }), "{ended:?}");
+    assert_eq!((held.active(), held.counts().deleted), (20, 0));
+    assert!(held.has_file(10));
+    assert!(held.warned("changed from 20 to 19") && held.warned("--accept-deletions"));
+    // A person, or a repository whose sizes are estimates, has the list believed.
+    let spec = HarvestSpec { accept_deletions: true, ..HarvestSpec::all("oai_dc") };
+    let estimated = RepositoryRules { estimated_size: true, ..RepositoryRules::default() };
+    for (spec, rules) in [(spec, RepositoryRules::default()), (HarvestSpec::all("oai_dc"), estimated)] {
+        let held = Held::records(20).await;
+        let ended = held.harvest_as(&Server::answering(shrinking).await, spec, rules).await;
+        assert!(matches!(ended, Ended::Whole { .. }), "{ended:?}");
+        assert_eq!((held.active(), held.counts().deleted), (19, 1));
+    }
+}
+
 #[tokio::test]
 async fn a_record_that_is_listed_and_cannot_be_had_keeps_the_copy_that_is_held() {
     let held = Held::records(11).await;

@@ -8,7 +8,7 @@ mod resuming;
 use std::path::Path;
 use std::sync::Arc;
 
-use bed::{Facts, PER_PAGE, Server, harvest};
+use bed::{Facts, PER_PAGE, Server, harvest, list, record};
 use grange_base::Size;
 use grange_model::oai::{HarvestSpec, Validation};
 
@@ -108,6 +108,24 @@ async fn a_list_without_end_is_stopped_by_every_limit() {
         // What came before is kept.
         let kept = facts.records.lock().unwrap().len() as u64;
         assert_eq!(kept, facts.counts.lock().unwrap().new, "{word}");
+    }
+}
+
+#[tokio::test]
+async fn a_packed_page_is_read_whole_and_a_bomb_is_too_large() {
+    // A page unpacks to more than is taken at once, and to a thousand times what it was packed.
+    let large = |number: u64| record(number, &format!("<a>{}</a>", " ".repeat(100_000)));
+    let page = list((0..PER_PAGE).map(large), "");
+    let (plain_bytes, packed) = (page.len() as u64, zstd::encode_all(page.as_bytes(), 1).unwrap());
+    assert!(packed.len() < 10_000);
+    for (page_bytes_max, word) in [(plain_bytes, "Whole"), (plain_bytes - 1, "larger than")] {
+        let (dir, facts) = (tempfile::tempdir().unwrap(), Arc::new(Facts::default()));
+        let packed = packed.clone();
+        let server = Server::answering(move |_, _| packed.clone()).await;
+        let settings = Settings { page_bytes_max: Size(page_bytes_max), ..Settings::default() };
+        let outcome = harvest(&server, &facts, dir.path(), settings, all()).await;
+        assert!(format!("{:?}", outcome.ended).contains(word), "{word}: {outcome:?}");
+        assert!(word != "Whole" || facts.counts.lock().unwrap().new == PER_PAGE);
     }
 }
 
