@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use grange_crawl::record::DuplicateOracle;
@@ -118,6 +119,8 @@ pub struct Run {
     pub chunks: mpsc::UnboundedSender<Chunk>,
     /// What the harvester wants.
     pub wish: watch::Receiver<Wish>,
+    /// For how long the crawl may take to stop; it is dropped afterwards.
+    pub stop_within: Duration,
 }
 
 /// An oracle that can be shown.
@@ -206,6 +209,12 @@ pub enum EngineError {
     /// What was stored of the job before could not be imported; it can be tried again.
     #[error("cannot import the captures that were stored before")]
     TakeOver(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A crawl still writes into the folder: it is neither to be crawled nor closed before that has ended.
+    #[error("the folder of the crawl is in use")]
+    InUse(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// There is no space to begin with; the folder is as it was.
+    #[error("the crawl cannot be resumed before there is space")]
+    NoSpace(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The crawl broke off. What it has can be stored, and it may be resumed.
     #[error("the crawl broke off")]
     Crawl(#[source] Box<dyn std::error::Error + Send + Sync>),

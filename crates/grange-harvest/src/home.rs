@@ -6,16 +6,17 @@ use grange_base::Chain;
 use grange_db::{Afterwards, JobClaim, JobReport};
 use tokio::sync::watch;
 
+use crate::deposit::PAUSES;
 use crate::engine::EngineError;
 use crate::folder::{HarvestInfo, JobFolder, OUTCOME};
-use crate::harvester::{Error, Harvester, Parts};
+use crate::harvester::{Error, Harvester, Parts, lock};
 use crate::pulse::Pulse;
 use crate::report::{Cause, Ending, found_afterwards, report};
 use crate::store::Stored;
 
 impl Harvester {
     /// A job that was just claimed: makes its folder, and goes on from there.
-    pub(crate) async fn new_job(&self, claim: JobClaim) -> Result<(), Error> {
+    pub(crate) async fn new_job(&self, claim: JobClaim, task: u64) -> Result<(), Error> {
         let Parts { db, settings, alias_lifetime, .. } = self.parts();
         let spec = db.jobs().spec(claim.job, *alias_lifetime).await?;
         // An older database may have forgotten attempts whose metadata files the archive has.
@@ -23,6 +24,7 @@ impl Harvester {
         let folder = match self.prepare(&claim, spec, number) {
             Ok(folder) => {
                 self.open_gate();
+                lock(&self.0.active).set_folder(task, folder.root());
                 folder
             }
             Err(EngineError::Job(reason)) => {
@@ -61,7 +63,9 @@ impl Harvester {
                 let Some(ending) = self.crawl(&folder, &info, pulse.as_ref(), &tell).await? else {
                     return Ok(());
                 };
-                folder.save(OUTCOME, &ending).map_err(Error::io("write", folder.root()))?;
+                if !self.save_ending(&folder, &ending, pulse.as_ref()).await? {
+                    return Ok(());
+                }
                 ending
             }
             Err(error) => return Err(Error::io("read", folder.root())(error)),
@@ -91,6 +95,29 @@ impl Harvester {
                 stored.failures.first().map(|failure| failure.reason.as_str()).or(stored.papers.as_deref());
             self.note_waiting(&folder, info.job.id, reason).await;
             Ok(())
+        }
+    }
+
+    /// Keeps how the crawl ended before anything of it goes. On a full disk that is waited for while the job is ours. False
+    /// if this process ends.
+    async fn save_ending(
+        &self,
+        folder: &JobFolder,
+        ending: &Ending,
+        pulse: Option<&Pulse>,
+    ) -> Result<bool, Error> {
+        loop {
+            let Err(error) = folder.save(OUTCOME, ending) else { return Ok(true) };
+            let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+            let Some(pulse) = pulse.filter(|_| full) else {
+                return Err(Error::io("write", folder.root())(error));
+            };
+            tracing::error!(folder = folder.name(), %error, "the end of the crawl cannot be noted; waiting for space");
+            match self.wait_under(pulse, PAUSES.most).await {
+                None => return Ok(false),
+                Some(Some(Cause::LeaseLost)) => return Err(Error::io("write", folder.root())(error)),
+                Some(_) => {}
+            }
         }
     }
 

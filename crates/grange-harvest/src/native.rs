@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use grange_base::{Chain, Clock};
-use grange_crawl::engine::{self as crawler, Crawl, Phase, Snapshot, TakeOver, TakeOverError, TakenOver};
+use grange_base::{Chain, Clock, Period};
+use grange_crawl::engine::{
+    self as crawler, Crawl, Phase, Snapshot, StartError, TakeOver, TakeOverError, TakenOver,
+};
 use grange_crawl::record::chunk::Manifest;
 use grange_crawl::record::settings::DedupBy;
 use grange_crawl::template::{self, NetworkSettings};
@@ -90,18 +92,21 @@ impl Engine for Native {
     }
 
     async fn run(&self, run: Run) -> Result<Outcome, EngineError> {
-        let Run { folder, oracle, progress, chunks, mut wish } = run;
+        let Run { folder, oracle, progress, chunks, mut wish, stop_within } = run;
         let (root, clock) = (folder.crawl(), self.clock.clone());
         let network = self.network.clone();
         let opened = tokio::task::spawn_blocking(move || {
             // The operator's settings count as they are now, not as they were when the crawl began.
             let mut job = Crawl::job_in(&root)?;
             network.apply(&mut job.template);
+            // Before the call is dropped the files are closed in order, whatever the template says.
+            let longest = Period::from_millis((stop_within / 2).as_millis() as u64);
+            job.template.engine.stop_within = job.template.engine.stop_within.min(longest);
             Crawl::resume_as(job, &root, oracle.0, clock)
         });
         let crawl = match opened.await {
             Ok(Ok(crawl)) => crawl,
-            Ok(Err(error)) => return Err(EngineError::Crawl(Box::new(error))),
+            Ok(Err(error)) => return Err(cannot_start(error)),
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         };
         let handle = crawl.handle();
@@ -182,6 +187,16 @@ async fn importing<T: Send + 'static>(
             }
         }),
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    }
+}
+
+fn cannot_start(error: StartError) -> EngineError {
+    let (is_in_use, is_full) = (error.is_in_use(), error.is_disk_full());
+    let error = Box::new(error);
+    match (is_in_use, is_full) {
+        (true, _) => EngineError::InUse(error),
+        (_, true) => EngineError::NoSpace(error),
+        _ => EngineError::Crawl(error),
     }
 }
 

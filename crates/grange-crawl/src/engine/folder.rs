@@ -127,16 +127,24 @@ impl Folder {
         self.root.join("state/control.sock")
     }
 
-    /// Keeps the job, so that the crawl can go on without being told again.
+    /// Keeps the job, so that the crawl can go on without being told again. If that fails nothing is left of it: it may be
+    /// tried again on a full disk.
     pub fn save_job(&self, job: &impl Serialize) -> io::Result<()> {
         let aside = self.root.join("job.json.tmp");
-        // Nobody else may see it even for a moment.
-        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-        file.set_permissions(fs::Permissions::from_mode(0o600))?;
-        serde_json::to_writer_pretty(&mut file, job)?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        fs::rename(aside, self.root.join("job.json"))?;
+        let written = || {
+            // Nobody else may see it even for a moment.
+            let mut file =
+                File::options().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+            serde_json::to_writer_pretty(&mut file, job)?;
+            file.write_all(b"\n")?;
+            file.sync_all()?;
+            fs::rename(&aside, self.root.join("job.json"))
+        };
+        if let Err(error) = written() {
+            let _ = fs::remove_file(&aside);
+            return Err(error);
+        }
         File::open(&self.root)?.sync_all()
     }
 

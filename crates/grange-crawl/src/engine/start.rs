@@ -15,6 +15,7 @@ use super::changes::{self, CrawlChanges};
 use super::commit::{Committer, Ledger, Rhythm};
 use super::cut_responses::CutResponses;
 use super::folder::{Folder, FolderError};
+use super::holds;
 use super::hosts::Hosts;
 use super::kept_cookies::{self, CookieError};
 use super::login::Logins;
@@ -61,6 +62,29 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
+}
+
+impl StartError {
+    /// Whether a crawl still holds the folder.
+    pub fn is_in_use(&self) -> bool {
+        match self {
+            Self::Folder(FolderError::Busy(_)) => true,
+            Self::Frontier(FrontierError::Store { source, .. }) => matches!(**source, fjall::Error::Locked),
+            _ => false,
+        }
+    }
+
+    /// Whether the cause is a full disk; the folder is as it was.
+    pub fn is_disk_full(&self) -> bool {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(error) = cause {
+            if error.downcast_ref::<io::Error>().is_some_and(holds::is_disk_full) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
 }
 
 impl Crawl {
