@@ -50,6 +50,13 @@ impl ActiveWork {
         }
     }
 
+    /// The task leaves its folder for another one of the job.
+    pub(crate) fn choose_again(&mut self, task: u64) {
+        if let Some(task) = self.tasks.get_mut(&task) {
+            (task.folder, task.phase) = (None, Phase::Crawling);
+        }
+    }
+
     /// The crawl in this folder has ended.
     pub(crate) fn set_depositing(&mut self, folder: &Path) {
         for task in self.tasks.values_mut().filter(|task| task.folder.as_deref() == Some(folder)) {
@@ -103,6 +110,9 @@ mod tests {
         assert_eq!(holds(&work), [true, true, false], "the end of one task leaves the other");
         work.set_folder(new, second);
         assert_eq!(holds(&work), [false, true, false]);
+        work.set_depositing(second);
+        work.choose_again(new);
+        assert_eq!((holds(&work), work.crawling()), ([true, true, false], 1));
         work.end(new);
         assert_eq!((work.running(), work.crawling()), (0, 0));
     }

@@ -171,16 +171,36 @@ impl Harvester {
         }
     }
 
-    /// Goes on with a folder under a claim that may be newer than it.
+    /// Goes on with a folder under a claim that may be newer than it. If another harvester had the job in between, it has
+    /// stored captures that this folder knows nothing of: what is here is stored too, and a new folder goes on from both.
     async fn go_on(
         &self,
         folder: JobFolder,
         info: HarvestInfo,
         claim: JobClaim,
-        _task: u64,
+        task: u64,
     ) -> Result<(), Error> {
-        self.adopt(&folder, info, &claim).await?;
-        self.bring_home(folder, Some(claim)).await
+        if info.attempt == 0 || claim.attempt <= info.attempt + 1 {
+            self.adopt(&folder, info, &claim).await?;
+            return self.bring_home(folder, Some(claim)).await;
+        }
+        tracing::warn!(
+            job = %claim.job,
+            folder = folder.name(),
+            "another harvester had the job since this folder was left: its files are stored, and the job goes on in a new one"
+        );
+        lock(&self.0.active).choose_again(task);
+        let (_nothing, signs) = watch::channel(None);
+        let Parts { db, clock, settings, .. } = self.parts();
+        let pulse = Pulse::start(db.clone(), clock.clone(), settings, claim.clone(), signs);
+        if let Err(error) = self.bring_home(folder, None).await {
+            return self.give_back(&claim, error).await;
+        }
+        if self.0.shutdown.requested() || pulse.listen().borrow().lost {
+            return Ok(());
+        }
+        drop(pulse);
+        self.new_job(claim, task).await
     }
 
     /// Notes in the folder under which claim it is worked on.

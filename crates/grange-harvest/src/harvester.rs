@@ -119,11 +119,21 @@ impl Harvester {
     /// One round: what was left in folders, a word to the register, a job if there is room for one.
     pub async fn step(&self) -> Result<Step, Error> {
         self.reap();
-        self.look_at_folders().await?;
-        let Parts { db, settings, clock, .. } = &self.0.parts;
+        match self.look_at_folders().await {
+            Ok(()) => {}
+            Err(error @ Error::Db(_)) => return Err(error),
+            // The harvester is there all the same, and takes jobs when the folder is mended.
+            Err(error) => {
+                let reason = Chain(&error).to_string();
+                if self.is_gate_open() {
+                    self.close_gate(&reason).await;
+                }
+            }
+        }
+        let Parts { db, settings, .. } = &self.0.parts;
         let free = self.free_bytes();
         let room = free.is_none_or(|free| free >= settings.min_space_left.0);
-        let (running, ready) = (self.running(), lock(&self.0.gate).is_open(clock.now()));
+        let (running, ready) = (self.running(), self.is_gate_open());
         let slots = (settings.jobs_at_once as usize).saturating_sub(self.crawling());
         self.say(state(room && ready, running), free).await?;
         self.mind_the_disk(room, free).await;

@@ -1,10 +1,10 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::atomic::AtomicUsize;
 
 use async_trait::async_trait;
 use grange_base::{Size, TestClock, Trigger};
-use grange_db::{Candidate, JobClaim, Member, NewHarvest, NewJob, Policy, RunPlan};
+use grange_db::{Candidate, Member, NewHarvest, NewJob, Policy, RunPlan};
 use grange_model::Actor;
 use grange_model::harvest::{HarvestKind, Job, JobStatus, Limits, Name, Schedule};
 use grange_testkit::until;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 
 use super::*;
-use crate::engine::{ClosedFile, End, EngineError, Order, Outcome, Run, Wish};
+use crate::engine::{ClosedFile, End, EngineError, Order, Outcome, Run, StoredFiles, Wish};
 use crate::test_shelf::{Says, Shelf};
 
 /// Longer than any lease here.
@@ -30,6 +30,10 @@ struct Puppet {
     stops_heard: AtomicUsize,
     /// The folder of jobs cannot be written.
     is_unwritable: AtomicBool,
+    /// What the next runs are refused with.
+    refusals: Mutex<VecDeque<EngineError>>,
+    /// How many folders of jobs there were at each import.
+    imports: Mutex<Vec<usize>>,
 }
 
 impl Puppet {
@@ -61,8 +65,17 @@ impl Engine for Puppet {
         Ok(())
     }
 
+    async fn take_over(&self, folder: &JobFolder, _: &mut dyn StoredFiles) -> Result<(), EngineError> {
+        let folders = JobFolder::list(folder.root().parent().unwrap()).unwrap();
+        self.imports.lock().unwrap().push(folders.len());
+        Ok(())
+    }
+
     async fn run(&self, mut run: Run) -> Result<Outcome, EngineError> {
         self.runs.lock().unwrap().push(run.folder.name());
+        if let Some(refusal) = self.refusals.lock().unwrap().pop_front() {
+            return Err(refusal);
+        }
         let mut may_end = self.may_end.subscribe();
         let mut end = End::Finished;
         loop {
@@ -90,10 +103,11 @@ impl Engine for Puppet {
 struct Bed {
     db: Db,
     leases: TestClock,
+    clock: Clock,
     hand: TestClock,
     engine: Arc<Puppet>,
     harvester: Harvester,
-    _end: Trigger,
+    end: Trigger,
     place: TempDir,
 }
 
@@ -103,6 +117,30 @@ fn name(text: &str) -> Name {
 
 fn anna() -> Actor {
     Actor::new("anna", "cli")
+}
+
+fn parts(place: &Path, db: &Db, clock: &Clock, engine: &Arc<Puppet>) -> Parts {
+    let settings = Settings {
+        min_space_left: Size(0),
+        folders_every: grange_base::Period::from_secs(2),
+        ..Settings::default()
+    };
+    Parts {
+        db: db.clone(),
+        archive: Shelf::answering(&place.join("archive"), &[Says::Stored; 9]),
+        clock: clock.clone(),
+        settings,
+        engines: vec![engine.clone()],
+        announcer: None,
+        folder: place.join("harvest"),
+        dedup_cache: place.join("dedup"),
+        vault: place.join("vault"),
+        name: "h1".to_owned(),
+        host: "host1".to_owned(),
+        software: "grange/0".to_owned(),
+        alias_lifetime: LONG,
+        hint: Hint::new(),
+    }
 }
 
 impl Bed {
@@ -120,31 +158,21 @@ impl Bed {
             may_end: watch::Sender::new(false),
             stops_heard: AtomicUsize::new(0),
             is_unwritable: AtomicBool::new(false),
+            refusals: Mutex::default(),
+            imports: Mutex::default(),
         });
-        let settings = Settings {
-            min_space_left: Size(0),
-            folders_every: grange_base::Period::from_secs(2),
-            ..Settings::default()
-        };
-        let parts = Parts {
-            db: db.clone(),
-            archive: Shelf::answering(&place.path().join("archive"), &[Says::Stored; 9]),
-            clock: clock.clone(),
-            settings,
-            engines: vec![engine.clone()],
-            announcer: None,
-            folder: place.path().join("harvest"),
-            dedup_cache: place.path().join("dedup"),
-            vault: place.path().join("vault"),
-            name: "h1".to_owned(),
-            host: "host1".to_owned(),
-            software: "grange/0".to_owned(),
-            alias_lifetime: LONG,
-            hint: Hint::new(),
-        };
         let end = Trigger::new();
-        let harvester = Harvester::new(parts, end.listener());
-        Bed { db, leases, hand, engine, harvester, _end: end, place }
+        let harvester = Harvester::new(parts(place.path(), &db, &clock, &engine), end.listener());
+        Bed { db, leases, clock, hand, engine, harvester, end, place }
+    }
+
+    /// Ends the harvester in the middle of its work, and starts it again.
+    async fn restart(&mut self) {
+        self.end.pull();
+        self.harvester.leave().await;
+        self.end = Trigger::new();
+        let parts = parts(self.place.path(), &self.db, &self.clock, &self.engine);
+        self.harvester = Harvester::new(parts, self.end.listener());
     }
 
     /// Plans one job.
@@ -209,10 +237,13 @@ impl Bed {
         JobFolder::list(&self.place.path().join("harvest")).unwrap()
     }
 
-    /// Another harvester has the job meanwhile, and is dead.
-    async fn claimed_elsewhere(&self) -> JobClaim {
+    /// Another harvester has the job for a while, and dies.
+    async fn crawl_elsewhere(&self) {
         let channels = &self.harvester.parts().settings.channels;
-        self.db.jobs().claim(channels, "h2", LONG).await.unwrap().unwrap()
+        let jobs = self.db.jobs();
+        let claim = jobs.claim(channels, "h2", Duration::from_secs(1)).await.unwrap().unwrap();
+        jobs.start(&claim, Duration::from_secs(1)).await.unwrap();
+        self.take_back().await;
     }
 }
 
@@ -238,4 +269,112 @@ async fn a_harvester_that_claims_its_own_lost_job_goes_on_in_the_same_folder_aft
     assert_eq!((runs.len(), &runs[0]), (2, &runs[1]), "the second goes on where the first ended");
     assert_eq!(bed.engine.prepared.load(Ordering::Relaxed), 1);
     assert_eq!((bed.harvester.running(), bed.harvester.crawling()), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crawl_that_cannot_begin_yet_keeps_its_job_until_it_can() {
+    let bed = Bed::new().await;
+    bed.plan().await;
+    let reason = || Box::new(io::Error::from(io::ErrorKind::StorageFull));
+    let refusals = [
+        EngineError::NoSpace(reason()),
+        EngineError::InUse(reason()),
+        EngineError::NoSpace(reason()),
+        EngineError::InUse(reason()),
+    ];
+    bed.engine.refusals.lock().unwrap().extend(refusals);
+    bed.engine.may_end.send_replace(true);
+    bed.step_until("the end of the job", async || bed.job().await.ended_at.is_some()).await;
+    let job = bed.job().await;
+    assert_eq!((job.status, job.attempts), (JobStatus::Done, 1), "{job:?}");
+    assert_eq!(bed.engine.runs().len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_of_a_crawl_that_broke_off_are_closed_when_nothing_writes_them_any_more() {
+    let bed = Bed::new().await;
+    bed.plan().await;
+    let reason = || Box::new(io::Error::other("no such scope"));
+    let mut refusals = VecDeque::from([EngineError::Crawl(reason())]);
+    refusals.extend((0..3).map(|_| EngineError::InUse(reason())));
+    *bed.engine.refusals.lock().unwrap() = refusals;
+    bed.engine.may_end.send_replace(true);
+    bed.step_until("the end of the job", async || bed.job().await.ended_at.is_some()).await;
+    assert_eq!(bed.job().await.harvest_errors.as_deref(), Some("the crawl broke off"));
+    assert_eq!(bed.engine.runs().len(), 5, "refused, asked three times to close, and closed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_that_cannot_be_written_costs_its_job_no_attempt() {
+    let mut bed = Bed::new().await;
+    bed.plan().await;
+    bed.step_until("the crawl", async || bed.engine.runs().len() == 1).await;
+    bed.restart().await;
+    bed.take_back().await;
+    let obstacle = bed.folders()[0].root().join("harvest-info.json.tmp");
+    std::fs::create_dir(&obstacle).unwrap();
+    for _ in 0..100 {
+        bed.harvester.step().await.unwrap();
+        bed.hand.advance(Duration::from_secs(1));
+        until("the attempt to end", async || bed.harvester.running() == 0).await;
+    }
+    let job = bed.job().await;
+    assert_eq!((job.status, job.attempts), (JobStatus::New, 1));
+    std::fs::remove_dir(&obstacle).unwrap();
+    bed.engine.may_end.send_replace(true);
+    bed.step_until("the end of the job", async || bed.job().await.status == JobStatus::Done).await;
+    let runs = bed.engine.runs();
+    assert_eq!((runs.len(), &runs[0], bed.job().await.attempts), (2, &runs[1], 2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_that_was_left_while_another_harvester_had_the_job_is_stored_and_imported() {
+    let mut bed = Bed::new().await;
+    bed.plan().await;
+    bed.step_until("the crawl", async || bed.engine.runs().len() == 1).await;
+    bed.restart().await;
+    bed.take_back().await;
+    bed.crawl_elsewhere().await;
+    bed.engine.may_end.send_replace(true);
+    bed.step_until("the end of the job", async || bed.job().await.status == JobStatus::Done).await;
+    let runs = bed.engine.runs();
+    assert_eq!((runs.len(), &runs[0]), (3, &runs[1]), "crawled, closed by the next process");
+    assert_ne!(runs[1], runs[2]);
+    assert_eq!(*bed.engine.imports.lock().unwrap(), [1], "once, after the old folder was stored");
+    assert_eq!(bed.job().await.attempts, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_that_cannot_be_prepared_here_are_given_back_and_taken_after_the_repair() {
+    let bed = Bed::new().await;
+    bed.plan().await;
+    let rounds = async |count: u32| {
+        for _ in 0..count {
+            bed.harvester.step().await.unwrap();
+            bed.hand.advance(Duration::from_millis(100));
+            until("the attempt to end", async || bed.harvester.running() == 0).await;
+        }
+    };
+    bed.engine.is_unwritable.store(true, Ordering::Relaxed);
+    rounds(100).await;
+    assert_eq!(bed.engine.prepared.load(Ordering::Relaxed), 1, "ten seconds, one attempt");
+    let job = bed.job().await;
+    assert_eq!((job.status, job.attempts, bed.folders().len()), (JobStatus::New, 0, 0));
+    bed.engine.is_unwritable.store(false, Ordering::Relaxed);
+    // The folder of jobs is a file: it can be neither listed nor written.
+    let base = bed.place.path().join("harvest");
+    std::fs::remove_dir(&base).unwrap();
+    std::fs::write(&base, b"").unwrap();
+    rounds(1000).await;
+    let job = bed.job().await;
+    assert_eq!(
+        (job.status, job.attempts, bed.engine.prepared.load(Ordering::Relaxed)),
+        (JobStatus::New, 0, 1)
+    );
+    let known = bed.db.channels().harvesters(LONG).await.unwrap();
+    assert_eq!((known.len(), known[0].alive), (1, true), "it says what it cannot do");
+    std::fs::remove_file(&base).unwrap();
+    bed.engine.may_end.send_replace(true);
+    bed.step_until("the end of the job", async || bed.job().await.status == JobStatus::Done).await;
+    assert_eq!(bed.job().await.attempts, 1);
 }

@@ -4,6 +4,7 @@ use std::io;
 
 use grange_base::Chain;
 use grange_db::{Afterwards, JobClaim, JobReport};
+use grange_model::harvest::JobId;
 use tokio::sync::watch;
 
 use crate::deposit::PAUSES;
@@ -19,8 +20,10 @@ impl Harvester {
     pub(crate) async fn new_job(&self, claim: JobClaim, task: u64) -> Result<(), Error> {
         let Parts { db, settings, alias_lifetime, .. } = self.parts();
         let spec = db.jobs().spec(claim.job, *alias_lifetime).await?;
-        // An older database may have forgotten attempts whose metadata files the archive has.
-        let number = claim.attempt.max(1 + db.highest_metadata_number(claim.job).await?);
+        // An older database may have forgotten attempts whose metadata files the archive has; those of folders here may still
+        // be on their way to it.
+        let stored = db.highest_metadata_number(claim.job).await?;
+        let number = claim.attempt.max(1 + stored.max(self.highest_number_here(claim.job)));
         let folder = match self.prepare(&claim, spec, number) {
             Ok(folder) => {
                 self.open_gate();
@@ -46,6 +49,14 @@ impl Harvester {
         };
         db.jobs().start(&claim, settings.lease.0).await?;
         self.bring_home(folder, Some(claim)).await
+    }
+
+    /// The highest number of a metadata file that a folder of the job has.
+    fn highest_number_here(&self, job: JobId) -> u32 {
+        let folders = JobFolder::list(&self.parts().folder).unwrap_or_default();
+        let numbers =
+            folders.iter().filter(|folder| folder.job() == Some(job)).filter_map(|folder| folder.info().ok());
+        numbers.map(|info| info.metadata_number).max().unwrap_or_default()
     }
 
     /// Brings a folder as far as it goes: crawl, papers, deposit, report. Without a claim what is there is only closed,
