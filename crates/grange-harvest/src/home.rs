@@ -85,7 +85,7 @@ impl Harvester {
         tell.send_replace(None);
         // Nor is its place needed any more: its files are safe in the folder, whatever the archive does.
         self.free_slot(&folder);
-        self.note_waiting(&folder, info.job.id, None).await;
+        self.note_waiting(&folder, &info, None).await;
         let depositing = async {
             let _permit = self.0.deposit_permits.acquire().await;
             self.store_all(&folder, &info).await
@@ -104,7 +104,7 @@ impl Harvester {
         } else {
             let reason =
                 stored.failures.first().map(|failure| failure.reason.as_str()).or(stored.papers.as_deref());
-            self.note_waiting(&folder, info.job.id, reason).await;
+            self.note_waiting(&folder, &info, reason).await;
             Ok(())
         }
     }
