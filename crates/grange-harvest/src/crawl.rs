@@ -45,7 +45,9 @@ impl Harvester {
                 folder.remove().map_err(Error::io("remove", folder.root()))?;
                 return Ok(None);
             };
+            let Some(orders) = self.orders_before(info, pulse).await else { return Ok(None) };
             let import = Import {
+                orders: orders.as_deref(),
                 archive: &**archive,
                 clock,
                 shutdown: &self.0.shutdown,
@@ -97,6 +99,25 @@ impl Harvester {
             }
         };
         Ok(Some(ending))
+    }
+
+    /// The orders that were given to earlier crawls of the job. A database that is away is waited for: without them URLs would
+    /// be fetched that a person has rejected. None if that is for later.
+    async fn orders_before(&self, info: &HarvestInfo, pulse: &Pulse) -> Option<Option<String>> {
+        let mut attempt = 0;
+        loop {
+            let error = match self.parts().db.jobs().orders_of(info.job.id).await {
+                Ok(orders) => return Some(orders),
+                Err(error) => error,
+            };
+            attempt += 1;
+            let (job, reason) = (info.job.id, Chain(&error).to_string());
+            tracing::warn!(%job, reason, "the orders that were given to the crawl of this job cannot be read yet");
+            if self.wait_under(pulse, pause(attempt)).await? == Some(Cause::LeaseLost) {
+                self.let_go(info);
+                return None;
+            }
+        }
     }
 
     /// Runs the engine to an end, and deposits chunks meanwhile. A crawl that cannot begin yet keeps its place and its claim.

@@ -71,7 +71,7 @@ impl Engine for Fake {
 
 fn sign(at: Timestamp, finished: u64) -> Sign {
     let progress = test_bed::progress(at);
-    Sign { progress, finished, excused: false }
+    Sign { progress, finished, excused: false, orders: None }
 }
 
 /// Watches over a fake crawl while time passes; `heard` is told after three seconds. Gives a word for what became of it,

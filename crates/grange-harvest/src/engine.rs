@@ -53,6 +53,9 @@ pub trait StoredFiles: Send {
     /// How many files of the job are known; new ones are numbered after them.
     fn known(&self) -> u64;
 
+    /// The last [`Sign::orders`] of the crawls that made the files.
+    fn orders(&self) -> Option<&str>;
+
     /// The next file, under its name; it is here until the one after it is asked for.
     async fn next(&mut self) -> std::io::Result<Option<PathBuf>>;
 }
@@ -150,6 +153,8 @@ pub struct Sign {
     pub finished: u64,
     /// Standing still is somebody's wish, or will pass: paused, waiting for space, or for nothing but hosts that fail.
     pub excused: bool,
+    /// The lasting orders that people have given to the crawl, in the engine's own words. None if there are none.
+    pub orders: Option<Arc<str>>,
 }
 
 /// What one rotation produced.

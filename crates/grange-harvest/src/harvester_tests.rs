@@ -12,7 +12,8 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 
 use super::*;
-use crate::engine::{ClosedFile, End, EngineError, Order, Outcome, Run, StoredFiles, Wish};
+use crate::engine::{ClosedFile, End, EngineError, Order, Outcome, Run, Sign, StoredFiles, Wish};
+use crate::test_bed;
 use crate::test_shelf::{Says, Shelf};
 
 /// Longer than any lease here.
@@ -32,8 +33,10 @@ struct Puppet {
     is_unwritable: AtomicBool,
     /// What the next runs are refused with.
     refusals: Mutex<VecDeque<EngineError>>,
-    /// How many folders of jobs there were at each import.
-    imports: Mutex<Vec<usize>>,
+    /// How many folders of jobs there were at each import, and which orders it was given.
+    imports: Mutex<Vec<(usize, Option<String>)>>,
+    /// What people order of the crawl.
+    orders: Mutex<Option<Arc<str>>>,
 }
 
 impl Puppet {
@@ -65,9 +68,9 @@ impl Engine for Puppet {
         Ok(())
     }
 
-    async fn take_over(&self, folder: &JobFolder, _: &mut dyn StoredFiles) -> Result<(), EngineError> {
+    async fn take_over(&self, folder: &JobFolder, stored: &mut dyn StoredFiles) -> Result<(), EngineError> {
         let folders = JobFolder::list(folder.root().parent().unwrap()).unwrap();
-        self.imports.lock().unwrap().push(folders.len());
+        self.imports.lock().unwrap().push((folders.len(), stored.orders().map(str::to_owned)));
         Ok(())
     }
 
@@ -76,6 +79,8 @@ impl Engine for Puppet {
         if let Some(refusal) = self.refusals.lock().unwrap().pop_front() {
             return Err(refusal);
         }
+        let (progress, orders) = (test_bed::progress(self.clock.now()), self.orders.lock().unwrap().clone());
+        run.progress.send_replace(Some(Sign { progress, finished: 0, excused: true, orders }));
         let mut may_end = self.may_end.subscribe();
         let mut end = End::Finished;
         loop {
@@ -160,6 +165,7 @@ impl Bed {
             is_unwritable: AtomicBool::new(false),
             refusals: Mutex::default(),
             imports: Mutex::default(),
+            orders: Mutex::default(),
         });
         let end = Trigger::new();
         let harvester = Harvester::new(parts(place.path(), &db, &clock, &engine), end.listener());
@@ -331,7 +337,12 @@ async fn a_folder_that_cannot_be_written_costs_its_job_no_attempt() {
 async fn a_folder_that_was_left_while_another_harvester_had_the_job_is_stored_and_imported() {
     let mut bed = Bed::new().await;
     bed.plan().await;
+    *bed.engine.orders.lock().unwrap() = Some("no calendars".into());
     bed.step_until("the crawl", async || bed.engine.runs().len() == 1).await;
+    bed.step_until("the orders to be kept", async || {
+        bed.db.jobs().orders_of(JobId(1)).await.unwrap().is_some()
+    })
+    .await;
     bed.restart().await;
     bed.take_back().await;
     bed.crawl_elsewhere().await;
@@ -340,7 +351,8 @@ async fn a_folder_that_was_left_while_another_harvester_had_the_job_is_stored_an
     let runs = bed.engine.runs();
     assert_eq!((runs.len(), &runs[0]), (3, &runs[1]), "crawled, closed by the next process");
     assert_ne!(runs[1], runs[2]);
-    assert_eq!(*bed.engine.imports.lock().unwrap(), [1], "once, after the old folder was stored");
+    // Once, after the old folder was stored, with what people had ordered of the first crawl.
+    assert_eq!(*bed.engine.imports.lock().unwrap(), [(1, Some("no calendars".to_owned()))]);
     assert_eq!(bed.job().await.attempts, 3);
 }
 

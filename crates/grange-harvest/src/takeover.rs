@@ -35,6 +35,8 @@ pub(crate) struct Import<'a> {
     pub(crate) folder: &'a JobFolder,
     pub(crate) info: &'a HarvestInfo,
     pub(crate) engine: &'a dyn Engine,
+    /// Given to the crawls that made the files.
+    pub(crate) orders: Option<&'a str>,
 }
 
 /// Why an import was not brought to its end.
@@ -108,6 +110,7 @@ impl Import<'_> {
             .ok_or_else(stopped)
             .map_err(failed("read"))?
             .map_err(|error| EngineError::TakeOver(error.into()))?;
+        stored.orders = self.orders;
         tracing::info!(job = %info.job.id, files = stored.left.len(), "importing what another harvester stored of the job");
         if stored.unverified > 0 {
             let (job, files) = (info.job.id, stored.unverified);
@@ -157,6 +160,7 @@ struct StoredWarcs<'a> {
     unverified: u64,
     /// The file that is here.
     here: Option<PathBuf>,
+    orders: Option<&'a str>,
 }
 
 impl<'a> StoredWarcs<'a> {
@@ -169,7 +173,8 @@ impl<'a> StoredWarcs<'a> {
     ) -> Result<Self, grange_archive::Error> {
         let begin = format!("{prefix}-");
         let (left, known, unverified) = (VecDeque::new(), 0, 0);
-        let mut files = StoredWarcs { archive, clock, stop, folder, left, known, unverified, here: None };
+        let mut files =
+            StoredWarcs { archive, clock, stop, folder, left, known, unverified, here: None, orders: None };
         let mut after: Option<FileName> = begin.parse().ok();
         loop {
             let filter = FileFilter { after: after.take(), limit: PAGE, ..FileFilter::default() };
@@ -229,6 +234,10 @@ fn is_without_copy(error: &grange_archive::Error) -> bool {
 impl StoredFiles for StoredWarcs<'_> {
     fn known(&self) -> u64 {
         self.known
+    }
+
+    fn orders(&self) -> Option<&str> {
+        self.orders
     }
 
     async fn next(&mut self) -> io::Result<Option<PathBuf>> {

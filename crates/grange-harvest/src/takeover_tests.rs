@@ -177,6 +177,7 @@ async fn import(times: u32, for_good: bool, heard: Heard) -> (Result<(), GivenUp
         folder: &folder,
         info: &info,
         engine: &engine,
+        orders: None,
     };
     let (_tell, heard) = watch::channel(heard);
     let ended = while_time_passes(&hand, import.run(heard)).await;
@@ -276,6 +277,7 @@ async fn an_import_that_is_given_up_has_ended_when_the_job_goes_on() {
         folder: &folder,
         info: &info,
         engine: &engine,
+        orders: None,
     };
     let (tell, heard) = watch::channel(Heard::default());
     let mut reading = engine.reading.subscribe();

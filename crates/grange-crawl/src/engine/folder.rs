@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,12 +12,12 @@ use serde::de::DeserializeOwned;
 /// There from the first change of an import to its end.
 const IMPORTING: &str = "state/importing";
 
-/// The folder, held while this value lives.
-#[derive(Debug)]
+/// The folder, held while this value or a clone of it lives.
+#[derive(Clone, Debug)]
 pub struct Folder {
     root: PathBuf,
     /// Locked; the system lets go of it when the process ends, however it ends.
-    _lock: File,
+    _lock: Arc<File>,
 }
 
 /// Why a folder cannot be used.
@@ -62,7 +63,7 @@ impl Folder {
         }
         let lock = File::create(root.join("state/lock")).map_err(failed)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Folder { root: root.to_owned(), _lock: lock }),
+            Ok(()) => Ok(Folder { root: root.to_owned(), _lock: Arc::new(lock) }),
             Err(fs::TryLockError::WouldBlock) => Err(FolderError::Busy(root.to_owned())),
             Err(fs::TryLockError::Error(error)) => Err(failed(error)),
         }

@@ -18,6 +18,7 @@ use super::folder::{Folder, FolderError};
 use super::holds;
 use super::hosts::Hosts;
 use super::kept_cookies::{self, CookieError};
+use super::lasting_orders::LastingOrders;
 use super::login::Logins;
 use super::meter::{Meter, Snapshot};
 use super::shared::Shared;
@@ -170,6 +171,7 @@ fn open(
         .map_err(|error| StartError::Template(format!("dedup.skip_types: {error}")))?;
     let (frontier, resumed) =
         Frontier::open(&folder.frontier(), template.frontier.clone(), job.budgets.clone(), now)?;
+    let orders = LastingOrders::among(&resumed.marks);
     let mut kept = CrawlChanges::from_marks(&resumed.marks).map_err(StartError::Template)?;
     fetcher.allow(&kept.endpoints);
     let shapes = std::mem::take(&mut kept.shapes);
@@ -261,6 +263,8 @@ fn open(
         cut_responses: CutResponses::default(),
         network: Mutex::default(),
         packing: Arc::new(Semaphore::new(OUTBOX)),
+        orders: watch::Sender::new(Arc::new(orders)),
+        _folder: folder.clone(),
         job,
         template,
         clock,
