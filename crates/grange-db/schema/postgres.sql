@@ -244,6 +244,10 @@ expected_objects BIGINT NOT NULL
 seeds TEXT NOT NULL
 traps TEXT NOT NULL
 
+-- table job_orders
+job_id BIGINT NOT NULL
+body TEXT NOT NULL
+
 -- table job_progress
 job_id BIGINT NOT NULL
 at BIGINT NOT NULL
@@ -595,6 +599,7 @@ bytes BIGINT NOT NULL
 reason TEXT COLLATE "C"
 since BIGINT NOT NULL
 updated_at BIGINT NOT NULL
+claim_token BIGINT
 
 -- table work
 id TEXT COLLATE "C" NOT NULL
@@ -668,6 +673,7 @@ CREATE UNIQUE INDEX harvesters_pkey ON harvesters USING btree (name);
 CREATE UNIQUE INDEX index_owners_pkey ON index_owners USING btree (collection);
 CREATE INDEX job_configurations_domain ON job_configurations USING btree (domain_id, job_id);
 CREATE UNIQUE INDEX job_configurations_pkey ON job_configurations USING btree (job_id, configuration_id);
+CREATE UNIQUE INDEX job_orders_pkey ON job_orders USING btree (job_id);
 CREATE UNIQUE INDEX job_progress_pkey ON job_progress USING btree (job_id);
 CREATE UNIQUE INDEX job_progress_samples_pkey ON job_progress_samples USING btree (job_id, at);
 CREATE INDEX jobs_by_status ON jobs USING btree (status, id);

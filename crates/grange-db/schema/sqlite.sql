@@ -331,6 +331,11 @@ CREATE TABLE job_configurations (
 
 CREATE INDEX job_configurations_domain ON job_configurations (domain_id, job_id);
 
+CREATE TABLE job_orders (
+    job_id INTEGER NOT NULL PRIMARY KEY REFERENCES jobs (id),
+    body   TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE job_progress (
     job_id     INTEGER NOT NULL PRIMARY KEY,
     at         INTEGER NOT NULL,
@@ -808,7 +813,7 @@ CREATE TABLE waiting_deposits (
     bytes        INTEGER NOT NULL,
     reason       TEXT,
     since        INTEGER NOT NULL,
-    updated_at   INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL, claim_token INTEGER,
     PRIMARY KEY (harvester, folder)
 ) STRICT, WITHOUT ROWID;
 

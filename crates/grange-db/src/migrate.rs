@@ -51,6 +51,7 @@ pub(crate) const STEPS: &[Step] = &[
     step!(17, "0017_withdrawals"),
     step!(18, "0018_repair_work"),
     step!(19, "0019_index_owners"),
+    step!(20, "0020_job_orders"),
 ];
 
 impl Step {

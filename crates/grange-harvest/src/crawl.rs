@@ -2,22 +2,23 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
-use grange_base::Chain;
+use grange_base::{Chain, Retry};
 use grange_crawl::record::NoOracle;
 use grange_model::harvest::DomainReport;
 use tokio::sync::{mpsc, watch};
 
 use crate::crawling::{Watch, Watched};
 use crate::dedup;
-use crate::deposit::Depositor;
+use crate::deposit::{Depositor, PAUSES};
 use crate::engine::{Engine, EngineError, OracleHandle, Outcome, Run, Sign, Wish};
 use crate::folder::{HarvestInfo, JobFolder};
 use crate::harvester::{Error, Harvester, Parts};
 use crate::pulse::Pulse;
 use crate::report::{Cause, Ending};
 use crate::statistics;
-use crate::takeover::{GivenUp, Import};
+use crate::takeover::{GivenUp, Import, told};
 use crate::watchdog::Patience;
 
 impl Harvester {
@@ -37,19 +38,27 @@ impl Harvester {
                 return Ok(Some(broken(folder, None, &error).map_err(Error::io("read", folder.root()))?));
             }
         };
-        let Parts { archive, clock, settings, .. } = self.parts();
+        let Parts { archive, clock, .. } = self.parts();
         if folder.must_take_over(info) {
             let Some(pulse) = pulse else {
                 // The job is somebody else's or over, and nothing was fetched into this folder.
                 folder.remove().map_err(Error::io("remove", folder.root()))?;
                 return Ok(None);
             };
-            let import = Import { archive: &**archive, clock, folder, info, engine: &*engine };
-            let Some(imported) = self.0.shutdown.or(import.run(pulse.listen())).await else {
-                return Ok(None);
+            let Some(orders) = self.orders_before(info, pulse).await else { return Ok(None) };
+            let import = Import {
+                orders: orders.as_deref(),
+                archive: &**archive,
+                clock,
+                shutdown: &self.0.shutdown,
+                folder,
+                info,
+                engine: &*engine,
             };
+            let imported = import.run(pulse.listen()).await;
             let (cause, error) = match imported {
                 Ok(()) => (None, None),
+                Err(GivenUp::Suspended) => return Ok(None),
                 Err(GivenUp::Told(Cause::LeaseLost)) => return Ok(self.let_go(info)),
                 Err(GivenUp::Told(cause)) => (Some(cause), None),
                 Err(GivenUp::Broke(error)) => (None, Some(Chain(&error).to_string())),
@@ -63,43 +72,9 @@ impl Harvester {
         let Some(oracle) = self.0.shutdown.or(self.oracle(info, engine.asks(&template))).await else {
             return Ok(None);
         };
-        let (chunks, closed_chunks) = mpsc::unbounded_channel();
-        let depositor =
-            Depositor { archive: &**archive, clock, folder, by: self.parts().name.clone(), waiting: None };
-        let (crawl_ended, no_more) = watch::channel(false);
-        let mut depositing = std::pin::pin!(depositor.chunks(closed_chunks, &no_more));
-        let (wish, wanted) = watch::channel(if pulse.is_some() { Wish::Run } else { Wish::Stop });
-        let run = Run { folder: folder.clone(), oracle, progress: signs.clone(), chunks, wish: wanted };
-        let watch = Watch {
-            clock,
-            shutdown: &self.0.shutdown,
-            patience: Patience {
-                inactivity: settings.inactivity_timeout.0,
-                no_response: settings.no_response_timeout.0,
-            },
-            stop_within: settings.stop_within.0,
-            heard: pulse.map(Pulse::listen),
-        };
-        let mut all_deposited = false;
-        let watched = {
-            let mut crawling = std::pin::pin!(watch.over(&*engine, run, wish, signs.subscribe()));
-            tokio::select! {
-                watched = &mut crawling => watched,
-                // Ends only when nobody closes chunks any more.
-                () = &mut depositing => {
-                    all_deposited = true;
-                    crawling.await
-                }
-            }
-        };
-        // The file that is just being stored is waited for, without a place; the others are stored with the rest.
-        crawl_ended.send_replace(true);
-        if !matches!(watched, Watched::Suspended) {
-            self.free_slot(folder);
-        }
-        if !all_deposited && self.0.shutdown.or(depositing).await.is_none() {
+        let Some(watched) = self.run_engine(&*engine, folder, &oracle, pulse, signs).await else {
             return Ok(None);
-        }
+        };
         let interrupted = || pulse.is_none().then_some(Cause::Interrupted);
         let ending = match watched {
             Watched::Suspended => return Ok(None),
@@ -126,6 +101,110 @@ impl Harvester {
         Ok(Some(ending))
     }
 
+    /// The orders that were given to earlier crawls of the job. A database that is away is waited for: without them URLs would
+    /// be fetched that a person has rejected. None if that is for later.
+    async fn orders_before(&self, info: &HarvestInfo, pulse: &Pulse) -> Option<Option<String>> {
+        let mut attempt = 0;
+        loop {
+            let error = match self.parts().db.jobs().orders_of(info.job.id).await {
+                Ok(orders) => return Some(orders),
+                Err(error) => error,
+            };
+            attempt += 1;
+            let (job, reason) = (info.job.id, Chain(&error).to_string());
+            tracing::warn!(%job, reason, "the orders that were given to the crawl of this job cannot be read yet");
+            if self.wait_under(pulse, pause(attempt)).await? == Some(Cause::LeaseLost) {
+                self.let_go(info);
+                return None;
+            }
+        }
+    }
+
+    /// Runs the engine to an end, and deposits chunks meanwhile. A crawl that cannot begin yet keeps its place and its claim.
+    /// None if this process ends.
+    async fn run_engine(
+        &self,
+        engine: &dyn Engine,
+        folder: &JobFolder,
+        oracle: &OracleHandle,
+        pulse: Option<&Pulse>,
+        signs: &watch::Sender<Option<Sign>>,
+    ) -> Option<Watched> {
+        let Parts { archive, clock, settings, .. } = self.parts();
+        let mut attempt = 0;
+        loop {
+            let (chunks, closed_chunks) = mpsc::unbounded_channel();
+            let depositor = Depositor {
+                archive: &**archive,
+                clock,
+                folder,
+                by: self.parts().name.clone(),
+                waiting: None,
+            };
+            let (crawl_ended, no_more) = watch::channel(false);
+            let mut depositing = std::pin::pin!(depositor.chunks(closed_chunks, &no_more));
+            let (wish, wanted) = watch::channel(if pulse.is_some() { Wish::Run } else { Wish::Stop });
+            let (oracle, progress) = (oracle.clone(), signs.clone());
+            let stop_within = settings.stop_within.0;
+            let run = Run { folder: folder.clone(), oracle, progress, chunks, wish: wanted, stop_within };
+            let watch = Watch {
+                clock,
+                shutdown: &self.0.shutdown,
+                patience: Patience {
+                    inactivity: settings.inactivity_timeout.0,
+                    no_response: settings.no_response_timeout.0,
+                },
+                stop_within,
+                heard: pulse.map(Pulse::listen),
+            };
+            let mut all_deposited = false;
+            let mut watched = {
+                let mut crawling = std::pin::pin!(watch.over(engine, run, wish, signs.subscribe()));
+                tokio::select! {
+                    watched = &mut crawling => watched,
+                    // Ends only when nobody closes chunks any more.
+                    () = &mut depositing => {
+                        all_deposited = true;
+                        crawling.await
+                    }
+                }
+            };
+            if let (
+                Watched::Broke(error @ (EngineError::InUse(_) | EngineError::NoSpace(_)), told),
+                Some(pulse),
+            ) = (&mut watched, pulse)
+                && told.is_none()
+            {
+                attempt += 1;
+                let (wait, job) = (pause(attempt), folder.name());
+                tracing::error!(job, error = %Chain(error), retry_in_s = wait.as_secs(), "the crawl cannot be resumed yet");
+                *told = self.wait_under(pulse, wait).await?;
+                if told.is_none() {
+                    continue;
+                }
+            }
+            // The file that is just being stored is waited for, without a place; the others are stored with the rest.
+            crawl_ended.send_replace(true);
+            if !matches!(watched, Watched::Suspended) {
+                self.free_slot(folder);
+            }
+            if !all_deposited {
+                self.0.shutdown.or(depositing).await?;
+            }
+            return Some(watched);
+        }
+    }
+
+    /// Waits for a while, or until there is a cause to let go of the job. None if this process ends.
+    pub(crate) async fn wait_under(&self, pulse: &Pulse, wait: Duration) -> Option<Option<Cause>> {
+        let mut heard = pulse.listen();
+        tokio::select! {
+            () = self.parts().clock.sleep(wait) => Some(None),
+            cause = told(&mut heard) => Some(Some(cause)),
+            () = self.0.shutdown.wait() => None,
+        }
+    }
+
     /// Whoever looks at the folder next finds out whether the job can be had again.
     fn let_go(&self, info: &HarvestInfo) -> Option<Ending> {
         tracing::warn!(job = %info.job.id, "the lease of the job was lost; its crawl was stopped");
@@ -133,19 +212,38 @@ impl Harvester {
         None
     }
 
-    /// Closes the files of a crawl that broke off, and counts what it has. None if this process ends.
+    /// Closes the files of a crawl that broke off, and counts what it has. Whatever still writes into the folder has ended
+    /// before anything is changed there. None if this process ends.
     async fn close(&self, engine: &dyn Engine, folder: &JobFolder) -> Option<Vec<DomainReport>> {
-        let (progress, _) = watch::channel(None);
-        let (chunks, _) = mpsc::unbounded_channel();
-        let (_wish, wanted) = watch::channel(Wish::Stop);
-        let oracle = OracleHandle(Arc::new(NoOracle));
-        let run = Run { folder: folder.clone(), oracle, progress, chunks, wish: wanted };
-        match self.0.shutdown.or(engine.run(run)).await? {
-            Ok(outcome) => Some(outcome.domains),
-            Err(error) => {
-                tracing::error!(folder = folder.name(), error = %Chain(&error), "the crawl cannot be closed in order; its files are mended");
-                Some(statistics::of_job(folder, &[]).unwrap_or_default().domains)
+        let mut attempt = 0;
+        loop {
+            let (progress, _) = watch::channel(None);
+            let (chunks, _) = mpsc::unbounded_channel();
+            let (_wish, wish) = watch::channel(Wish::Stop);
+            let oracle = OracleHandle(Arc::new(NoOracle));
+            let stop_within = self.parts().settings.stop_within.0;
+            let run = Run { folder: folder.clone(), oracle, progress, chunks, wish, stop_within };
+            let error = match self.0.shutdown.or(engine.run(run)).await? {
+                Ok(outcome) => return Some(outcome.domains),
+                Err(error) => error,
+            };
+            let (name, reason) = (folder.name(), Chain(&error).to_string());
+            if !matches!(error, EngineError::InUse(_)) {
+                tracing::error!(
+                    folder = name,
+                    error = reason,
+                    "the crawl cannot be closed in order; its files are mended"
+                );
+                return Some(statistics::of_job(folder, &[]).unwrap_or_default().domains);
             }
+            attempt += 1;
+            let wait = pause(attempt);
+            tracing::warn!(
+                folder = name,
+                retry_in_s = wait.as_secs(),
+                "the crawl is still writing: its files are closed afterwards"
+            );
+            self.0.shutdown.or(self.parts().clock.sleep(wait)).await?;
         }
     }
 
@@ -166,6 +264,10 @@ impl Harvester {
             }
         }
     }
+}
+
+fn pause(attempt: u32) -> Duration {
+    PAUSES.wait(attempt, Retry::Soon).unwrap_or(PAUSES.most)
 }
 
 fn ended(outcome: Outcome, cause: Option<Cause>) -> Ending {

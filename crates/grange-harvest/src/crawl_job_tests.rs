@@ -165,6 +165,7 @@ async fn seeds_of_other_domains_keep_the_limits_of_their_configuration_and_are_c
         progress,
         chunks,
         wish,
+        stop_within: std::time::Duration::from_secs(60),
     };
     let network = NetworkSettings { all_hosts_to: server.addr().to_string(), ..NetworkSettings::default() };
     let engine = Native { clock: Clock::system(), defaults: DEFAULTS, network };

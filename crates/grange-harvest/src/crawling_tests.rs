@@ -71,7 +71,7 @@ impl Engine for Fake {
 
 fn sign(at: Timestamp, finished: u64) -> Sign {
     let progress = test_bed::progress(at);
-    Sign { progress, finished, excused: false }
+    Sign { progress, finished, excused: false, orders: None }
 }
 
 /// Watches over a fake crawl while time passes; `heard` is told after three seconds. Gives a word for what became of it,
@@ -92,6 +92,7 @@ async fn watched(idler: Idler, heard: Option<Heard>, shutdown_at: Option<u64>) -
         progress,
         chunks,
         wish: wanted,
+        stop_within: Duration::from_secs(5),
     };
     let watch = Watch {
         clock: &clock,
@@ -198,7 +199,8 @@ async fn a_crawl_that_waits_for_the_robots_txt_of_its_only_host_ends_by_itself()
     let (wish, wanted) = watch::channel(Wish::Run);
     let (chunks, _closed) = mpsc::unbounded_channel();
     let oracle = OracleHandle(std::sync::Arc::new(NoOracle));
-    let run = Run { folder: folder.clone(), oracle, progress, chunks, wish: wanted };
+    let stop_within = Duration::from_secs(600);
+    let run = Run { folder: folder.clone(), oracle, progress, chunks, wish: wanted, stop_within };
     let patience = Patience { inactivity: Duration::from_secs(1800), no_response: Duration::from_secs(600) };
     let watch = Watch {
         clock: &clock,

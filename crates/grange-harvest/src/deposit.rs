@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use grange_archive::{ArchiveClient, Store};
 use grange_base::{Chain, Clock, Retry, RetryPolicy};
-use grange_model::harvest::JobId;
 use grange_model::{Checksums, FileName};
 use tokio::sync::{mpsc, watch};
 
 use crate::engine::{Chunk, ClosedFile};
-use crate::folder::JobFolder;
+use crate::folder::{HarvestInfo, JobFolder};
 use crate::harvester::Harvester;
 use crate::metadata;
 use crate::report::UploadFailure;
@@ -28,7 +27,7 @@ pub(crate) struct Depositor<'a> {
     /// Who deposits, for the archive's log.
     pub(crate) by: String,
     /// Whom to tell that a file could not be stored yet.
-    pub(crate) waiting: Option<(&'a Harvester, JobId)>,
+    pub(crate) waiting: Option<(&'a Harvester, &'a HarvestInfo)>,
 }
 
 impl Depositor<'_> {
@@ -77,8 +76,8 @@ impl Depositor<'_> {
                     }
                     break;
                 };
-                if let Some((harvester, job)) = self.waiting {
-                    harvester.note_waiting(self.folder, job, Some(&reason)).await;
+                if let Some((harvester, info)) = self.waiting {
+                    harvester.note_waiting(self.folder, info, Some(&reason)).await;
                 }
                 if for_good || attempt >= attempts {
                     attempts = if for_good { attempts } else { 1 };

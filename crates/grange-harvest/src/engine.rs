@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use grange_crawl::record::DuplicateOracle;
@@ -51,6 +52,9 @@ pub trait Engine: std::fmt::Debug + Send + Sync {
 pub trait StoredFiles: Send {
     /// How many files of the job are known; new ones are numbered after them.
     fn known(&self) -> u64;
+
+    /// The last [`Sign::orders`] of the crawls that made the files.
+    fn orders(&self) -> Option<&str>;
 
     /// The next file, under its name; it is here until the one after it is asked for.
     async fn next(&mut self) -> std::io::Result<Option<PathBuf>>;
@@ -118,6 +122,8 @@ pub struct Run {
     pub chunks: mpsc::UnboundedSender<Chunk>,
     /// What the harvester wants.
     pub wish: watch::Receiver<Wish>,
+    /// For how long the crawl may take to stop; it is dropped afterwards.
+    pub stop_within: Duration,
 }
 
 /// An oracle that can be shown.
@@ -147,6 +153,8 @@ pub struct Sign {
     pub finished: u64,
     /// Standing still is somebody's wish, or will pass: paused, waiting for space, or for nothing but hosts that fail.
     pub excused: bool,
+    /// The lasting orders that people have given to the crawl, in the engine's own words. None if there are none.
+    pub orders: Option<Arc<str>>,
 }
 
 /// What one rotation produced.
@@ -206,6 +214,12 @@ pub enum EngineError {
     /// What was stored of the job before could not be imported; it can be tried again.
     #[error("cannot import the captures that were stored before")]
     TakeOver(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A crawl still writes into the folder: it is neither to be crawled nor closed before that has ended.
+    #[error("the folder of the crawl is in use")]
+    InUse(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// There is no space to begin with; the folder is as it was.
+    #[error("the crawl cannot be resumed before there is space")]
+    NoSpace(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The crawl broke off. What it has can be stored, and it may be resumed.
     #[error("the crawl broke off")]
     Crawl(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -61,6 +61,9 @@ pub struct HarvestInfo {
     pub harvester: String,
     /// The fencing token of the claim.
     pub claim_token: i64,
+    /// Which attempt at the job the claim is; 0 in folders of older versions, which did not note it.
+    #[serde(default)]
+    pub attempt: u32,
 }
 
 impl HarvestInfo {
@@ -99,10 +102,9 @@ impl JobFolder {
     pub fn list(base: &Path) -> io::Result<Vec<JobFolder>> {
         let mut found = Vec::new();
         for root in below(base)? {
-            let number =
-                root.file_name().and_then(|name| name.to_str()?.split_once('_')?.0.parse::<i64>().ok());
-            if let Some(number) = number.filter(|_| root.join(INFO).exists()) {
-                found.push((number, root));
+            let folder = JobFolder { root };
+            if let Some(job) = folder.job().filter(|_| folder.root.join(INFO).exists()) {
+                found.push((job, folder.root));
             }
         }
         found.sort();
@@ -121,6 +123,11 @@ impl JobFolder {
 
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The job that it is named after.
+    pub fn job(&self) -> Option<JobId> {
+        self.root.file_name()?.to_str()?.split_once('_')?.0.parse().ok().map(JobId)
     }
 
     /// Its name, for people.
@@ -197,13 +204,19 @@ impl JobFolder {
         serde_json::from_slice(&fs::read(self.root.join(name))?).map_err(io::Error::from)
     }
 
-    /// Writes a file aside and gives it its name.
+    /// Writes a file aside and gives it its name. If that fails nothing is left of it: it may be tried again on a full disk.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let aside = self.root.join(format!("{name}.tmp"));
-        let mut file = File::create(&aside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(aside, self.root.join(name))?;
+        let written = || {
+            let mut file = File::create(&aside)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&aside, self.root.join(name))
+        };
+        if let Err(error) = written() {
+            let _ = fs::remove_file(&aside);
+            return Err(error);
+        }
         File::open(&self.root)?.sync_all()
     }
 

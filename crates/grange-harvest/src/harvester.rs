@@ -11,11 +11,12 @@ use grange_base::worker::{Hint, Step};
 use grange_base::{Chain, Clock, Shutdown};
 use grange_bus::Announcer;
 use grange_db::Db;
-use grange_model::harvest::HarvesterState;
+use grange_model::harvest::{HarvesterState, JobId};
 use jiff::Timestamp;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
+use crate::active_work::{ActiveWork, Phase};
 use crate::engine::Engine;
 use crate::folder::JobFolder;
 use crate::gate::state;
@@ -57,8 +58,9 @@ pub struct Harvester(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) parts: Parts,
     pub(crate) shutdown: Shutdown,
-    /// The folders that are being worked on, and jobs that have no folder yet.
-    pub(crate) busy: Mutex<BTreeMap<PathBuf, Phase>>,
+    pub(crate) active: Mutex<ActiveWork>,
+    /// Woken whenever a task ends.
+    pub(crate) task_ended: Notify,
     /// Room for deposits, apart from the room for crawls: a replica that is away holds up no crawl.
     pub(crate) deposit_permits: Semaphore,
     /// Files and bytes that wait in each folder whose crawl has ended.
@@ -72,15 +74,6 @@ pub(crate) struct Inner {
     pub(crate) full: AtomicBool,
     /// No job is taken after one that could not be prepared.
     pub(crate) gate: Mutex<PrepareGate>,
-}
-
-/// What is done with a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// Takes one of `jobs_at_once` places.
-    Crawling,
-    /// The crawl has ended and its files are safe in the folder; they wait for the archive.
-    Depositing,
 }
 
 /// What a harvester could not do.
@@ -111,7 +104,8 @@ impl Harvester {
         Self(Arc::new(Inner {
             parts,
             shutdown,
-            busy: Mutex::default(),
+            active: Mutex::default(),
+            task_ended: Notify::new(),
             deposit_permits,
             waiting: Mutex::default(),
             jobs: Mutex::default(),
@@ -125,11 +119,21 @@ impl Harvester {
     /// One round: what was left in folders, a word to the register, a job if there is room for one.
     pub async fn step(&self) -> Result<Step, Error> {
         self.reap();
-        self.look_at_folders().await?;
-        let Parts { db, settings, clock, .. } = &self.0.parts;
+        match self.look_at_folders().await {
+            Ok(()) => {}
+            Err(error @ Error::Db(_)) => return Err(error),
+            // The harvester is there all the same, and takes jobs when the folder is mended.
+            Err(error) => {
+                let reason = Chain(&error).to_string();
+                if self.is_gate_open() {
+                    self.close_gate(&reason).await;
+                }
+            }
+        }
+        let Parts { db, settings, .. } = &self.0.parts;
         let free = self.free_bytes();
         let room = free.is_none_or(|free| free >= settings.min_space_left.0);
-        let (running, ready) = (self.running(), lock(&self.0.gate).is_open(clock.now()));
+        let (running, ready) = (self.running(), self.is_gate_open());
         let slots = (settings.jobs_at_once as usize).saturating_sub(self.crawling());
         self.say(state(room && ready, running), free).await?;
         self.mind_the_disk(room, free).await;
@@ -139,11 +143,7 @@ impl Harvester {
         let claim = db.jobs().claim(&settings.channels, &self.0.parts.name, settings.lease.0).await?;
         let Some(claim) = claim else { return Ok(Step::Idle) };
         tracing::info!(job = %claim.job, attempt = claim.attempt, "took a job");
-        if let Err(error) = self.begin(claim.clone()) {
-            let reason = Chain(&error).to_string();
-            self.close_gate(&reason).await;
-            db.jobs().release(&claim).await?;
-        }
+        self.begin(claim);
         Ok(Step::More)
     }
 
@@ -166,29 +166,17 @@ impl Harvester {
     }
 
     pub(crate) fn running(&self) -> usize {
-        lock(&self.0.busy).len()
+        lock(&self.0.active).running()
     }
 
     pub(crate) fn crawling(&self) -> usize {
-        lock(&self.0.busy).values().filter(|phase| **phase == Phase::Crawling).count()
+        lock(&self.0.active).crawling()
     }
 
     /// The crawl of this folder has ended: its place is free for the next job.
     pub(crate) fn free_slot(&self, folder: &JobFolder) {
-        let keys = [folder.root().to_owned(), self.place_of(folder)];
-        let mut busy = lock(&self.0.busy);
-        for phase in keys.iter().filter_map(|key| busy.remove_entry(key)).collect::<Vec<_>>() {
-            busy.insert(phase.0, Phase::Depositing);
-        }
-        drop(busy);
+        lock(&self.0.active).set_depositing(folder.root());
         self.0.parts.hint.wake();
-    }
-
-    /// What a job is known by before it has a folder.
-    pub(crate) fn place_of(&self, folder: &JobFolder) -> PathBuf {
-        let name = folder.name();
-        let job = name.split('_').next().unwrap_or_default();
-        self.0.parts.folder.join(format!("{job}_"))
     }
 
     /// Takes note of jobs that ended. A panic goes on as a panic.
@@ -204,34 +192,41 @@ impl Harvester {
         }
     }
 
-    pub(crate) fn spawn(
+    /// Works on a job in a task. `work` is given the number of the task.
+    pub(crate) fn spawn<W>(
         &self,
-        place: PathBuf,
+        job: JobId,
+        folder: Option<&JobFolder>,
         phase: Phase,
-        work: impl Future<Output = Result<(), Error>> + Send + 'static,
-    ) {
-        lock(&self.0.busy).insert(place.clone(), phase);
-        let harvester = self.clone();
+        work: impl FnOnce(Harvester, u64) -> W,
+    ) where
+        W: Future<Output = Result<(), Error>> + Send + 'static,
+    {
+        let root = folder.map(|folder| folder.root().to_owned());
+        let task = lock(&self.0.active).begin(job, root, phase);
+        let active = ActiveGuard { harvester: self.clone(), task };
+        let work = work(self.clone(), task);
         lock(&self.0.jobs).spawn(async move {
-            let _busy = Busy { harvester: &harvester, place: &place };
+            let _active = active;
             if let Err(error) = work.await {
                 // Its folder is there; it is taken up again.
-                tracing::error!(folder = %place.display(), error = %Chain(&error), "the job could not be brought on");
+                tracing::error!(%job, error = %Chain(&error), "the job could not be brought on");
             }
         });
     }
 }
 
-/// Marks a folder as being worked on.
-struct Busy<'a> {
-    harvester: &'a Harvester,
-    place: &'a Path,
+/// Ends the entry of a task with the task.
+struct ActiveGuard {
+    harvester: Harvester,
+    task: u64,
 }
 
-impl Drop for Busy<'_> {
+impl Drop for ActiveGuard {
     fn drop(&mut self) {
         let harvester = &self.harvester.0;
-        lock(&harvester.busy).remove(self.place);
+        lock(&harvester.active).end(self.task);
+        harvester.task_ended.notify_waiters();
         if harvester.again.swap(false, Ordering::Relaxed) {
             *lock(&harvester.looked) = None;
         }
@@ -243,3 +238,7 @@ impl Drop for Busy<'_> {
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+#[path = "harvester_tests.rs"]
+mod tests;

@@ -4,25 +4,30 @@ use std::io;
 
 use grange_base::Chain;
 use grange_db::{Afterwards, JobClaim, JobReport};
+use grange_model::harvest::JobId;
 use tokio::sync::watch;
 
+use crate::deposit::PAUSES;
 use crate::engine::EngineError;
 use crate::folder::{HarvestInfo, JobFolder, OUTCOME};
-use crate::harvester::{Error, Harvester, Parts};
+use crate::harvester::{Error, Harvester, Parts, lock};
 use crate::pulse::Pulse;
 use crate::report::{Cause, Ending, found_afterwards, report};
 use crate::store::Stored;
 
 impl Harvester {
     /// A job that was just claimed: makes its folder, and goes on from there.
-    pub(crate) async fn new_job(&self, claim: JobClaim) -> Result<(), Error> {
+    pub(crate) async fn new_job(&self, claim: JobClaim, task: u64) -> Result<(), Error> {
         let Parts { db, settings, alias_lifetime, .. } = self.parts();
         let spec = db.jobs().spec(claim.job, *alias_lifetime).await?;
-        // An older database may have forgotten attempts whose metadata files the archive has.
-        let number = claim.attempt.max(1 + db.highest_metadata_number(claim.job).await?);
+        // An older database may have forgotten attempts whose metadata files the archive has; those of folders here may still
+        // be on their way to it.
+        let stored = db.highest_metadata_number(claim.job).await?;
+        let number = claim.attempt.max(1 + stored.max(self.highest_number_here(claim.job)));
         let folder = match self.prepare(&claim, spec, number) {
             Ok(folder) => {
                 self.open_gate();
+                lock(&self.0.active).set_folder(task, folder.root());
                 folder
             }
             Err(EngineError::Job(reason)) => {
@@ -46,6 +51,14 @@ impl Harvester {
         self.bring_home(folder, Some(claim)).await
     }
 
+    /// The highest number of a metadata file that a folder of the job has.
+    fn highest_number_here(&self, job: JobId) -> u32 {
+        let folders = JobFolder::list(&self.parts().folder).unwrap_or_default();
+        let numbers =
+            folders.iter().filter(|folder| folder.job() == Some(job)).filter_map(|folder| folder.info().ok());
+        numbers.map(|info| info.metadata_number).max().unwrap_or_default()
+    }
+
     /// Brings a folder as far as it goes: crawl, papers, deposit, report. Without a claim what is there is only closed,
     /// documented and stored. Every step can be repeated.
     pub(crate) async fn bring_home(&self, folder: JobFolder, claim: Option<JobClaim>) -> Result<(), Error> {
@@ -61,7 +74,9 @@ impl Harvester {
                 let Some(ending) = self.crawl(&folder, &info, pulse.as_ref(), &tell).await? else {
                     return Ok(());
                 };
-                folder.save(OUTCOME, &ending).map_err(Error::io("write", folder.root()))?;
+                if !self.save_ending(&folder, &ending, pulse.as_ref()).await? {
+                    return Ok(());
+                }
                 ending
             }
             Err(error) => return Err(Error::io("read", folder.root())(error)),
@@ -70,7 +85,7 @@ impl Harvester {
         tell.send_replace(None);
         // Nor is its place needed any more: its files are safe in the folder, whatever the archive does.
         self.free_slot(&folder);
-        self.note_waiting(&folder, info.job.id, None).await;
+        self.note_waiting(&folder, &info, None).await;
         let depositing = async {
             let _permit = self.0.deposit_permits.acquire().await;
             self.store_all(&folder, &info).await
@@ -89,8 +104,31 @@ impl Harvester {
         } else {
             let reason =
                 stored.failures.first().map(|failure| failure.reason.as_str()).or(stored.papers.as_deref());
-            self.note_waiting(&folder, info.job.id, reason).await;
+            self.note_waiting(&folder, &info, reason).await;
             Ok(())
+        }
+    }
+
+    /// Keeps how the crawl ended before anything of it goes. On a full disk that is waited for while the job is ours. False
+    /// if this process ends.
+    async fn save_ending(
+        &self,
+        folder: &JobFolder,
+        ending: &Ending,
+        pulse: Option<&Pulse>,
+    ) -> Result<bool, Error> {
+        loop {
+            let Err(error) = folder.save(OUTCOME, ending) else { return Ok(true) };
+            let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+            let Some(pulse) = pulse.filter(|_| full) else {
+                return Err(Error::io("write", folder.root())(error));
+            };
+            tracing::error!(folder = folder.name(), %error, "the end of the crawl cannot be noted; waiting for space");
+            match self.wait_under(pulse, PAUSES.most).await {
+                None => return Ok(false),
+                Some(Some(Cause::LeaseLost)) => return Err(Error::io("write", folder.root())(error)),
+                Some(_) => {}
+            }
         }
     }
 

@@ -35,6 +35,7 @@
 //! * [`dedup::oracle_for`] is called before the crawl, and again when it is resumed. Jobs it knows nothing of are told in
 //!   [`dedup::Prepared::missing`]; they never fail the job.
 
+mod active_work;
 mod crawl;
 pub mod crawl_job;
 mod crawling;

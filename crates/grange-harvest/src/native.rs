@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use grange_base::{Chain, Clock};
-use grange_crawl::engine::{self as crawler, Crawl, Phase, Snapshot, TakeOver, TakeOverError, TakenOver};
+use grange_base::{Chain, Clock, Period};
+use grange_crawl::engine::{
+    self as crawler, Crawl, LastingOrders, Phase, Snapshot, StartError, TakeOver, TakeOverError, TakenOver,
+};
 use grange_crawl::record::chunk::Manifest;
 use grange_crawl::record::settings::DedupBy;
 use grange_crawl::template::{self, NetworkSettings};
@@ -74,6 +77,15 @@ impl Engine for Native {
         let (root, known, clock) = (folder.crawl(), stored.known(), self.clock.clone());
         let begun = importing(move || TakeOver::begin(&root, known, clock)).await?;
         let Some(mut import) = begun else { return Ok(()) };
+        match stored.orders().map(serde_json::from_str::<LastingOrders>) {
+            Some(Ok(orders)) => {
+                import = importing(move || import.follow_orders(&orders).map(|()| import)).await?
+            }
+            Some(Err(error)) => {
+                tracing::warn!(folder = folder.name(), %error, "the orders that were given to the crawl cannot be read");
+            }
+            None => {}
+        }
         while let Some(path) = stored.next().await.map_err(|source| reading(folder, source))? {
             import = importing(move || import.add_file(&path).map(|()| import)).await?;
         }
@@ -90,18 +102,21 @@ impl Engine for Native {
     }
 
     async fn run(&self, run: Run) -> Result<Outcome, EngineError> {
-        let Run { folder, oracle, progress, chunks, mut wish } = run;
+        let Run { folder, oracle, progress, chunks, mut wish, stop_within } = run;
         let (root, clock) = (folder.crawl(), self.clock.clone());
         let network = self.network.clone();
         let opened = tokio::task::spawn_blocking(move || {
             // The operator's settings count as they are now, not as they were when the crawl began.
             let mut job = Crawl::job_in(&root)?;
             network.apply(&mut job.template);
+            // Before the call is dropped the files are closed in order, whatever the template says.
+            let longest = Period::from_millis((stop_within / 2).as_millis() as u64);
+            job.template.engine.stop_within = job.template.engine.stop_within.min(longest);
             Crawl::resume_as(job, &root, oracle.0, clock)
         });
         let crawl = match opened.await {
             Ok(Ok(crawl)) => crawl,
-            Ok(Err(error)) => return Err(EngineError::Crawl(Box::new(error))),
+            Ok(Err(error)) => return Err(cannot_start(error)),
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         };
         let handle = crawl.handle();
@@ -110,6 +125,7 @@ impl Engine for Native {
         }
         let (mut told, mut heard) = (BTreeSet::new(), true);
         let mut alerts = Alerts::new(folder.logs());
+        let mut orders = OrderText::default();
         let mut snapshots = handle.watch();
         let mut running = std::pin::pin!(crawl.run());
         let outcome = loop {
@@ -124,7 +140,8 @@ impl Engine for Native {
                 }
                 Ok(()) = snapshots.changed() => {
                     let snapshot = snapshots.borrow_and_update().clone();
-                    tell(&progress, &snapshot, alerts.count());
+                    let orders = orders.of(handle.lasting_orders());
+                    tell(&progress, &snapshot, alerts.count(), orders);
                 }
                 () = self.clock.sleep(LOOK_EVERY) => {
                     for chunk in new_chunks(&folder, &mut told).map_err(|source| reading(&folder, source))? {
@@ -135,7 +152,7 @@ impl Engine for Native {
             }
         };
         let outcome = outcome.map_err(|error| EngineError::Crawl(Box::new(error)))?;
-        tell(&progress, &outcome.last, alerts.count());
+        tell(&progress, &outcome.last, alerts.count(), orders.text);
         for chunk in new_chunks(&folder, &mut told).map_err(|source| reading(&folder, source))? {
             let _ = chunks.send(chunk);
         }
@@ -185,6 +202,16 @@ async fn importing<T: Send + 'static>(
     }
 }
 
+fn cannot_start(error: StartError) -> EngineError {
+    let (is_in_use, is_full) = (error.is_in_use(), error.is_disk_full());
+    let error = Box::new(error);
+    match (is_in_use, is_full) {
+        (true, _) => EngineError::InUse(error),
+        (_, true) => EngineError::NoSpace(error),
+        _ => EngineError::Crawl(error),
+    }
+}
+
 fn reading(folder: &JobFolder, source: io::Error) -> EngineError {
     EngineError::Io { doing: "read the files of the crawl in", path: folder.crawl(), source }
 }
@@ -217,9 +244,27 @@ fn new_chunks(folder: &JobFolder, told: &mut BTreeSet<PathBuf>) -> io::Result<Ve
     Ok(chunks)
 }
 
-fn tell(progress: &watch::Sender<Option<Sign>>, snapshot: &Snapshot, alerts: u64) {
+fn tell(progress: &watch::Sender<Option<Sign>>, snapshot: &Snapshot, alerts: u64, orders: Option<Arc<str>>) {
     if let Some(at) = snapshot.at {
-        progress.send_replace(Some(sign(snapshot, at, alerts)));
+        progress.send_replace(Some(Sign { orders, ..sign(snapshot, at, alerts) }));
+    }
+}
+
+/// The orders to a crawl as text, which is made when they change.
+#[derive(Default)]
+struct OrderText {
+    orders: Arc<LastingOrders>,
+    text: Option<Arc<str>>,
+}
+
+impl OrderText {
+    fn of(&mut self, now: Option<Arc<LastingOrders>>) -> Option<Arc<str>> {
+        if let Some(now) = now.filter(|now| !Arc::ptr_eq(now, &self.orders)) {
+            self.text =
+                (!now.is_empty()).then(|| serde_json::to_string(&*now).ok().map(Into::into)).flatten();
+            self.orders = now;
+        }
+        self.text.clone()
     }
 }
 
@@ -247,6 +292,7 @@ fn sign(snapshot: &Snapshot, at: Timestamp, alerts: u64) -> Sign {
         Phase::Finished => CrawlState::Finished,
     };
     Sign {
+        orders: None,
         finished: snapshot.finished,
         excused: is_excused(snapshot),
         progress: Progress {

@@ -38,6 +38,7 @@ impl Harvester {
             duplicate_reduction_jobs: spec.duplicate_reduction_jobs.clone(),
             harvester: name.clone(),
             claim_token: claim.token,
+            attempt: claim.attempt,
             job: spec.job.clone(),
         };
         let failed = |path: PathBuf| move |source| EngineError::Io { doing: "make", path, source };

@@ -62,6 +62,10 @@ impl Harvester {
         }
     }
 
+    pub(crate) fn is_gate_open(&self) -> bool {
+        lock(&self.0.gate).is_open(self.parts().clock.now())
+    }
+
     pub(crate) fn open_gate(&self) {
         if lock(&self.0.gate).open() {
             tracing::info!("jobs can be prepared again; jobs are taken");

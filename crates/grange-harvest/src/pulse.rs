@@ -1,4 +1,4 @@
-//! Signs of life: keeps the lease of a job, tells its progress, hears whether it is to stop.
+//! Signs of life: keeps the lease of a job, tells its progress and the orders given to its crawl, hears whether it is to stop.
 
 use std::time::Duration;
 
@@ -40,8 +40,19 @@ impl Pulse {
         // Whatever the settings say, a lease survives two lost words.
         let every = settings.progress_every.0.min(lease / 3);
         let task = tokio::spawn(async move {
+            let mut kept_orders = None;
             loop {
                 let said = word(&db, &claim, &signs, lease, sample).await;
+                let orders = signs.borrow().as_ref().and_then(|sign| sign.orders.clone());
+                if let Some(orders) = orders.filter(|orders| kept_orders.as_ref() != Some(orders)) {
+                    match db.jobs().keep_orders(&claim, orders.to_string()).await {
+                        Ok(()) => kept_orders = Some(orders),
+                        // The next word tries again, and notices a lease that was lost.
+                        Err(error) => {
+                            tracing::warn!(job = %claim.job, error = %Chain(&error), "the orders to the crawl were not kept");
+                        }
+                    }
+                }
                 match said {
                     Ok(beat) => {
                         tell.send_if_modified(|heard| {

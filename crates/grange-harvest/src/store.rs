@@ -35,7 +35,7 @@ impl Harvester {
     /// Documents a crawl that ended, and deposits everything that is still here.
     pub(crate) async fn store_all(&self, folder: &JobFolder, info: &HarvestInfo) -> Stored {
         let Parts { archive, clock, settings, software, host, .. } = self.parts();
-        let (by, waiting) = (self.parts().name.clone(), Some((self, info.job.id)));
+        let (by, waiting) = (self.parts().name.clone(), Some((self, info)));
         let depositor = Depositor { archive: &**archive, clock, folder, by, waiting };
         let attempts = if folder.is_reported() { 1 } else { settings.upload_attempts };
         let known =

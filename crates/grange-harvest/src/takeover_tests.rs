@@ -38,25 +38,31 @@ fn name_of(path: Option<&PathBuf>) -> Option<&str> {
 }
 
 #[tokio::test]
-async fn only_whole_proven_files_of_the_job_are_imported() {
+async fn files_of_the_job_that_every_replica_had_at_some_time_are_imported() {
     let (_place, archive, folder) = bed(&[
         "1-3-a.warc.gz",
         "1-3-b.warc.gz",
+        "1-3-c.warc.gz",
         "1-3-VIRAL-a.warc.gz",
         "1-33-a.warc.gz",
         "1-metadata-1.warc.gz",
     ]);
     let shelf = Shelf::new(&archive);
     shelf.unverified.lock().unwrap().insert("1-3-b.warc.gz".to_owned());
+    // A replica was added since, or its copy is damaged: another has it.
+    shelf.stored_before.lock().unwrap().insert("1-3-c.warc.gz".to_owned());
     let (clock, _hand) = Clock::test(Timestamp::UNIX_EPOCH);
-    let mut files = StoredWarcs::list(&*shelf, &clock, &folder, "1-3").await.unwrap();
-    assert_eq!(files.known(), 3, "names of files that are not proven are taken too");
+    let never = Shutdown::never();
+    let mut files = StoredWarcs::list(&*shelf, &clock, &never, &folder, "1-3").await.unwrap();
+    assert_eq!(files.unverified, 1);
+    assert_eq!(files.known(), 4, "names of files that are not proven are taken too");
     let first = files.next().await.unwrap();
     assert_eq!(name_of(first.as_ref()), Some("1-3-VIRAL-a.warc.gz"));
     let first = first.unwrap();
     assert!(first.exists() && folder.cdx().join("1-3-VIRAL-a.warc.gz.cdx").exists());
     assert_eq!(name_of(files.next().await.unwrap().as_ref()), Some("1-3-a.warc.gz"));
     assert!(!first.exists(), "one file is here at a time");
+    assert_eq!(name_of(files.next().await.unwrap().as_ref()), Some("1-3-c.warc.gz"));
     assert_eq!(files.next().await.unwrap(), None);
     assert_eq!(std::fs::read_dir(folder.stored()).unwrap().count(), 0);
 }
@@ -66,7 +72,8 @@ async fn a_file_that_no_replica_gives_is_passed_over_after_some_attempts() {
     let (_place, archive, folder) = bed(&["1-3-a.warc.gz", "1-3-b.warc.gz"]);
     let shelf = Shelf::new(&archive);
     let (clock, hand) = Clock::test(Timestamp::UNIX_EPOCH);
-    let mut files = StoredWarcs::list(&*shelf, &clock, &folder, "1-3").await.unwrap();
+    let never = Shutdown::never();
+    let mut files = StoredWarcs::list(&*shelf, &clock, &never, &folder, "1-3").await.unwrap();
     std::fs::remove_file(archive.join("1-3-a.warc.gz")).unwrap();
     let next = while_time_passes(&hand, files.next()).await.unwrap();
     assert_eq!(name_of(next.as_ref()), Some("1-3-b.warc.gz"));
@@ -81,6 +88,7 @@ async fn what_is_away_is_waited_for_and_no_file_is_passed_over() {
     let (_place, archive, folder) = bed(&names);
     let shelf = Shelf::new(&archive);
     let (clock, hand) = Clock::test(Timestamp::UNIX_EPOCH);
+    let never = Shutdown::never();
     let name = || names[0].parse::<FileName>().unwrap();
     let refusals: Vec<fn(FileName) -> ArchiveError> = vec![
         |_| ArchiveError::Away { replica: "one".to_owned(), reason: "it does not answer".to_owned() },
@@ -91,7 +99,7 @@ async fn what_is_away_is_waited_for_and_no_file_is_passed_over() {
         |name| ArchiveError::NoCopy { name, reason: "one: it does not answer".to_owned(), away: true },
     ];
     for refusal in refusals {
-        let mut files = StoredWarcs::list(&*shelf, &clock, &folder, "1-3").await.unwrap();
+        let mut files = StoredWarcs::list(&*shelf, &clock, &never, &folder, "1-3").await.unwrap();
         shelf.refusals.lock().unwrap().extend((0..10 * ATTEMPTS).map(|_| refusal(name())));
         for expected in names {
             let next = while_time_passes(&hand, files.next()).await.unwrap();
@@ -106,7 +114,8 @@ async fn a_file_without_a_good_copy_is_passed_over_though_the_archive_was_away_m
     let (_place, archive, folder) = bed(&["1-3-a.warc.gz"]);
     let shelf = Shelf::new(&archive);
     let (clock, hand) = Clock::test(Timestamp::UNIX_EPOCH);
-    let mut files = StoredWarcs::list(&*shelf, &clock, &folder, "1-3").await.unwrap();
+    let never = Shutdown::never();
+    let mut files = StoredWarcs::list(&*shelf, &clock, &never, &folder, "1-3").await.unwrap();
     for away in [false, true, false, true, true, false] {
         let (name, reason) = ("1-3-a.warc.gz".parse().unwrap(), "one: another checksum".to_owned());
         shelf.refusals.lock().unwrap().push_back(ArchiveError::NoCopy { name, reason, away });
@@ -160,7 +169,16 @@ async fn import(times: u32, for_good: bool, heard: Heard) -> (Result<(), GivenUp
     let (clock, hand) = Clock::test(Timestamp::UNIX_EPOCH);
     let info = HarvestInfo { earlier_attempts: true, ..folder.info().unwrap() };
     let engine = Fails { times, for_good, asked: AtomicU32::new(0) };
-    let import = Import { archive: &*shelf, clock: &clock, folder: &folder, info: &info, engine: &engine };
+    let shutdown = Shutdown::never();
+    let import = Import {
+        archive: &*shelf,
+        clock: &clock,
+        shutdown: &shutdown,
+        folder: &folder,
+        info: &info,
+        engine: &engine,
+        orders: None,
+    };
     let (_tell, heard) = watch::channel(heard);
     let ended = while_time_passes(&hand, import.run(heard)).await;
     (ended, engine.asked.into_inner(), folder.must_take_over(&info))
@@ -193,4 +211,89 @@ async fn an_import_ends_when_the_job_is_lost_or_cancelled() {
         assert!(matches!(&ended, Err(GivenUp::Told(cause)) if *cause == expected), "{ended:?}");
         assert!(left);
     }
+}
+
+/// Reads a file, and returns when the test lets it.
+#[derive(Debug)]
+struct Slow {
+    may_end: watch::Sender<bool>,
+    reading: watch::Sender<bool>,
+    has_ended: std::sync::Arc<std::sync::atomic::AtomicBool>,
+}
+
+#[async_trait]
+impl Engine for Slow {
+    fn name(&self) -> &'static str {
+        "slow"
+    }
+
+    fn understands(&self, _: &str) -> bool {
+        true
+    }
+
+    fn prepare(&self, _: &JobFolder, _: &Order) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    async fn take_over(&self, folder: &JobFolder, stored: &mut dyn StoredFiles) -> Result<(), EngineError> {
+        let failed = |source| EngineError::Io { doing: "read", path: folder.stored(), source };
+        while stored.next().await.map_err(failed)?.is_some() {
+            let (mut may_end, has_ended) = (self.may_end.subscribe(), self.has_ended.clone());
+            self.reading.send_replace(true);
+            let work = tokio::spawn(async move {
+                may_end.wait_for(|may| *may).await.unwrap();
+                has_ended.store(true, Ordering::Relaxed);
+            });
+            work.await.unwrap();
+        }
+        Ok(())
+    }
+
+    async fn run(&self, _: Run) -> Result<Outcome, EngineError> {
+        unreachable!("nothing is crawled")
+    }
+
+    fn closed_files(&self, _: &JobFolder) -> io::Result<Vec<ClosedFile>> {
+        Ok(Vec::new())
+    }
+}
+
+#[tokio::test]
+async fn an_import_that_is_given_up_has_ended_when_the_job_goes_on() {
+    let (_place, archive, folder) = bed(&["1-3-a.warc.gz", "1-3-b.warc.gz"]);
+    std::fs::create_dir_all(folder.stored()).unwrap();
+    let half = folder.stored().join("1-3-a.warc.gz.1234.part");
+    std::fs::write(&half, b"killed meanwhile").unwrap();
+    let shelf = Shelf::new(&archive);
+    let (clock, _hand) = Clock::test(Timestamp::UNIX_EPOCH);
+    let info = HarvestInfo { earlier_attempts: true, ..folder.info().unwrap() };
+    let (may_end, has_ended) = (watch::Sender::new(false), std::sync::Arc::default());
+    let engine = Slow { may_end, reading: watch::Sender::new(false), has_ended };
+    let shutdown = Shutdown::never();
+    let import = Import {
+        archive: &*shelf,
+        clock: &clock,
+        shutdown: &shutdown,
+        folder: &folder,
+        info: &info,
+        engine: &engine,
+        orders: None,
+    };
+    let (tell, heard) = watch::channel(Heard::default());
+    let mut reading = engine.reading.subscribe();
+    let stopping = async {
+        reading.wait_for(|reading| *reading).await.unwrap();
+        assert!(!half.exists(), "what a killed import left takes no space");
+        tell.send_replace(Heard { lost: true, stop_wanted: false });
+        // Everybody does what there is to do.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!engine.has_ended.load(Ordering::Relaxed));
+        engine.may_end.send_replace(true);
+    };
+    let (ended, ()) = tokio::join!(import.run(heard), stopping);
+    assert!(matches!(&ended, Err(GivenUp::Told(Cause::LeaseLost))), "{ended:?}");
+    assert!(engine.has_ended.load(Ordering::Relaxed), "the file that was being read is read to its end");
+    assert_eq!(shelf.fetched.load(Ordering::Relaxed), 1, "no other file is fetched");
 }

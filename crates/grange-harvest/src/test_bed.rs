@@ -86,6 +86,7 @@ pub(crate) fn papers(job: i64, before: &[i64]) -> JobPapers {
         duplicate_reduction_jobs: before.iter().map(|id| JobId(*id)).collect(),
         harvester: "h1".to_owned(),
         claim_token: 1,
+        attempt: 1,
     };
     JobPapers {
         info,

@@ -33,6 +33,8 @@ pub(crate) struct Shelf {
     pub(crate) answers: Mutex<VecDeque<Says>>,
     /// Files that the second replica does not hold.
     pub(crate) unverified: Mutex<BTreeSet<String>>,
+    /// Files that the second replica, which was added later, does not hold yet.
+    pub(crate) stored_before: Mutex<BTreeSet<String>>,
     /// What the next attempts to fetch a file whole are refused with.
     pub(crate) refusals: Mutex<VecDeque<ArchiveError>>,
     /// Files of which no replica returns a part.
@@ -48,9 +50,9 @@ impl Shelf {
     /// Stores are answered so, one after another.
     pub(crate) fn answering(folder: &Path, answers: &[Says]) -> Arc<Shelf> {
         let answers = Mutex::new(answers.iter().copied().collect());
-        let (fetched, unverified) = (AtomicUsize::new(0), Mutex::default());
+        let (fetched, unverified, stored_before) = (AtomicUsize::new(0), Mutex::default(), Mutex::default());
         let (folder, unreadable, refusals) = (folder.to_owned(), Mutex::default(), Mutex::default());
-        Arc::new(Shelf { folder, fetched, answers, unverified, refusals, unreadable })
+        Arc::new(Shelf { folder, fetched, answers, unverified, stored_before, refusals, unreadable })
     }
 
     fn file_status(&self, name: FileName) -> FileStatus {
@@ -58,7 +60,8 @@ impl Shelf {
         let mut digest = [0; 64];
         blake3::Hasher::new().update(&bytes).finalize_xof().fill(&mut digest);
         let sha512 = data_encoding::HEXLOWER.encode(&digest).parse().ok();
-        let verified = !self.unverified.lock().unwrap().contains(name.as_str());
+        let stored_before = self.stored_before.lock().unwrap().contains(name.as_str());
+        let verified = !stored_before && !self.unverified.lock().unwrap().contains(name.as_str());
         let holding = |replica_id: i64, replica: &str, verified: bool| Holding {
             replica_id,
             replica: replica.parse().unwrap(),
@@ -82,7 +85,7 @@ impl Shelf {
                 checksums: Checksums { sha512, ..Checksums::default() },
                 source: None,
                 created_at: Timestamp::UNIX_EPOCH,
-                stored_at: None,
+                stored_at: stored_before.then_some(Timestamp::UNIX_EPOCH),
             },
         }
     }

@@ -2,15 +2,15 @@
 
 use grange_base::{Chain, Size};
 use grange_db::WaitingDeposit;
-use grange_model::harvest::JobId;
 
-use crate::folder::JobFolder;
+use crate::folder::{HarvestInfo, JobFolder};
 use crate::harvester::{Error, Harvester, Parts, lock};
 
 impl Harvester {
     /// Notes what waits in a folder whose crawl has ended, and why. A database that is away is told the next time.
-    pub(crate) async fn note_waiting(&self, folder: &JobFolder, job: JobId, reason: Option<&str>) {
+    pub(crate) async fn note_waiting(&self, folder: &JobFolder, info: &HarvestInfo, reason: Option<&str>) {
         let Parts { db, clock, name, .. } = self.parts();
+        let job = info.job.id;
         let (files, bytes) = folder.files_left();
         lock(&self.0.waiting).insert(folder.name(), (files, bytes));
         self.count_waiting();
@@ -23,7 +23,7 @@ impl Harvester {
             reason: reason.map(str::to_owned),
             since: clock.now(),
         };
-        if let Err(error) = db.deposits().keep(deposit).await {
+        if let Err(error) = db.deposits().keep(deposit, info.claim_token).await {
             tracing::warn!(%job, error = %Chain(&error), "cannot note in the database that files of this job wait for the archive");
         }
     }

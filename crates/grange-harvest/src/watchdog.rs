@@ -68,7 +68,7 @@ mod tests {
 
     fn sign(second: i64, finished: u64, excused: bool) -> Sign {
         let progress = test_bed::progress(at(second));
-        Sign { progress, finished, excused }
+        Sign { progress, finished, excused, orders: None }
     }
 
     #[test]

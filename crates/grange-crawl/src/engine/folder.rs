@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,12 +12,12 @@ use serde::de::DeserializeOwned;
 /// There from the first change of an import to its end.
 const IMPORTING: &str = "state/importing";
 
-/// The folder, held while this value lives.
-#[derive(Debug)]
+/// The folder, held while this value or a clone of it lives.
+#[derive(Clone, Debug)]
 pub struct Folder {
     root: PathBuf,
     /// Locked; the system lets go of it when the process ends, however it ends.
-    _lock: File,
+    _lock: Arc<File>,
 }
 
 /// Why a folder cannot be used.
@@ -62,7 +63,7 @@ impl Folder {
         }
         let lock = File::create(root.join("state/lock")).map_err(failed)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Folder { root: root.to_owned(), _lock: lock }),
+            Ok(()) => Ok(Folder { root: root.to_owned(), _lock: Arc::new(lock) }),
             Err(fs::TryLockError::WouldBlock) => Err(FolderError::Busy(root.to_owned())),
             Err(fs::TryLockError::Error(error)) => Err(failed(error)),
         }
@@ -127,16 +128,24 @@ impl Folder {
         self.root.join("state/control.sock")
     }
 
-    /// Keeps the job, so that the crawl can go on without being told again.
+    /// Keeps the job, so that the crawl can go on without being told again. If that fails nothing is left of it: it may be
+    /// tried again on a full disk.
     pub fn save_job(&self, job: &impl Serialize) -> io::Result<()> {
         let aside = self.root.join("job.json.tmp");
-        // Nobody else may see it even for a moment.
-        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-        file.set_permissions(fs::Permissions::from_mode(0o600))?;
-        serde_json::to_writer_pretty(&mut file, job)?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        fs::rename(aside, self.root.join("job.json"))?;
+        let written = || {
+            // Nobody else may see it even for a moment.
+            let mut file =
+                File::options().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+            serde_json::to_writer_pretty(&mut file, job)?;
+            file.write_all(b"\n")?;
+            file.sync_all()?;
+            fs::rename(&aside, self.root.join("job.json"))
+        };
+        if let Err(error) = written() {
+            let _ = fs::remove_file(&aside);
+            return Err(error);
+        }
         File::open(&self.root)?.sync_all()
     }
 

@@ -9,6 +9,7 @@ use url::Url;
 
 use super::changes::{self, SeedOrigin};
 use super::commit::Message;
+use super::lasting_orders::LastingOrders;
 use super::meter::Snapshot;
 use super::order::{Order, OrderError};
 use super::shared::{ScopeChangeError, Shared, Wish};
@@ -44,6 +45,11 @@ impl Handle {
     /// Pictures as they are made.
     pub fn watch(&self) -> watch::Receiver<Snapshot> {
         self.snapshots.clone()
+    }
+
+    /// What people ordered so far that lasts, in this run and in earlier ones. None once the crawl has ended.
+    pub fn lasting_orders(&self) -> Option<Arc<LastingOrders>> {
+        self.crawl().ok().map(|crawl| Arc::clone(&crawl.orders.borrow()))
     }
 
     pub fn pause(&self) {
@@ -165,7 +171,7 @@ impl Handle {
                 if !factor.is_finite() || factor < 0.0 {
                     return Err(OrderError::Bad(format!("{factor} is no factor; write 0 or more")));
                 }
-                crawl.frontier.put_marks(&[changes::pace(factor)], &[]).map_err(failed)?;
+                crawl.keep_order(&[changes::pace(factor)]).map_err(failed)?;
                 crawl.frontier.set_pace_factor(factor);
                 json!({})
             }
@@ -213,7 +219,7 @@ fn seeds(urls: &[String]) -> Result<Vec<Candidate>, OrderError> {
 }
 
 /// A pattern that must match the whole URL, as reject patterns do.
-fn whole(pattern: &str) -> Result<Regex, OrderError> {
+pub(super) fn whole(pattern: &str) -> Result<Regex, OrderError> {
     check_pattern(pattern).map_err(|error| OrderError::Bad(error.to_string()))?;
     Regex::new(&format!("^(?:{pattern})$")).map_err(|error| OrderError::Bad(error.to_string()))
 }

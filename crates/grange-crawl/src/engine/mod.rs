@@ -17,6 +17,7 @@ mod handle;
 mod holds;
 mod hosts;
 mod kept_cookies;
+mod lasting_orders;
 mod links;
 mod login;
 mod meter;
@@ -43,6 +44,7 @@ pub use dispatch::End;
 pub use finish::Outcome;
 pub use folder::{Folder, FolderError};
 pub use handle::Handle;
+pub use lasting_orders::LastingOrders;
 pub use meter::{HostRow, Phase, Snapshot};
 pub use order::{Order, OrderError, Request};
 pub use settings::Settings;
@@ -98,13 +100,19 @@ impl Crawl {
             .map_err(|error| CrawlError::Socket(folder.root().to_owned(), error))?;
         let outbox = shared.outbox.clone();
         progress::check_free_space(&shared, &folder.warcs());
-        let mut writing = tokio::task::spawn_blocking(move || committer.run());
+        // The folder is in use until the last file is let go of, also when this call is dropped.
+        let in_use = folder.clone();
+        let mut writing = tokio::task::spawn_blocking(move || {
+            let written = committer.run();
+            drop(in_use);
+            written
+        });
         let progress = tokio::spawn(progress::watch(Arc::clone(&shared), folder.warcs(), snapshots.clone()));
+        let RunGuard { give_up, .. } = &RunGuard { give_up, progress: progress.abort_handle() };
         let ended = tokio::select! {
             ended = dispatch::dispatch(&shared) => ended.map_err(CrawlError::from),
             // It ends before it is told to only if it cannot write.
             written = &mut writing => {
-                progress.abort();
                 return Err(match joined(written) {
                     Err(error) => error.into(),
                     Ok(_) => CommitError::Io(std::io::Error::other("the committer stopped")).into(),
@@ -120,7 +128,8 @@ impl Crawl {
             Err(error) => {
                 // What was delivered is still committed; the chunk stays open for a resume.
                 give_up.pull();
-                drop(outbox);
+                drop((outbox, shared));
+                let _ = writing.await;
                 return Err(error);
             }
         };
@@ -134,9 +143,22 @@ impl Crawl {
             let _ = outbox.send(Message::Finish).await;
             writing.await
         };
-        let manifest = joined(or_give_up(&shared, &give_up, ending).await)?;
+        let manifest = joined(or_give_up(&shared, give_up, ending).await)?;
         finish::finish(&shared, &folder, end, manifest, &snapshots)
             .map_err(|error| CrawlError::Reports(folder.reports(), error))
+    }
+}
+
+/// Ends with a run, however that ends, what it began and would go on: the committer on a full disk, and the picture.
+struct RunGuard {
+    give_up: Trigger,
+    progress: tokio::task::AbortHandle,
+}
+
+impl Drop for RunGuard {
+    fn drop(&mut self) {
+        self.give_up.pull();
+        self.progress.abort();
     }
 }
 

@@ -11,9 +11,11 @@ use url::Url;
 use super::changes::{self, Mark, SeedOrigin};
 use super::commit::{Ledger, Message};
 use super::cut_responses::CutResponses;
+use super::folder::Folder;
 use super::holds::{Hold, is_disk_full};
 use super::hosts::Hosts;
 use super::kept_cookies::KeptCookies;
+use super::lasting_orders::LastingOrders;
 use super::login::Logins;
 use super::meter::Meter;
 use super::order::OrderError;
@@ -74,6 +76,10 @@ pub(super) struct Shared {
     /// One permit for each delivery that is packed and not yet committed. It is taken before the ticket of a file, so
     /// that whoever keeps a chunk open can always deliver.
     pub(super) packing: Arc<Semaphore>,
+    /// For whoever keeps them elsewhere too.
+    pub(super) orders: watch::Sender<Arc<LastingOrders>>,
+    /// In use until nobody works on the crawl any more. The last field: it is let go of after the frontier.
+    pub(super) _folder: Folder,
 }
 
 /// A fault of our own, which ends a crawl.
@@ -129,9 +135,19 @@ impl Shared {
                 changed.domains.entry(domain).or_insert(other).limits = limits;
             }
         }
-        self.frontier.put_marks(&[changes::limits(&self.job.budgets, &changed)], &[])?;
+        self.keep_order(&[changes::limits(&self.job.budgets, &changed)])?;
         budgets.clone_from(&changed);
         self.frontier.set_budgets(changed, self.clock.now());
+        Ok(())
+    }
+
+    /// Keeps what an order changed over restarts, and shows it to whoever keeps it elsewhere.
+    pub(super) fn keep_order(&self, marks: &[Mark]) -> Result<(), FrontierError> {
+        self.frontier.put_marks(marks, &[])?;
+        self.orders.send_modify(|orders| {
+            let orders = Arc::make_mut(orders);
+            marks.iter().for_each(|(name, value)| orders.add(name, value));
+        });
         Ok(())
     }
 
@@ -140,7 +156,7 @@ impl Shared {
         let marks: Vec<_> = urls.iter().map(|url| changes::seed(url, origin)).collect();
         self.scope.change(|scope| {
             let next = scope.with_seeds(urls)?;
-            self.frontier.put_marks(&marks, &[])?;
+            self.keep_order(&marks)?;
             Ok(next)
         })
     }
@@ -166,7 +182,7 @@ impl Shared {
     pub(super) fn reject(&self, pattern: &str) -> Result<(), ScopeChangeError> {
         self.scope.change(|scope| {
             let next = scope.with_reject_regex(pattern)?;
-            self.frontier.put_marks(&[changes::reject(pattern)], &[])?;
+            self.keep_order(&[changes::reject(pattern)])?;
             Ok(next)
         })
     }

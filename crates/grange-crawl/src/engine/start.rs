@@ -15,8 +15,10 @@ use super::changes::{self, CrawlChanges};
 use super::commit::{Committer, Ledger, Rhythm};
 use super::cut_responses::CutResponses;
 use super::folder::{Folder, FolderError};
+use super::holds;
 use super::hosts::Hosts;
 use super::kept_cookies::{self, CookieError};
+use super::lasting_orders::LastingOrders;
 use super::login::Logins;
 use super::meter::{Meter, Snapshot};
 use super::shared::Shared;
@@ -61,6 +63,29 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
+}
+
+impl StartError {
+    /// Whether a crawl still holds the folder.
+    pub fn is_in_use(&self) -> bool {
+        match self {
+            Self::Folder(FolderError::Busy(_)) => true,
+            Self::Frontier(FrontierError::Store { source, .. }) => matches!(**source, fjall::Error::Locked),
+            _ => false,
+        }
+    }
+
+    /// Whether the cause is a full disk; the folder is as it was.
+    pub fn is_disk_full(&self) -> bool {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(error) = cause {
+            if error.downcast_ref::<io::Error>().is_some_and(holds::is_disk_full) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
 }
 
 impl Crawl {
@@ -146,6 +171,7 @@ fn open(
         .map_err(|error| StartError::Template(format!("dedup.skip_types: {error}")))?;
     let (frontier, resumed) =
         Frontier::open(&folder.frontier(), template.frontier.clone(), job.budgets.clone(), now)?;
+    let orders = LastingOrders::among(&resumed.marks);
     let mut kept = CrawlChanges::from_marks(&resumed.marks).map_err(StartError::Template)?;
     fetcher.allow(&kept.endpoints);
     let shapes = std::mem::take(&mut kept.shapes);
@@ -237,6 +263,8 @@ fn open(
         cut_responses: CutResponses::default(),
         network: Mutex::default(),
         packing: Arc::new(Semaphore::new(OUTBOX)),
+        orders: watch::Sender::new(Arc::new(orders)),
+        _folder: folder.clone(),
         job,
         template,
         clock,

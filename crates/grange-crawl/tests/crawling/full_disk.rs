@@ -98,6 +98,35 @@ async fn a_full_disk_pauses_a_crawl_which_goes_on_when_there_is_space() {
     server.stop().await;
 }
 
+/// A harvester that ends, or that lost its job, drops its crawl; the disk is still full.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crawl_that_is_dropped_on_a_full_disk_lets_go_of_its_folder() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let web = web();
+    let server = serve(&web).await;
+    let root = disk.path().join("crawl");
+    let mut template = template(&server);
+    template.frontier.pace = Pace::fixed(std::time::Duration::from_millis(10));
+    let crawl = Crawl::start(job(template, web.seeds()), &root, Arc::new(NoOracle), Clock::system()).unwrap();
+    let handle = crawl.handle();
+    let running = tokio::spawn(crawl.run());
+    until("some pages", async || server.total() > 20).await;
+    let filler = disk.fill();
+    until("the pause", async || handle.snapshot().phase == Phase::Waiting).await;
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    let resume = || Crawl::resume(&root, Arc::new(NoOracle), Clock::system());
+    until("the folder", async || !matches!(resume(), Err(error) if error.is_in_use())).await;
+    if let Err(error) = resume() {
+        assert!(error.is_disk_full(), "{error:?}");
+    }
+    std::fs::remove_file(filler).unwrap();
+    let outcome = resume().unwrap().run().await.unwrap();
+    assert_eq!(outcome.end, End::Finished);
+    assert!(captured(&root).values().all(|captures| captures.len() == 1));
+    server.stop().await;
+}
+
 /// Longer than what is held in memory: it goes to the scratch folder, where there is no space left.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_response_that_finds_no_space_is_fetched_again_when_there_is_some() {

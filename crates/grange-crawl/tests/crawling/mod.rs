@@ -5,6 +5,7 @@ mod control;
 mod crash;
 mod dead_port;
 mod dedup;
+mod dropped;
 mod durable;
 mod exact;
 mod full_disk;

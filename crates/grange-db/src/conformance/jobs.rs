@@ -23,6 +23,7 @@ on_both_engines! {
     a_failed_job_is_resubmitted_whole_or_rejected,
     a_cancelled_job_ends,
     progress_is_kept_and_sampled,
+    orders_are_kept_by_whoever_has_the_job_and_read_by_whoever_takes_it_over,
     the_best_of_a_configuration_follows_its_history,
     harvesters_are_known_while_they_live,
 }
@@ -344,6 +345,22 @@ async fn progress_is_kept_and_sampled(bed: &Bed) {
     assert_eq!(jobs.samples_of(ours.job).await.unwrap().len(), 3);
     let late = jobs.report_progress(&ours, at(30), LONG, LONG).await.unwrap_err();
     assert_eq!(late.code(), "lease-lost");
+}
+
+async fn orders_are_kept_by_whoever_has_the_job_and_read_by_whoever_takes_it_over(bed: &Bed) {
+    waiting(bed, &["a.dk"]).await;
+    let jobs = bed.db.jobs();
+    let first = claim(bed, SHORT).await.unwrap();
+    assert_eq!(jobs.orders_of(first.job).await.unwrap(), None);
+    for orders in ["[]", "[\"a\0\"]"] {
+        jobs.keep_orders(&first, orders.to_owned()).await.unwrap();
+    }
+    bed.pass(bed.lease_now() + SHORT).await;
+    jobs.supervise(POLICY).await.unwrap();
+    let late = jobs.keep_orders(&first, "late".to_owned()).await.unwrap_err();
+    assert_eq!(late.code(), "lease-lost");
+    let second = claim(bed, LONG).await.unwrap();
+    assert_eq!(jobs.orders_of(second.job).await.unwrap().as_deref(), Some("[\"a\u{fffd}\"]"));
 }
 
 async fn the_best_of_a_configuration_follows_its_history(bed: &Bed) {

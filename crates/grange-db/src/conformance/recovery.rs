@@ -22,6 +22,7 @@ on_both_engines! {
     a_file_is_to_be_indexed_when_one_copy_with_bytes_is_verified,
     folders_that_wait_are_counted_and_shown_with_their_job,
     a_job_whose_files_wait_is_neither_crawled_again_nor_timed_out,
+    files_of_an_earlier_harvester_hold_up_nobody,
     an_access_rule_that_was_lost_is_established_again_and_a_removed_one_is_not,
 }
 
@@ -206,9 +207,9 @@ async fn folders_that_wait_are_counted_and_shown_with_their_job(bed: &Bed) {
         since: bed.clock.now(),
     };
     let deposits = bed.db.deposits();
-    deposits.keep(deposit("1_a", 3, None)).await.unwrap();
-    deposits.keep(deposit("1_a", 2, Some("replica two: a\0way"))).await.unwrap();
-    deposits.keep(deposit("1_b", 1, None)).await.unwrap();
+    deposits.keep(deposit("1_a", 3, None), 1).await.unwrap();
+    deposits.keep(deposit("1_a", 2, Some("replica two: a\0way")), 1).await.unwrap();
+    deposits.keep(deposit("1_b", 1, None), 1).await.unwrap();
     let shown = bed.db.jobs().get(job).await.unwrap().unwrap();
     assert_eq!((shown.waiting_files, shown.waiting_bytes), (3, 300));
     assert!(shown.waiting_reason.unwrap().starts_with("replica two"));
@@ -239,7 +240,7 @@ async fn a_job_whose_files_wait_is_neither_crawled_again_nor_timed_out(bed: &Bed
         reason: None,
         since: bed.clock.now(),
     };
-    bed.db.deposits().keep(deposit).await.unwrap();
+    bed.db.deposits().keep(deposit, claim.token).await.unwrap();
     bed.pass(beat.lease_until).await;
     let policy = Policy { takeovers_max: 1, job_timeout: std::time::Duration::ZERO };
     assert_eq!(jobs.supervise(policy).await.unwrap(), DeadJobs::default());
@@ -249,6 +250,48 @@ async fn a_job_whose_files_wait_is_neither_crawled_again_nor_timed_out(bed: &Bed
     jobs.cancel(claim.job, &anna()).await.unwrap();
     bed.pass(beat.lease_until).await;
     assert_eq!(jobs.supervise(policy).await.unwrap().failed, [claim.job]);
+}
+
+async fn files_of_an_earlier_harvester_hold_up_nobody(bed: &Bed) {
+    bed.stocked(&["a.dk"]).await;
+    bed.selective("h", &["a.dk"]).await;
+    bed.plan(HarvestKind::Selective).await;
+    let jobs = bed.db.jobs();
+    let policy = Policy { takeovers_max: 9, job_timeout: std::time::Duration::from_hours(1000) };
+    // Each case: who takes the job after m1, which comes back and deposits what it has.
+    for second in ["m2", "m1"] {
+        let claim = async |harvester: &str| {
+            let claim = jobs.claim(&["focused".parse().unwrap()], harvester, SHORT).await.unwrap().unwrap();
+            (jobs.start(&claim, SHORT).await.unwrap().lease_until, claim)
+        };
+        let (lease_until, first) = claim("m1").await;
+        bed.pass(lease_until).await;
+        assert_eq!(jobs.supervise(policy).await.unwrap().taken_back.len(), 1);
+        let (lease_until, later) = claim(second).await;
+        let deposit = WaitingDeposit {
+            harvester: "m1".to_owned(),
+            folder: "1_a".to_owned(),
+            job: first.job,
+            files: 1,
+            bytes: 1,
+            reason: Some("the name is taken by other bytes".to_owned()),
+            since: bed.clock.now(),
+        };
+        bed.db.deposits().keep(deposit, first.token).await.unwrap();
+        bed.pass(lease_until).await;
+        assert_eq!(jobs.supervise(policy).await.unwrap().taken_back.len(), 1, "{second}");
+        // Nor is the crawl of any harvester without an end.
+        let (_, last) = claim(second).await;
+        assert_eq!(last.job, later.job);
+        let timed = Policy { job_timeout: std::time::Duration::ZERO, ..policy };
+        if second == "m1" {
+            bed.pass(bed.lease_now()).await;
+            assert_eq!(jobs.supervise(timed).await.unwrap().failed, [last.job]);
+        } else {
+            bed.pass(bed.lease_now() + SHORT).await;
+            assert_eq!(jobs.supervise(policy).await.unwrap().taken_back.len(), 1);
+        }
+    }
 }
 
 async fn an_access_rule_that_was_lost_is_established_again_and_a_removed_one_is_not(bed: &Bed) {

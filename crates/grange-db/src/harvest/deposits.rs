@@ -46,10 +46,10 @@ pub struct DepositCounts {
 }
 
 impl Deposits<'_> {
-    /// Keeps how a folder stands. `since` is kept from the first word on it.
-    pub async fn keep(&self, deposit: WaitingDeposit) -> Result<(), Error> {
+    /// Keeps how a folder stands that was crawled under this claim. `since` is kept from the first word on it.
+    pub async fn keep(&self, deposit: WaitingDeposit, claim_token: i64) -> Result<(), Error> {
         self.0
-            .write_one("keep the deposit", deposit, |tx, deposit| {
+            .write_one("keep the deposit", (deposit, claim_token), |tx, (deposit, claim_token)| {
                 Box::pin(async move {
                     let query = tx
                         .sql(&KEEP)
@@ -61,7 +61,8 @@ impl Deposits<'_> {
                         // The text may come from afar, and PostgreSQL keeps no NUL.
                         .bind(deposit.reason.as_ref().map(|reason| reason.replace('\0', "\u{fffd}")))
                         .bind(micros(deposit.since))
-                        .bind(micros(tx.now));
+                        .bind(micros(tx.now))
+                        .bind(*claim_token);
                     tx.run(query).await.map(|_| ())
                 })
             })
@@ -138,10 +139,12 @@ impl Deposits<'_> {
 }
 
 static KEEP: Sql = Sql::new(
-    "INSERT INTO waiting_deposits (harvester, folder, job_id, files, bytes, reason, since, updated_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    "INSERT INTO waiting_deposits (harvester, folder, job_id, files, bytes, reason, since, updated_at,
+         claim_token)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      ON CONFLICT (harvester, folder) DO UPDATE SET files = excluded.files, bytes = excluded.bytes,
-         reason = COALESCE(excluded.reason, waiting_deposits.reason), updated_at = excluded.updated_at",
+         reason = COALESCE(excluded.reason, waiting_deposits.reason), updated_at = excluded.updated_at,
+         claim_token = excluded.claim_token",
 );
 static FORGET: Sql = Sql::new("DELETE FROM waiting_deposits WHERE harvester = $1 AND folder = $2");
 static RETAIN: Bulk = Bulk {

@@ -155,6 +155,20 @@ impl Jobs<'_> {
             .await
     }
 
+    /// Keeps the orders that were given to the crawl so far, for whoever takes the job over.
+    pub async fn keep_orders(&self, claim: &JobClaim, orders: String) -> Result<(), Error> {
+        self.0
+            .write_one("keep the orders", (claim.clone(), orders), |tx, (claim, orders)| {
+                Box::pin(async move {
+                    let query = tx.sql(&KEEP_ORDERS).bind(claim.job.0).bind(claim.token);
+                    // The text comes from people, and PostgreSQL keeps no NUL.
+                    let query = query.bind(orders.replace('\0', "\u{fffd}"));
+                    if tx.run(query).await? == 1 { Ok(()) } else { Err(lost(claim)) }
+                })
+            })
+            .await
+    }
+
     /// Gives the job back untouched: another harvester may have it.
     pub async fn release(&self, claim: &JobClaim) -> Result<(), Error> {
         self.0
@@ -228,6 +242,11 @@ static PROGRESS: Sql = Sql::new(
 );
 static SAMPLE: Sql = Sql::new(
     "INSERT INTO job_progress_samples (job_id, at, body) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+);
+static KEEP_ORDERS: Sql = Sql::new(
+    "INSERT INTO job_orders (job_id, body) SELECT id, $3 FROM jobs
+         WHERE id = $1 AND lease_token = $2 AND status IN ('submitted', 'started')
+     ON CONFLICT (job_id) DO UPDATE SET body = excluded.body",
 );
 static FORGET_PROGRESS: Sql = Sql::new("DELETE FROM job_progress WHERE job_id = $1");
 

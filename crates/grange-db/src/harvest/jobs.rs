@@ -98,6 +98,18 @@ impl Jobs<'_> {
             .await
     }
 
+    /// The orders that were given to the crawl of a job by earlier claims.
+    pub async fn orders_of(&self, id: JobId) -> Result<Option<String>, Error> {
+        self.0
+            .read("read the orders", id, |tx, id| {
+                Box::pin(async move {
+                    let query = tx.sql(&ORDERS).bind(id.0);
+                    tx.row(query).await?.map(|row| row.text("body")).transpose()
+                })
+            })
+            .await
+    }
+
     /// Samples of how a job went on, oldest first.
     pub async fn samples_of(&self, id: JobId) -> Result<Vec<Progress>, Error> {
         self.0
@@ -216,6 +228,7 @@ static CREDENTIALS: Sql = Sql::new(
      WHERE c.job_id = $1 ORDER BY d.name, p.name",
 );
 static PROGRESS: Sql = Sql::new("SELECT body FROM job_progress WHERE job_id = $1");
+static ORDERS: Sql = Sql::new("SELECT body FROM job_orders WHERE job_id = $1");
 static SAMPLES: Sql = Sql::new("SELECT body FROM job_progress_samples WHERE job_id = $1 ORDER BY at");
 static COPY: Sql = Sql::new(
     "INSERT INTO jobs (harvest_id, run, status, channel, snapshot, template_id, template_version, max_objects, max_bytes,

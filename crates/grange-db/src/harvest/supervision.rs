@@ -56,7 +56,8 @@ impl Jobs<'_> {
 }
 
 // A job whose crawl has ended is not crawled again: its files are in a folder on the harvester that is silent, which
-// deposits them when it is back. A person who does not want to wait cancels the job.
+// deposits them when it is back. A person who does not want to wait cancels the job. What an earlier harvester of the job
+// still has to deposit holds up nobody: it was another claim.
 // A job is taken over as often as `takeovers_max`, so it may be claimed once more than that.
 static EXPIRE: Sql = Sql::new(
     "UPDATE jobs SET
@@ -66,7 +67,8 @@ static EXPIRE: Sql = Sql::new(
              'the harvester ' || COALESCE(harvester, '?') || ' fell silent'),
          lease_until = NULL, lease_token = lease_token + 1
      WHERE status IN ('submitted', 'started') AND lease_until <= {now}
-         AND (stop_wanted = 1 OR NOT EXISTS (SELECT 1 FROM waiting_deposits w WHERE w.job_id = jobs.id))
+         AND (stop_wanted = 1 OR NOT EXISTS (SELECT 1 FROM waiting_deposits w
+             WHERE w.job_id = jobs.id AND w.claim_token = jobs.lease_token))
      RETURNING id, status, channel",
 );
 // A job whose crawl has ended and whose files wait for a replica is not crawled any more.
@@ -74,6 +76,7 @@ static TIME_OUT: Sql = Sql::new(
     "UPDATE jobs SET status = 'failed', ended_at = {now}, harvest_errors = 'it was crawled for longer than allowed',
          lease_until = NULL, lease_token = lease_token + 1
      WHERE status = 'started' AND started_at <= {now} - $2
-         AND NOT EXISTS (SELECT 1 FROM waiting_deposits w WHERE w.job_id = jobs.id)
+         AND NOT EXISTS (SELECT 1 FROM waiting_deposits w
+             WHERE w.job_id = jobs.id AND w.claim_token = jobs.lease_token)
      RETURNING id",
 );

@@ -34,7 +34,9 @@ use self::newest_cookies::NewestCookies;
 use self::worked::Worked;
 use super::changes::{self, AddedSeed, CrawlChanges, Mark, SeedOrigin};
 use super::folder::{Folder, FolderError};
+use super::handle::whole;
 use super::hosts::Hosts;
+use super::lasting_orders::LastingOrders;
 use super::login::Logins;
 use super::start::{self, StartError, failed};
 use crate::candidate::Candidate;
@@ -58,6 +60,8 @@ pub struct TakeOver {
     hosts: Hosts,
     cookies: CookieJar,
     scope: Scope,
+    /// What people ordered of the crawl before.
+    orders: (Vec<Mark>, CrawlChanges),
     gained_seeds: HashSet<String>,
     candidates: Candidates,
     /// URLs that were fetched a second time because the first answer gave a cookie and sent us back; as hashes.
@@ -174,6 +178,7 @@ impl TakeOver {
             hosts: Hosts::default(),
             cookies: CookieJar::default(),
             scope,
+            orders: Default::default(),
             gained_seeds: HashSet::new(),
             candidates,
             returned: HashSet::new(),
@@ -186,6 +191,15 @@ impl TakeOver {
             refused: None,
             counts: TakenOver::default(),
         }))
+    }
+
+    /// Follows orders that were given to the crawl before. For before the first file.
+    pub fn follow_orders(&mut self, orders: &LastingOrders) -> Result<(), TakeOverError> {
+        self.orders = orders.read();
+        let (_, kept) = &self.orders;
+        self.scope = start::scope_of(&self.job, kept, self.clock.now())?;
+        self.logins.add_seeds(kept.ordered_seeds());
+        Ok(())
     }
 
     /// Imports the captures of one file, which has the name that it is stored under. It is not needed any more afterwards.
@@ -224,10 +238,14 @@ impl TakeOver {
         let now = clock.now();
         let started = self.worked.first().unwrap_or(now);
         frontier.set_ran(self.worked.ran(), now);
-        frontier.add(&start::seeds(&job.seeds)?, now)?;
+        let (ordered_marks, mut kept) = self.orders;
+        let mut seeds = start::seeds(&job.seeds)?;
+        for url in kept.ordered_seeds() {
+            seeds.append(&mut start::seeds(&[url.to_owned()])?);
+        }
+        frontier.add(&seeds, now)?;
         let seed = |url: &String| AddedSeed { url: url.clone(), origin: SeedOrigin::Redirect };
-        let kept =
-            CrawlChanges { seeds: self.gained_seeds.iter().map(seed).collect(), ..CrawlChanges::default() };
+        kept.seeds.extend(self.gained_seeds.iter().map(seed));
         let scope = start::scope_of(&job, &kept, started)?;
         let (mut scratch, mut log, mut batch) = (Scratch::default(), ScopeLog::new(), Vec::new());
         let returned = self.returned;
@@ -250,6 +268,10 @@ impl TakeOver {
             Ok(())
         })?;
         counts.queued += queue(&frontier, &mut batch, now)?;
+        // Seeds of the job too.
+        for pattern in kept.rejects.iter().filter_map(|pattern| whole(pattern).ok()) {
+            frontier.reject(None, &|url| pattern.is_match(url), now)?;
+        }
         if counts.files > 0 {
             recorder.begin_rotation(now)?;
             recorder.finish_rotation(now)?;
@@ -257,6 +279,7 @@ impl TakeOver {
         marks.push(recorder.flush()?);
         marks.extend(self.cookies.by_domain().iter().map(|(domain, text)| changes::cookies(domain, text)));
         marks.extend(self.challenges.iter().map(|(server, (_, asks))| changes::challenge(server, asks)));
+        marks.extend(ordered_marks);
         marks.push(changes::started(started));
         recorder.sync()?;
         frontier.put_marks(&marks, &[])?;
