@@ -84,11 +84,13 @@ pub struct Visit {
     pub crawl_delay: Option<Duration>,
     /// What the server's Retry-After asks for; looked at only beside 429 and 503.
     pub retry_after: Option<Duration>,
+    /// The queue has URLs of other servers, which may answer: a failure says nothing about those.
+    pub is_apart: bool,
 }
 
 impl Visit {
     pub const fn new(status: FetchStatus, bytes: u64, duration: Duration) -> Visit {
-        Visit { status, duration, bytes, crawl_delay: None, retry_after: None }
+        Visit { status, duration, bytes, crawl_delay: None, retry_after: None, is_apart: false }
     }
 }
 

@@ -48,6 +48,11 @@ impl FetchStatus {
         self.0 <= 0 && !self.is_disregarded()
     }
 
+    /// There was no response: no name, no connection, a connection that broke, or a server that kept silent.
+    pub const fn is_unreachable(self) -> bool {
+        matches!(self.0, -4..=-1)
+    }
+
     /// The HTTP status, if it is one.
     pub const fn http(self) -> Option<u16> {
         if self.0 >= 100 && self.0 <= 999 { Some(self.0 as u16) } else { None }

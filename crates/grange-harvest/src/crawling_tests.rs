@@ -4,6 +4,7 @@ use grange_crawl::engine::Crawl;
 use grange_crawl::politeness::Pace;
 use grange_crawl::record::NoOracle;
 use grange_crawl::template::NetworkSettings;
+use grange_model::harvest::StopReason;
 use grange_testkit::until;
 use jiff::Timestamp;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -176,13 +177,14 @@ async fn overloaded() -> std::net::SocketAddr {
     addr
 }
 
-/// The crawler asks a robots.txt for half an hour, which is also how long a crawl may stand still.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_crawl_that_waits_for_the_robots_txt_of_its_only_host_ends_by_itself() {
-    let addr = overloaded().await;
+/// A crawl of `http://a.dk/`, which is served at `addr`, on a harvester with the usual patience. Its outcome, the folder and
+/// how long it took.
+async fn crawl_of_one_host(
+    addr: std::net::SocketAddr,
+    base: &std::path::Path,
+) -> (Outcome, JobFolder, Duration) {
     let (clock, hand) = Clock::test(Timestamp::from_second(1_700_000_000).unwrap());
-    let base = tempfile::tempdir().unwrap();
-    let folder = test_bed::folder(base.path(), &test_bed::papers(1, &[]));
+    let folder = test_bed::folder(base, &test_bed::papers(1, &[]));
     let mut job = test_bed::crawl_job_to(addr, vec!["http://a.dk/".to_owned()]);
     job.template.robots.cache = grange_crawl::robots::Settings::default();
     job.template.frontier.pace = Pace::default();
@@ -226,8 +228,41 @@ async fn a_crawl_that_waits_for_the_robots_txt_of_its_only_host_ends_by_itself()
     });
     let (outcome, ()) = tokio::join!(watched, time);
     let Watched::Ended(outcome, None) = outcome else { panic!("{outcome:?}") };
+    (outcome, folder, Duration::try_from(clock.now().duration_since(start)).unwrap())
+}
+
+/// The crawler asks a robots.txt for half an hour, which is also how long a crawl may stand still.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crawl_that_waits_for_the_robots_txt_of_its_only_host_ends_by_itself() {
+    let base = tempfile::tempdir().unwrap();
+    let (outcome, folder, waited) = crawl_of_one_host(overloaded().await, base.path()).await;
     assert_eq!(outcome.end, End::Finished);
-    assert!(clock.now() > start + Duration::from_secs(1800), "it waited as long as it must");
+    assert!(waited > Duration::from_secs(1800), "it waited as long as it must");
     let log = std::fs::read_to_string(folder.logs().join("crawl.log")).unwrap();
     assert!(log.contains("robotsUnreachable"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_domain_that_cannot_be_reached_is_unfinished_and_holds_its_job_for_minutes_only() {
+    // Nobody listens there.
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let base = tempfile::tempdir().unwrap();
+    let (outcome, _folder, waited) = crawl_of_one_host(closed, base.path()).await;
+    assert_eq!(outcome.end, End::Unreachable);
+    assert!(waited < Duration::from_secs(900), "{waited:?}");
+    let [domain] = &outcome.domains[..] else { panic!("{outcome:?}") };
+    assert_eq!((domain.domain.as_str(), domain.objects, domain.stop), ("a.dk", 0, StopReason::Unfinished));
+    let last = Some((domain.stop, domain.objects, domain.bytes));
+    let limits = grange_model::harvest::Limits::default();
+    assert!(grange_model::harvest::history::still_wanted(last, limits), "the next snapshot takes it up");
+    // Nothing is wrong with the job.
+    let ending = crate::report::Ending {
+        domains: outcome.domains.clone(),
+        outcome: Some(outcome),
+        cause: None,
+        error: None,
+    };
+    let report = crate::report::report(&ending, None, None, 0, &[]);
+    assert_eq!(report.harvest_errors, None);
+    assert!(report.harvest_error_details.is_some_and(|text| text.ends_with("unfinished domains: a.dk")));
 }

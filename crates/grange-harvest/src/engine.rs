@@ -190,6 +190,8 @@ pub struct Outcome {
 pub enum End {
     /// Nothing was left to do.
     Finished,
+    /// URLs are left, whose hosts could not be reached. Their domains are unfinished, which a later harvest takes up.
+    Unreachable,
     /// The job's running time is over.
     TimeLimit,
     /// Another limit of the whole crawl.

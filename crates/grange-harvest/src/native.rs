@@ -157,8 +157,8 @@ impl Engine for Native {
             let _ = chunks.send(chunk);
         }
         let end = match outcome.end {
-            // The domains that are left unfinished say so themselves.
-            crawler::End::Finished | crawler::End::Unreachable => End::Finished,
+            crawler::End::Finished => End::Finished,
+            crawler::End::Unreachable => End::Unreachable,
             crawler::End::Limit(grange_crawl::job::StopReason::TimeLimit) => End::TimeLimit,
             crawler::End::Limit(_) => End::Limit,
             crawler::End::Stopped => End::Stopped,
@@ -268,9 +268,9 @@ impl OrderText {
     }
 }
 
-/// Whether nothing needs to be finished now. A crawl that waits for failing hosts alone ends that wait itself: a robots.txt
-/// is given up after `robots.cache.give_up`, any other URL after `frontier.max_retries`, an external host after two
-/// failures.
+/// Whether nothing needs to be finished now. A crawl that waits for failing hosts alone ends that wait itself: hosts that cannot
+/// be reached are left after `engine.max_unreachable_wait`, a robots.txt is given up after `robots.cache.give_up`, any other
+/// URL after `frontier.max_retries`, an external host after two failures.
 fn is_excused(snapshot: &Snapshot) -> bool {
     match snapshot.phase {
         Phase::Paused | Phase::Waiting => true,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use grange_db::JobReport;
-use grange_model::harvest::DomainReport;
+use grange_model::harvest::{DomainReport, StopReason};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{End, Outcome};
@@ -74,6 +74,12 @@ pub fn report(
         // Somebody stopped the crawl by its own reins.
         harvest_errors = Some("the crawl was stopped before its end".to_owned());
     }
+    if harvest_error_details.is_none()
+        && ending.outcome.as_ref().is_some_and(|one| one.end == End::Unreachable)
+    {
+        // Not an error of the job: whatever could be reached is harvested.
+        harvest_error_details = Some(unreachable(&ending.domains));
+    }
     if let Some(reason) = papers {
         harvest_errors.get_or_insert_with(|| "the crawl could not be documented".to_owned());
         let before = harvest_error_details.take().map(|text| text + "\n").unwrap_or_default();
@@ -91,6 +97,22 @@ pub fn report(
         upload_error_details: upload_error_details.map(bounded),
         domains: ending.domains.clone(),
     }
+}
+
+/// The domains whose hosts could not be reached.
+fn unreachable(domains: &[DomainReport]) -> String {
+    /// As many as somebody reads.
+    const NAMES_MAX: usize = 20;
+    let left: Vec<_> = domains.iter().filter(|one| one.stop == StopReason::Unfinished).collect();
+    let names: Vec<_> = left.iter().take(NAMES_MAX).map(|one| one.domain.to_string()).collect();
+    let more = match left.len().saturating_sub(NAMES_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "hosts could not be reached and URLs of them were not fetched; unfinished domains: {}{more}",
+        names.join(", ")
+    )
 }
 
 /// What is said of a job's folder that was found when the job was over or somebody else's.
@@ -118,6 +140,29 @@ mod tests {
             bytes: 2,
         });
         Ending { outcome, cause, error: error.map(str::to_owned), domains: Vec::new() }
+    }
+
+    #[test]
+    fn a_job_whose_hosts_could_not_be_reached_names_the_domains_and_did_not_fail() {
+        let domain = |n: usize, stop| DomainReport {
+            domain: format!("d{n:02}.dk").parse().unwrap(),
+            objects: 1,
+            bytes: 2,
+            stop,
+        };
+        let mut domains = vec![domain(0, StopReason::Complete)];
+        domains.extend((1..=22).map(|n| domain(n, StopReason::Unfinished)));
+        let few = Ending { domains: domains[..3].to_vec(), ..ended(Some(End::Unreachable), None, None) };
+        let many = Ending { domains, ..ended(Some(End::Unreachable), None, None) };
+        for (ending, end_of_text) in [(few, "domains: d01.dk, d02.dk"), (many, "d19.dk, d20.dk and 2 more")] {
+            let report = report(&ending, None, None, 3, &[]);
+            assert_eq!((report.harvest_errors, report.upload_errors), (None, None));
+            let details = report.harvest_error_details.unwrap();
+            assert!(
+                details.starts_with("hosts could not be reached") && details.ends_with(end_of_text),
+                "{details}"
+            );
+        }
     }
 
     #[test]

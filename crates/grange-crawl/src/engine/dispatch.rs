@@ -74,13 +74,9 @@ pub(super) async fn dispatch(crawl: &Arc<Shared>) -> Result<End, VisitError> {
                     until = Some(time);
                     if workers.is_empty() && !is_held {
                         let waiting = crawl.frontier.waiting_queues();
-                        match stragglers::give_up_at(
-                            &waiting,
-                            |host| crawl.scope.current().is_own_host(host),
-                            retry_delay(crawl),
-                        ) {
+                        match stragglers::ends_at(crawl, &waiting) {
                             Some(at) if at <= now => {
-                                stragglers::give_up(crawl, &waiting, now);
+                                stragglers::end(crawl, &waiting, now)?;
                                 continue;
                             }
                             Some(at) => until = Some(at.min(time)),
@@ -152,7 +148,7 @@ fn limit_while_held(
 }
 
 /// How often a URL is tried while no host can be reached, and how long a host must fail before it is given up.
-fn retry_delay(crawl: &Shared) -> jiff::SignedDuration {
+pub(super) fn retry_delay(crawl: &Shared) -> jiff::SignedDuration {
     jiff::SignedDuration::try_from(crawl.template.frontier.retry_delay.0).unwrap_or(jiff::SignedDuration::MAX)
 }
 

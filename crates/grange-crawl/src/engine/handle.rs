@@ -176,7 +176,7 @@ impl Handle {
                 json!({})
             }
             Order::Revive { queue } => {
-                json!({"revived": crawl.frontier.revive(queue.as_deref(), now).map_err(failed)?})
+                json!({"revived": crawl.revive(queue.as_deref(), now).map_err(failed)?})
             }
             Order::Queues { after, limit } => {
                 let filter = QueueFilter { after, ..QueueFilter::default() };

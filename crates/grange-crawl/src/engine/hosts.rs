@@ -28,13 +28,15 @@ const ROBOTS_ASKS_PER_HOUR: u128 = 12;
 const ROBOTS: &str = "robots";
 
 /// What is known of hosts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Hosts {
     robots: Mutex<HashMap<String, Arc<HostRobots>>>,
     /// Hosts whose names were found in this run, and when.
     found: Mutex<HashMap<String, Instant>>,
     /// How often robots.txt was asked for, by scheme, host and port.
     asked: Mutex<HashMap<String, RecentAsks>>,
+    /// Hosts that did not respond up to then are asked again: the start of this run, or an order.
+    revived: Mutex<Timestamp>,
 }
 
 /// How often robots.txt was asked for in the hour that began at `since`.
@@ -76,6 +78,17 @@ pub(super) fn other_scheme(url: &Url) -> Option<String> {
     Some(format!("{other}://{}", url.host_str()?))
 }
 
+impl Default for Hosts {
+    fn default() -> Hosts {
+        Hosts {
+            robots: Mutex::default(),
+            found: Mutex::default(),
+            asked: Mutex::default(),
+            revived: Mutex::new(Timestamp::MIN),
+        }
+    }
+}
+
 impl Hosts {
     /// What is known of the robots.txt at `authority`.
     pub(super) fn robots(
@@ -88,10 +101,19 @@ impl Hosts {
         }
         let kept = frontier.get_host(authority, ROBOTS)?;
         // What cannot be read is as good as nothing: the host is asked again.
-        let copy = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let mut copy: HostRobots =
+            kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        copy.forget_unreachable(*lock(&self.revived));
         let copy = Arc::new(copy);
         hold(&mut lock(&self.robots), authority, Arc::clone(&copy));
         Ok(copy)
+    }
+
+    /// Lets robots.txt be asked for again where the host did not respond.
+    pub(super) fn revive(&self, now: Timestamp) {
+        *lock(&self.revived) = now;
+        // Read again from the frontier, which has all of it.
+        lock(&self.robots).clear();
     }
 
     pub(super) fn set_robots(

@@ -8,6 +8,7 @@
 
 mod changes;
 mod commit;
+mod contacts;
 mod cut_responses;
 mod dispatch;
 mod finish;

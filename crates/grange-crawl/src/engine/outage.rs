@@ -2,7 +2,8 @@
 //!
 //! A host that cannot be reached is parked and in the end given up, with the URLs that wait for it. When hosts that
 //! answered before cannot be reached one after the other, and none can in between, the fault is ours: the crawl then waits and
-//! tries one URL from time to time, none of these failures counts, and the crawl resumes when any host answers.
+//! tries one URL from time to time, none of these failures counts, and the crawl resumes when any host answers. The same when a
+//! crawl begins and none of its hosts can be reached.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,8 +18,8 @@ const HOSTS: usize = 3;
 /// One host alone never makes an outage.
 const HOSTS_MIN: usize = 2;
 
-/// How long the crawl waits when fewer than [`HOSTS`] are all that is left: they may share one machine, and it may be theirs
-/// that is down.
+/// How long the crawl waits when fewer than [`HOSTS`] hosts that answered before are all that is left: they may share one
+/// machine, and it may be theirs that is down. The same if no host has answered yet.
 const FEW_HOSTS_LONGEST: Duration = Duration::from_secs(15 * 60);
 
 /// What the last visits say about our network.
@@ -26,6 +27,10 @@ const FEW_HOSTS_LONGEST: Duration = Duration::from_secs(15 * 60);
 pub(super) struct NetworkState {
     /// Hosts that answered before and failed since the last answer of any.
     silent: BTreeSet<String>,
+    /// Hosts that failed in a run in which none has answered yet.
+    never_answered: BTreeSet<String>,
+    /// Any host answered in this run.
+    has_answered: bool,
     /// Set in an outage: when it began.
     since: Option<Timestamp>,
     /// The outage lasted too long: until a host answers, failures are those of the hosts.
@@ -66,7 +71,7 @@ impl NetworkState {
     ) -> Finding {
         if reached {
             let over = self.since.is_some();
-            *self = NetworkState::default();
+            *self = NetworkState { has_answered: true, ..NetworkState::default() };
             return if over { Finding::Over } else { Finding::Nothing };
         }
         if self.gave_up {
@@ -83,11 +88,23 @@ impl NetworkState {
             if lasted < longest {
                 return Finding::Outage;
             }
-            *self = NetworkState { gave_up: true, ..NetworkState::default() };
+            *self =
+                NetworkState { gave_up: true, has_answered: self.has_answered, ..NetworkState::default() };
             return Finding::GaveUp;
         }
         if !answered_before {
-            return Finding::Nothing;
+            if self.has_answered {
+                return Finding::Nothing;
+            }
+            // Nothing was fetched yet: three hosts at least, and all there are. A list of dead seeds looks the same,
+            // which is why this waits no longer than for a few hosts.
+            self.never_answered.insert(host.to_owned());
+            let many = self.never_answered.len();
+            if many < HOSTS || (many as u64) < active() {
+                return Finding::Nothing;
+            }
+            self.since = Some(now);
+            return Finding::Outage;
         }
         self.silent.insert(host.to_owned());
         let many = self.silent.len();
@@ -148,7 +165,27 @@ mod tests {
         assert_eq!(fails("a", 86_400), Finding::GaveUp);
         assert_eq!(fails("b", 86_401), Finding::Nothing);
         assert_eq!(state.note("a", true, true, || 2, DAY, at(90_000)), Finding::Nothing);
-        assert_eq!(state, NetworkState::default());
+        assert_eq!(state, NetworkState { has_answered: true, ..NetworkState::default() });
+    }
+
+    #[test]
+    fn a_crawl_that_reaches_no_host_at_its_start_waits_a_quarter_of_an_hour() {
+        let mut state = NetworkState::default();
+        let mut fails =
+            |host: &str, active, second| state.note(host, false, false, || active, DAY, at(second));
+        assert_eq!(fails("a", 4, 0), Finding::Nothing);
+        assert_eq!(fails("b", 4, 1), Finding::Nothing);
+        assert_eq!(fails("b", 2, 1), Finding::Nothing, "two hosts may both be gone");
+        assert_eq!(fails("c", 4, 2), Finding::Nothing, "one is not tried yet");
+        assert_eq!(fails("d", 4, 3), Finding::Outage);
+        assert_eq!(fails("a", 4, 902), Finding::Outage);
+        assert_eq!(fails("a", 4, 903), Finding::GaveUp);
+        assert_eq!(fails("b", 4, 904), Finding::Nothing);
+        assert_eq!(state.note("a", true, false, || 4, DAY, at(905)), Finding::Nothing);
+        for host in ["b", "c", "d"] {
+            let found = state.note(host, false, false, || 3, DAY, at(906));
+            assert_eq!(found, Finding::Nothing, "one answered: {host} is gone");
+        }
     }
 
     #[test]

@@ -14,7 +14,8 @@ use super::dispatch::End;
 use super::holds::Hold;
 use super::meter::{HostRow, Phase, Snapshot};
 use super::shared::{Shared, Wish};
-use super::waits::{WaitLog, waits_for};
+use super::stragglers;
+use super::waits::{WaitLog, describe_end, waits_for};
 use crate::log::{LEGEND, Note, Progress};
 use crate::report::Statistics;
 
@@ -35,6 +36,7 @@ pub(super) async fn watch(crawl: Arc<Shared>, disk: PathBuf, snapshots: watch::S
     let mut told = crawl.clock.now();
     let mut phase = Phase::Preparing;
     let mut waits = WaitLog::default();
+    let mut ends = None;
     loop {
         check_free_space(&crawl, &disk);
         let now = crawl.clock.now();
@@ -55,7 +57,12 @@ pub(super) async fn watch(crawl: Arc<Shared>, disk: PathBuf, snapshots: watch::S
                 let _ = crawl.outbox.send(Message::Line("progress-statistics.log", line)).await;
             }
         }
-        for text in waits.changes(&crawl.frontier.waiting_queues(), now) {
+        let waiting = crawl.frontier.waiting_queues();
+        let end = stragglers::ends_at(&crawl, &waiting).filter(|at| *at > now);
+        let is_new = end.is_some() && end != ends;
+        ends = end;
+        let texts = waits.changes(&waiting, now).into_iter().chain(end.filter(|_| is_new).map(describe_end));
+        for text in texts {
             tracing::info!("{text}");
             let mut line = Vec::new();
             Note::Running(&text).write(now, &mut line);
@@ -132,11 +139,12 @@ pub(super) fn picture(crawl: &Shared, now: Timestamp, phase: Phase) -> Snapshot 
     let (urls_per_second, bytes_per_second) = crawl.meter.rates(now, counts.finished, counts.bytes);
     let statistics = crawl.ledger.statistics();
     let totals = statistics.totals();
+    let waiting = crawl.frontier.waiting_queues();
     let hold = crawl.ledger.holds.now().first().map(str::to_owned);
     Snapshot {
         job: crawl.job.name.clone(),
         phase,
-        waits_for: hold.or_else(|| waits_for(&crawl.frontier.waiting_queues())),
+        waits_for: hold.or_else(|| waits_for(&waiting, stragglers::ends_at(crawl, &waiting))),
         at: Some(now),
         ran_seconds: counts.ran.as_secs_f64(),
         discovered: counts.discovered,

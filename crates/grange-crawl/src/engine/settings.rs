@@ -19,6 +19,11 @@ pub struct Settings {
     /// network. After that, hosts are given up as if they alone were gone. `0s` waits for ever; half a day is longer
     /// than a night.
     pub max_outage: Period,
+    /// How long the crawl waits for hosts of its own that cannot be reached when nothing else is left to do. Each must have
+    /// failed three times by then; their URLs stay queued for a resume. A restart of a server takes a minute, and a longer
+    /// fault is better waited for between two crawls. `0s` waits until they are given up one by one, which takes half an hour
+    /// and longer.
+    pub max_unreachable_wait: Period,
     /// A redirect from a seed is a seed too, up to this many steps.
     pub seed_redirects: u8,
 }
@@ -31,6 +36,7 @@ impl Default for Settings {
             statistics_every: Period::from_secs(20),
             stop_within: Period::from_secs(30),
             max_outage: Period::from_secs(12 * 3600),
+            max_unreachable_wait: Period::from_secs(300),
             seed_redirects: 5,
         }
     }

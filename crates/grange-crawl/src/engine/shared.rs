@@ -5,15 +5,17 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grange_base::Clock;
+use jiff::Timestamp;
 use tokio::sync::{Semaphore, mpsc, watch};
 use url::Url;
 
 use super::changes::{self, Mark, SeedOrigin};
 use super::commit::{Ledger, Message};
+use super::contacts::Contacts;
 use super::cut_responses::CutResponses;
 use super::folder::Folder;
 use super::holds::{Hold, is_disk_full};
-use super::hosts::Hosts;
+use super::hosts::{Hosts, authority};
 use super::kept_cookies::KeptCookies;
 use super::lasting_orders::LastingOrders;
 use super::login::Logins;
@@ -56,6 +58,7 @@ pub(super) struct Shared {
     pub(super) scanner: Option<Scanner>,
     pub(super) logins: Logins,
     pub(super) hosts: Hosts,
+    pub(super) contacts: Contacts,
     pub(super) oracle: Arc<dyn DuplicateOracle>,
     pub(super) dedup: DedupRules,
     pub(super) desk: Desk,
@@ -215,6 +218,29 @@ impl Shared {
         Ok(fetched)
     }
 
+    /// Lets hosts be tried again that could not be reached: all, or those of one queue. Returns how many queues waited.
+    pub(super) fn revive(&self, queue: Option<&str>, now: Timestamp) -> Result<u64, FrontierError> {
+        self.hosts.revive(now);
+        self.contacts.forget_failures();
+        self.frontier.revive(queue, now)
+    }
+
+    /// Whether all that a queue holds is for servers that fail, while another of its servers answers.
+    pub(super) fn has_answered_in_part(&self, queue: &str) -> Result<bool, FrontierError> {
+        let failing = self.contacts.failing(queue);
+        if !failing.iter().all(|server| self.contacts.answers_elsewhere(queue, server)) || failing.is_empty()
+        {
+            return Ok(false);
+        }
+        let is_other = |url: &str| Url::parse(url).is_ok_and(|url| !failing.contains(&*authority(&url)));
+        Ok(!self.frontier.any_in_queue(queue, &is_other)?)
+    }
+
+    /// Whether a URL is one of the sites that are crawled, or a part that their pages embed.
+    pub(super) fn is_own(&self, host: &str) -> bool {
+        self.scope.current().is_own_host(host)
+    }
+
     /// Takes note of whether a host was reached. True if the failure is that of our own network, so that
     /// it must not count against the host or the URL.
     pub(super) fn is_outage(&self, url: &Url, fetched: &Fetched) -> Result<bool, FrontierError> {
@@ -246,7 +272,7 @@ impl Shared {
             }
             Finding::Over => {
                 self.ledger.holds.clear(Hold::Outage);
-                let revived = self.frontier.revive(None, now)?;
+                let revived = self.revive(None, now)?;
                 tracing::info!(queues = revived, "a host answers again: crawl resumed");
             }
             Finding::GaveUp => {

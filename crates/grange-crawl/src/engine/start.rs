@@ -13,6 +13,7 @@ use url::Url;
 
 use super::changes::{self, CrawlChanges};
 use super::commit::{Committer, Ledger, Rhythm};
+use super::contacts::Contacts;
 use super::cut_responses::CutResponses;
 use super::folder::{Folder, FolderError};
 use super::holds;
@@ -246,6 +247,8 @@ fn open(
         held: Vec::new(),
         waiting_for_chunk: Vec::new(),
     };
+    let hosts = Hosts::default();
+    hosts.revive(now);
     let snapshot = Snapshot { job: job.name.clone(), ..Snapshot::default() };
     let shared = Shared {
         product_token: template.robots.product_token.clone(),
@@ -254,7 +257,8 @@ fn open(
         session_paths: Mutex::new(SessionPaths::new(template.scope.max_session_repetitions, shapes)),
         logins: Logins::new(&job.credentials, &job.seeds, &kept),
         scope: LiveScope::new(scope),
-        hosts: Hosts::default(),
+        hosts,
+        contacts: Contacts::default(),
         meter: Meter::default(),
         wish: wishes(),
         budgets: Mutex::new(budgets),

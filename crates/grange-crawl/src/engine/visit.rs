@@ -11,15 +11,16 @@ use warc::write::Truncated;
 
 use super::changes::{self, Mark};
 use super::commit::Delivery;
+use super::contacts::Backoff;
 use super::cut_responses::{CutResponse, is_cut};
 use super::hosts::{authority, other_scheme};
 use super::shared::{Shared, VisitError};
-use super::waits::describe_scheme;
+use super::waits::{describe_scheme, reason};
 use super::{gate, links, pack};
 use crate::candidate::{Candidate, bare};
 use crate::extract::{Role, never_has_links};
 use crate::fetch::{DnsAnswer, DnsSource, Fetched, ProblemKind, Request, Validators};
-use crate::frontier::{Claim, Finished, Outcome};
+use crate::frontier::{Claim, Finished, FrontierError, Outcome};
 use crate::hops::Hop;
 use crate::log::{AlertLevel, Annotations, CrawlLine, Note, alert, nonfatal_error};
 use crate::politeness::{Visit, retry_after};
@@ -35,6 +36,10 @@ pub(super) const ROBOTS_REDIRECTS_MAX: usize = 5;
 
 /// The annotation of a URL that is not tried again, because its host fails and only such hosts are waited for.
 const GIVEN_UP: &str = "externalHostUnreachable";
+
+/// The annotation of a URL that is not tried again, because its server could not be reached for as long as servers are
+/// waited for, while another server of the same queue answered.
+const SERVER_GIVEN_UP: &str = "serverUnreachable";
 
 /// Works on one URL. The answer is committed; an error is a fault of our own, and comes with the claim.
 pub(super) async fn visit(
@@ -95,7 +100,11 @@ type Went = (Outcome, Vec<Candidate>);
 impl Way<'_> {
     async fn go(&mut self, claim: &Claim) -> Result<Went, VisitError> {
         let went = match claim.candidate.url.scheme() {
-            _ if let Some(status) = claim.given_up => self.left_alone(claim, status, GIVEN_UP).await?,
+            _ if let Some(status) = claim.given_up => {
+                let host = claim.candidate.url.host_str().unwrap_or_default();
+                let why = if self.crawl.is_own(host) { SERVER_GIVEN_UP } else { GIVEN_UP };
+                self.left_alone(claim, status, why).await?
+            }
             "http" | "https" if claim.is_prerequisite() => self.robots(claim).await?,
             "http" | "https" => self.page(claim).await?,
             _ => self.left_alone(claim, FetchStatus::ILLEGAL_URI, "").await?,
@@ -170,12 +179,24 @@ impl Way<'_> {
                 }
             }
             Standing::DisallowAll if settings.policy != Policy::Ignore => {
-                return self.left_alone(claim, FetchStatus::ROBOTS, "robotsUnreachable").await;
+                return match copy.unreachable() {
+                    Some(status) => self.out_of_reach(claim, status).await,
+                    None => self.left_alone(claim, FetchStatus::ROBOTS, "robotsUnreachable").await,
+                };
             }
             Standing::DisallowAll | Standing::Unknown => {}
         }
         if settings.policy == Policy::Ignore {
             crawl_delay = None;
+        }
+        let queue = crawl.frontier.queue_name(&candidate.url);
+        match crawl.contacts.backoff(&queue, &authority, &crawl.template.frontier, now) {
+            Backoff::None => {}
+            Backoff::Until(due) => {
+                let after = Duration::try_from(due.duration_since(now)).unwrap_or_default();
+                return Ok((Outcome::Wait { after }, Vec::new()));
+            }
+            Backoff::Exhausted(status) => return self.out_of_reach(claim, status).await,
         }
         // Behind all that puts a URL off: it is asked once for each, and what was begun is brought to its end.
         let may_be_left_alone = claim.tries == 0 && !candidate.hops.is_seed();
@@ -219,6 +240,7 @@ impl Way<'_> {
         let crawl = self.crawl;
         let mut visit = seen(&fetched, crawl);
         visit.crawl_delay = crawl_delay;
+        visit.is_apart = self.note_contact(claim, fetched.status)?;
         let url = claim.candidate.url.as_str();
         let cut = is_cut(&fetched, crawl.template.fetch.total_timeout.0);
         let retry = crawl.template.frontier.retry(fetched.status, cut, claim.tries);
@@ -316,6 +338,7 @@ impl Way<'_> {
             };
             if let Some(answer) = answer {
                 copy.learn(answer, &crawl.product_token, now, &settings.cache);
+                copy.note_status(status);
             }
             drop(body);
             let settled = elsewhere.is_none() || step == ROBOTS_REDIRECTS_MAX;
@@ -336,11 +359,12 @@ impl Way<'_> {
         let now = crawl.clock.now();
         let ask_at = copy.ask_at(&settings.cache);
         let unknown = copy.standing(now, &settings.cache) == Standing::Unknown;
-        let visit = visit.unwrap_or(Visit::new(FetchStatus::NEVER_TRIED, 0, Duration::ZERO));
-        let answers_otherwise = self.note_other_scheme(&asked.url, visit.status, &copy, now)?;
+        let mut visit = visit.unwrap_or(Visit::new(FetchStatus::NEVER_TRIED, 0, Duration::ZERO));
+        self.share_dns_failure(&asked.url, visit.status, &copy)?;
+        visit.is_apart = self.note_contact(claim, visit.status)?;
         crawl.hosts.set_robots(&crawl.frontier, &authority, copy)?;
         if unknown && settings.policy != Policy::Ignore {
-            if answers_otherwise {
+            if visit.is_apart {
                 self.report_wait(&authority, visit.status, ask_at, now);
                 return Ok((Outcome::Done(visit), Vec::new()));
             }
@@ -350,30 +374,84 @@ impl Way<'_> {
         Ok((Outcome::Done(visit), discovered))
     }
 
-    /// What the robots.txt of one scheme says of the other. True if this one cannot be connected to and the other answered:
-    /// then the queue, which both share, need not wait.
-    fn note_other_scheme(
+    /// A name that cannot be resolved is the same for the other scheme.
+    fn share_dns_failure(
         &self,
         url: &Url,
         status: FetchStatus,
         copy: &HostRobots,
-        now: Timestamp,
-    ) -> Result<bool, VisitError> {
+    ) -> Result<(), FrontierError> {
+        let Some(other) = other_scheme(url).filter(|_| status == FetchStatus::DNS_FAILED) else {
+            return Ok(());
+        };
         let crawl = self.crawl;
-        let Some(other) = other_scheme(url) else { return Ok(false) };
-        match status {
-            FetchStatus::DNS_FAILED => {
-                let mut known = (*crawl.hosts.robots(&crawl.frontier, &other)?).clone();
-                known.share_failures(copy);
-                crawl.hosts.set_robots(&crawl.frontier, &other, known)?;
-                Ok(false)
+        let mut known = (*crawl.hosts.robots(&crawl.frontier, &other)?).clone();
+        known.share_failures(copy);
+        crawl.hosts.set_robots(&crawl.frontier, &other, known)
+    }
+
+    /// Notes whether the server of a URL responded. True if it did not, and its queue has URLs of other servers that may:
+    /// the queue need not wait with it.
+    fn note_contact(&mut self, claim: &Claim, status: FetchStatus) -> Result<bool, FrontierError> {
+        let crawl = self.crawl;
+        let now = crawl.clock.now();
+        let url = &claim.candidate.url;
+        let (queue, server) = (crawl.frontier.queue_name(url), authority(url));
+        if !status.is_unreachable() {
+            if status.is_success() {
+                crawl.contacts.note_reached(&queue, &server, now);
             }
-            FetchStatus::CONNECT_FAILED | FetchStatus::CONNECT_LOST | FetchStatus::TIMEOUT => {
-                let known = crawl.hosts.robots(&crawl.frontier, &other)?;
-                Ok(matches!(known.standing(now, &crawl.template.robots.cache), Standing::Rules(_)))
-            }
-            _ => Ok(false),
+            return Ok(false);
         }
+        crawl.contacts.note_failed(&queue, &server, status, now);
+        if let Some(other) = other_scheme(url).filter(|_| status == FetchStatus::DNS_FAILED) {
+            crawl.contacts.note_failed(&queue, &other, status, now);
+        }
+        let is_apart = self.has_others(&queue, &server)?;
+        crawl.contacts.set_apart(&queue, &server, is_apart);
+        if let Backoff::Until(until) = crawl.contacts.backoff(&queue, &server, &crawl.template.frontier, now)
+        {
+            self.report_wait(&server, status, until, now);
+        }
+        Ok(is_apart)
+    }
+
+    /// Whether a queue has anything for a server other than this one, which fails.
+    fn has_others(&self, queue: &str, server: &str) -> Result<bool, FrontierError> {
+        let crawl = self.crawl;
+        if crawl.contacts.answers_elsewhere(queue, server) {
+            return Ok(true);
+        }
+        let silent = crawl.contacts.silent(queue, server);
+        crawl
+            .frontier
+            .any_in_queue(queue, &|url| Url::parse(url).is_ok_and(|url| !silent.contains(&*authority(&url))))
+    }
+
+    /// A URL whose server could not be reached for as long as servers are waited for.
+    async fn out_of_reach(&mut self, claim: &Claim, status: FetchStatus) -> Result<Went, VisitError> {
+        let crawl = self.crawl;
+        let url = &claim.candidate.url;
+        if !crawl.is_own(url.host_str().unwrap_or_default()) {
+            return self.left_alone(claim, status, GIVEN_UP).await;
+        }
+        let (queue, server) = (crawl.frontier.queue_name(url), authority(url));
+        if crawl.contacts.answers_elsewhere(&queue, &server) {
+            return self.left_alone(claim, status, SERVER_GIVEN_UP).await;
+        }
+        if self.has_others(&queue, &server)? {
+            // They are tried first: what they do decides.
+            return Ok((Outcome::Wait { after: crawl.template.frontier.retry_delay.0 }, Vec::new()));
+        }
+        let text = format!(
+            "host {queue} cannot be reached ({}): its URLs stay queued; resume the crawl or revive the queue to try again",
+            reason(status, false)
+        );
+        tracing::warn!("{text}");
+        let mut line = Vec::new();
+        alert(crawl.clock.now(), AlertLevel::Warning, "frontier", &text, &mut line);
+        self.lines.push(("alerts.log", line));
+        Ok((Outcome::Retire, Vec::new()))
     }
 
     /// Reports that URLs of one scheme wait while others of their queue do not.

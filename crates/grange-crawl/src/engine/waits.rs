@@ -36,12 +36,19 @@ impl WaitLog {
     }
 }
 
-/// Why nothing is fetched, if that is because hosts fail.
-pub(super) fn waits_for(waiting: &WaitingQueues) -> Option<String> {
+/// Why nothing is fetched, if that is because hosts fail, and when the crawl ends if they go on failing.
+pub(super) fn waits_for(waiting: &WaitingQueues, ends_at: Option<Timestamp>) -> Option<String> {
     let first = waiting.failing.first().filter(|_| !waiting.has_others)?;
     let more = waiting.failing.len() - 1;
     let others = if more > 0 { format!("; {more} more hosts fail") } else { String::new() };
-    Some(format!("{}{others}", describe(first)))
+    let end = ends_at.map(|at| format!("; {}", describe_end(at))).unwrap_or_default();
+    Some(format!("{}{others}{end}", describe(first)))
+}
+
+/// The end of a crawl that has nothing left but hosts that fail.
+pub(super) fn describe_end(at: Timestamp) -> String {
+    let at = at.round(jiff::Unit::Second).unwrap_or(at);
+    format!("nothing else is left to crawl: it ends at {at} unless one of them responds")
 }
 
 /// The URLs of one scheme that wait while others of their queue do not. None if the wait is short.
@@ -66,7 +73,8 @@ fn describe(queue: &FailingQueue) -> String {
     format!("waits for {} until {wakes}: {reason} (failures: {})", queue.name, queue.failures)
 }
 
-fn reason(status: FetchStatus, is_robots: bool) -> String {
+/// A failure in words.
+pub(super) fn reason(status: FetchStatus, is_robots: bool) -> String {
     match (status.0, is_robots) {
         (-1, _) => "its name cannot be resolved".to_owned(),
         (-2, _) => "the connection failed".to_owned(),
@@ -120,8 +128,10 @@ mod tests {
             let failing = vec![queue("h.example", 60, status, is_robots)];
             let waiting = WaitingQueues { failing, has_others: false };
             let expected = format!("waits for h.example until 1970-01-01T00:01:00Z: {words} (failures: 2)");
-            assert_eq!(waits_for(&waiting), Some(expected));
-            assert_eq!(waits_for(&WaitingQueues { has_others: true, ..waiting }), None);
+            assert_eq!(waits_for(&waiting, None).as_ref(), Some(&expected));
+            let end = "; nothing else is left to crawl: it ends at 1970-01-01T00:05:00Z unless one of them responds";
+            assert_eq!(waits_for(&waiting, Some(at(300))), Some(expected + end));
+            assert_eq!(waits_for(&WaitingQueues { has_others: true, ..waiting }, None), None);
         }
     }
 }

@@ -1,11 +1,19 @@
 //! Queues that wait because their hosts fail, and giving them up.
 
-use jiff::Timestamp;
+use std::borrow::Cow;
 
-use super::Frontier;
+use jiff::Timestamp;
+use url::Url;
+
+use super::error::Result;
+use super::key::Key;
 use super::queue::Place;
 use super::state::timestamp;
+use super::{Frontier, item, place};
 use crate::status::FetchStatus;
+
+/// URLs that [`Frontier::any_in_queue`] looks at: some milliseconds.
+const LOOKED_AT: usize = 1_000;
 
 /// The queues that keep a crawl from ending. Retired queues do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +60,30 @@ impl Frontier {
         }
         waiting.failing.sort_by_key(|queue| queue.wakes);
         waiting
+    }
+
+    /// Whether a queue holds a URL that `wanted` takes, in flight or not. Looks at the first [`LOOKED_AT`] only; in a longer
+    /// queue it may be, so then too.
+    pub fn any_in_queue(&self, queue: &str, wanted: &dyn Fn(&str) -> bool) -> Result<bool> {
+        let id = self.lock_state().queue_names.get(queue).copied();
+        let Some(id) = id else { return Ok(false) };
+        let from = Key::FIRST.bytes(id);
+        let to = id.checked_add(1).map(|next| Key::FIRST.bytes(next));
+        for (seen, entry) in self.store.queued.range(from.as_ref()..).enumerate() {
+            let (bytes, value) = entry.into_inner().map_err(self.store.failed("read"))?;
+            if to.as_ref().is_some_and(|to| *bytes >= *to.as_ref()) {
+                return Ok(false);
+            }
+            if seen == LOOKED_AT || item::url(&value).is_some_and(wanted) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The queue that a URL belongs to.
+    pub fn queue_name<'a>(&self, url: &'a Url) -> Cow<'a, str> {
+        place::queue_name(url, self.settings.queue_by)
     }
 
     /// Hands out what these queues hold without waiting, with the status of their last failure: to be logged and not

@@ -235,6 +235,12 @@ impl Plan {
                 let key = Key::later(add(now, after.as_millis()), self.sequence());
                 Fate::Moved(Placed { queue: claim.queue, key, value })
             }
+            Outcome::Retire => {
+                let id = claim.queue;
+                let temper = self.tempers.entry(id).or_insert(state.queues[id as usize].temper);
+                temper.is_retired = true;
+                Fate::Back(Slice::from(item::encode(&claim.candidate, claim.tries)))
+            }
             Outcome::Defer { .. } => Fate::Back(Slice::from(item::encode(&claim.candidate, claim.tries))),
         }
     }

@@ -38,7 +38,7 @@ impl Temper {
         now: i64,
     ) -> Temper {
         let mut temper = self;
-        let unreachable = matches!(visit.status.0, -4..=-1);
+        let unreachable = visit.status.is_unreachable();
         if !unreachable && (far || !visit.status.is_success()) {
             // Nothing was asked of the host: blocked by robots.txt, out of scope after all, too deep.
             return temper;
@@ -46,6 +46,9 @@ impl Temper {
         let (wait, strain) = politeness::delay(pace, visit, self.strain, factor);
         temper.strain = strain;
         temper.pace_at = self.pace_at.max(add(now, wait.as_millis()));
+        if visit.is_apart {
+            return temper;
+        }
         if !unreachable {
             temper.failures = 0;
             temper.parks = 0;
@@ -103,9 +106,9 @@ impl FailureRun {
         let (visit, is_retry) = match outcome {
             Outcome::Done(visit) => (visit, false),
             Outcome::Retry { visit, .. } => (visit, true),
-            Outcome::Wait { .. } | Outcome::Defer { .. } => return run,
+            Outcome::Wait { .. } | Outcome::Defer { .. } | Outcome::Retire => return run,
         };
-        if matches!(visit.status.0, -4..=-1) || (is_retry && is_prerequisite) {
+        if visit.status.is_unreachable() || (is_retry && is_prerequisite) {
             let before = run.map_or((now, 0), |run| (run.since, run.count));
             let count = before.1.saturating_add(1);
             return Some(FailureRun { since: before.0, count, status: visit.status, is_prerequisite });

@@ -66,6 +66,8 @@ pub enum Outcome {
     Retry { visit: Visit, after: Duration },
     /// To be had again `after` this long, behind nothing but time: it was not tried. Not for prerequisites.
     Wait { after: Duration },
+    /// Back to its place, and its queue is retired with all that it holds until it is revived: its host cannot be reached.
+    Retire,
     /// Back to its place at the head of its queue, and these first, in the same queue, seen before or not. It does
     /// not count as a try. With no prerequisites the claim is simply given back.
     Defer { prerequisites: Vec<Candidate> },

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Policy, Robots};
+use crate::status::FetchStatus;
 
 /// How long answers count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -117,6 +118,13 @@ struct Failing {
     since: Timestamp,
     last: Timestamp,
     tries: u32,
+    /// The last failure; 0 if it was not noted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    status: i32,
+}
+
+fn is_zero(status: &i32) -> bool {
+    *status == 0
 }
 
 /// What counts now.
@@ -140,14 +148,38 @@ impl HostRobots {
                 // asked meanwhile may have been well.
                 let outage = later(settings.retry_max, settings.give_up);
                 let going_on = self.failing.filter(|failing| now <= after(failing.last, outage));
-                let failing =
-                    self.failing.insert(going_on.unwrap_or(Failing { since: now, last: now, tries: 0 }));
+                let failing = self.failing.insert(going_on.unwrap_or(Failing {
+                    since: now,
+                    last: now,
+                    tries: 0,
+                    status: 0,
+                }));
                 failing.last = now;
                 failing.tries = failing.tries.saturating_add(1);
                 return;
             }
         };
         *self = HostRobots { good: Some((now, robots)), failing: None };
+    }
+
+    /// Notes what the last failure was, if the file cannot be had.
+    pub fn note_status(&mut self, status: FetchStatus) {
+        if let Some(failing) = &mut self.failing {
+            failing.status = status.0;
+        }
+    }
+
+    /// The last failure, if the host did not respond. What it forbids is then not known, but neither is it a refusal.
+    pub fn unreachable(&self) -> Option<FetchStatus> {
+        let status = self.failing.map(|failing| FetchStatus(failing.status));
+        status.filter(|status| status.is_unreachable())
+    }
+
+    /// Forgets that the host did not respond, if that was at `revived` or before.
+    pub fn forget_unreachable(&mut self, revived: Timestamp) {
+        if self.unreachable().is_some() {
+            self.failing = self.failing.filter(|failing| failing.last > revived);
+        }
     }
 
     /// When the newest answer came, of whatever kind.

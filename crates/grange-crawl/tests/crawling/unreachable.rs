@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use grange_base::{Clock, Period};
-use grange_crawl::engine::{Crawl, End, Order, Phase};
+use grange_crawl::engine::{Crawl, End, Order, Outcome, Phase};
+use grange_crawl::job::StopReason;
 use grange_crawl::politeness::Pace;
 use grange_crawl::record::NoOracle;
 use grange_crawl::robots::Policy;
 use grange_crawl::template::Template;
 use grange_testkit::until;
+use jiff::Timestamp;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -80,6 +82,121 @@ async fn urls_of_a_host_that_could_not_be_reached_are_left_and_a_resume_fetches_
     assert_eq!((outcome.end, outcome.last.queued), (End::Finished, 0));
     let pages = captured(&root).keys().filter(|url| url.starts_with("http://bad.test/")).count() as u64;
     assert!(pages >= left, "{pages} of {left}");
+}
+
+/// Crawls `own.test` and `gone.test`, which is out of reach from the first contact on and never answers. Advances the
+/// clock until the crawl ends, and returns how long that took.
+async fn crawl_without_a_host(
+    root: &std::path::Path,
+    policy: Policy,
+    change: impl FnOnce(&mut Template),
+    mended: &Arc<AtomicBool>,
+) -> (Site, Outcome, u64) {
+    let is_there = Arc::clone(mended);
+    let site = Site::serve(move |asked: Asked| {
+        let is_there = is_there.load(Ordering::SeqCst);
+        async move {
+            match asked.url.split_once('/') {
+                Some(("gone.test", _)) if !is_there => None,
+                Some((_, "robots.txt")) => Some(Reply::status(404)),
+                _ => Some(Reply::links(&asked.url, Vec::new())),
+            }
+        }
+    })
+    .await;
+    let mut template = template_to(site.addr());
+    template.robots.policy = policy;
+    // As they are outside of tests.
+    template.robots.cache = grange_crawl::robots::Settings::default();
+    template.frontier.retry_delay = Period::from_secs(60);
+    change(&mut template);
+    let mut seeds: Vec<_> = (0..PAGES).map(|n| format!("http://gone.test/{n}")).collect();
+    seeds.push("http://own.test/".to_owned());
+    let start = Timestamp::from_second(1_700_000_000).unwrap();
+    let (clock, hand) = Clock::test(start);
+    let crawl = Crawl::start(job(template, seeds), root, Arc::new(NoOracle), clock.clone()).unwrap();
+    let handle = crawl.handle();
+    let running = tokio::spawn(crawl.run());
+    until("the crawl to end", async || {
+        // Not far ahead of what the crawl has seen of it.
+        if clock.now() < handle.snapshot().at.unwrap_or(start) + Duration::from_secs(30) {
+            hand.advance(Duration::from_secs(10));
+        }
+        running.is_finished()
+    })
+    .await;
+    let outcome = running.await.unwrap().unwrap();
+    (site, outcome, clock.now().duration_since(start).as_secs().unsigned_abs())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_is_out_of_reach_from_the_start_keeps_its_urls_whatever_the_policy() {
+    let never = Period::from_secs(0);
+    for (policy, max_wait, max_retries, at_least, at_most) in [
+        // Nothing else is left: some minutes.
+        (Policy::Obey, Period::from_secs(300), 3, 300, 900),
+        // By its own rules: robots.txt for half an hour.
+        (Policy::Obey, never, 3, 1800, 4000),
+        (Policy::Ignore, Period::from_secs(300), 99, 300, 900),
+        (Policy::Ignore, never, 99, 1800, 5000),
+    ] {
+        let what = format!("{policy:?} {max_wait:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("crawl");
+        let mended = Arc::new(AtomicBool::new(false));
+        let change = |template: &mut Template| {
+            template.engine.max_unreachable_wait = max_wait;
+            template.frontier.max_retries = max_retries;
+        };
+        let (site, outcome, seconds) = crawl_without_a_host(&root, policy, change, &mended).await;
+        assert_eq!(outcome.end, End::Unreachable, "{what}");
+        assert!((at_least..at_most).contains(&seconds), "{what}: {seconds} s");
+        let log = std::fs::read_to_string(root.join("logs/crawl.log")).unwrap();
+        let pages =
+            log.lines().filter(|line| line.contains("http://gone.test/") && !line.contains("robots.txt"));
+        assert_eq!(pages.count(), 0, "{what}: {log}");
+        assert!(outcome.last.queued >= PAGES as u64, "{what}: {:?}", outcome.last);
+        let domain = outcome.domains.iter().find(|domain| domain.domain == "gone.test").unwrap();
+        assert_eq!(domain.stop_reason, StopReason::Unfinished, "{what}");
+        if max_wait != never {
+            let progress = std::fs::read_to_string(root.join("logs/progress-statistics.log")).unwrap();
+            assert!(progress.contains("nothing else is left to crawl: it ends at "), "{what}: {progress}");
+        }
+        mended.store(true, Ordering::SeqCst);
+        let crawl = Crawl::resume(&root, Arc::new(NoOracle), Clock::system()).unwrap();
+        let outcome = crawl.run().await.unwrap();
+        assert_eq!((outcome.end, outcome.last.queued), (End::Finished, 0), "{what}");
+        let found = captured(&root);
+        for n in 0..PAGES {
+            assert_eq!(found[&format!("http://gone.test/{n}")].len(), 1, "{what}");
+        }
+        drop(site);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_at_the_start_of_a_crawl_costs_no_url() {
+    // Nobody listens there yet.
+    let addr = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut template = template_to(addr);
+    template.frontier.park_after = 2;
+    template.frontier.max_parks = 2;
+    let seeds = (0..3).map(|n| format!("http://h{n}.test/")).collect();
+    let root = folder.path().join("crawl");
+    let crawl = Crawl::start(job(template, seeds), &root, Arc::new(NoOracle), Clock::system()).unwrap();
+    let mut pictures = crawl.handle().watch();
+    let running = tokio::spawn(crawl.run());
+    let waits = |picture: &grange_crawl::engine::Snapshot| {
+        let reason = picture.waits_for.as_deref().unwrap_or_default();
+        picture.phase == Phase::Waiting && reason.contains("no host can be reached")
+    };
+    pictures.wait_for(waits).await.unwrap();
+    let answer = |asked: Asked| async move { Some(Reply::links(&asked.url, Vec::new())) };
+    let site = Site::serve_at(TcpListener::bind(addr).await.unwrap(), answer);
+    let outcome = running.await.unwrap().unwrap();
+    assert_eq!((outcome.end, outcome.last.failed, outcome.last.queued), (End::Finished, 0, 0));
+    assert_eq!(site.times("h2.test/"), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
