@@ -26,6 +26,8 @@ pub struct LoadReport {
     pub lines: u64,
     /// Captures written; the same capture told twice counts once.
     pub captures: u64,
+    /// Lines about files that were not wanted.
+    pub left_out: u64,
     /// Lines that gave no capture, or one with something wrong.
     pub problem_count: u64,
     /// The first [`PROBLEMS_MAX`](Self::PROBLEMS_MAX) of them.
@@ -45,6 +47,7 @@ impl LoadReport {
 
     fn add(&mut self, other: Self) {
         self.lines += other.lines;
+        self.left_out += other.left_out;
         self.problem_count += other.problem_count;
         let room = Self::PROBLEMS_MAX.saturating_sub(self.problems.len());
         self.problems.extend(other.problems.into_iter().take(room));
@@ -70,12 +73,29 @@ struct Chunk {
     legend: Option<Legend>,
 }
 
+/// Under which job lines are kept, and about which files.
+#[derive(Clone, Copy)]
+struct LineUse<'a> {
+    job: Option<&'a str>,
+    wanted: &'a (dyn Fn(&str) -> bool + Sync),
+}
+
 impl Index {
     /// Adds every capture that the CDX or CDXJ lines of `input` tell of, sorted or not, under `job`. They appear
     /// together when all is read; after an error none has.
     pub fn load(&self, input: impl BufRead, job: Option<&str>) -> Result<LoadReport> {
+        self.load_wanted(input, job, |_| true)
+    }
+
+    /// As [`load`](Self::load), without the lines about files that are not `wanted`.
+    pub fn load_wanted(
+        &self,
+        input: impl BufRead,
+        job: Option<&str>,
+        wanted: impl Fn(&str) -> bool + Sync,
+    ) -> Result<LoadReport> {
         let mut made = Vec::new();
-        let loaded = self.inner.load(input, job, &mut made);
+        let loaded = self.inner.load(input, LineUse { job, wanted: &wanted }, &mut made);
         for path in made {
             remove_file(&path);
         }
@@ -84,14 +104,14 @@ impl Index {
 }
 
 impl Inner {
-    fn load(&self, input: impl BufRead, job: Option<&str>, made: &mut Vec<PathBuf>) -> Result<LoadReport> {
+    fn load(&self, input: impl BufRead, lines: LineUse<'_>, made: &mut Vec<PathBuf>) -> Result<LoadReport> {
         let (send, receive) = sync_channel::<Chunk>(1);
         let receive = Mutex::new(receive);
         let mut report = LoadReport::default();
         let broken = || Error::Broken { path: self.folder.clone() };
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..self.settings.load_threads.max(1))
-                .map(|_| scope.spawn(|| self.make_runs(&receive, job)))
+                .map(|_| scope.spawn(|| self.make_runs(&receive, lines)))
                 .collect();
             let read = self.cut(input, |chunk| send.send(chunk).is_ok());
             drop(send);
@@ -168,7 +188,7 @@ impl Inner {
     fn make_runs(
         &self,
         chunks: &Mutex<Receiver<Chunk>>,
-        job: Option<&str>,
+        lines: LineUse<'_>,
     ) -> (Vec<PathBuf>, LoadReport, Option<Error>) {
         let (mut made, mut report) = (Vec::new(), LoadReport::default());
         loop {
@@ -183,7 +203,7 @@ impl Inner {
             };
             let path = self.folder.join(name);
             made.push(path.clone());
-            let run = make_run(chunk, job, &mut report);
+            let run = make_run(chunk, lines, &mut report);
             let options = SegmentOptions {
                 block_bytes: self.settings.block_bytes,
                 level: Some(RUN_LEVEL),
@@ -205,7 +225,7 @@ fn last_legend(text: &[u8]) -> Option<Legend> {
     Legend::parse(&text[start..end])
 }
 
-fn make_run(chunk: Chunk, job: Option<&str>, report: &mut LoadReport) -> Run {
+fn make_run(chunk: Chunk, lines: LineUse<'_>, report: &mut LoadReport) -> Run {
     let mut run = Run::default();
     let mut legend = chunk.legend;
     let mut at = 0;
@@ -226,7 +246,11 @@ fn make_run(chunk: Chunk, job: Option<&str>, report: &mut LoadReport) -> Run {
                 if entry.filename.is_none() && problems.contains(&LineProblem::BadTimestamp) {
                     continue;
                 }
-                push_entry(&mut run, entry, job);
+                if entry.filename.as_deref().is_some_and(|file| !(lines.wanted)(file)) {
+                    report.left_out += 1;
+                    continue;
+                }
+                push_entry(&mut run, entry, lines.job);
             }
             Line::Legend(found) => legend = Some(found),
             Line::Meta(_) | Line::Blank => {}

@@ -101,7 +101,7 @@ impl Index {
 
     /// The index as it is now. What is committed later does not change it.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.inner.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.inner.published()
     }
 
     /// Whether both are clones of one index.
@@ -178,11 +178,12 @@ impl Index {
     }
 
     /// Puts the index as it is now into an empty folder, to be kept, copied or opened elsewhere: links to the same bytes
-    /// where the disk allows it, else copies. Commits wait meanwhile; merging does not take anything from it later.
-    pub fn checkpoint(&self, folder: impl AsRef<Path>) -> Result<()> {
+    /// where the disk allows it, else copies. Commits wait meanwhile; merging does not take anything from it later. Gives
+    /// the snapshot that the folder holds: a commit right after it makes another one.
+    pub fn checkpoint(&self, folder: impl AsRef<Path>) -> Result<Arc<Snapshot>> {
         let folder = folder.as_ref();
         fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
-        self.inner.write(|inner, writer| {
+        let ((), snapshot) = self.inner.write_and_read(|inner, writer| {
             inner.flush(writer)?;
             for name in writer.manifest.segments.iter().map(|entry| &entry.name) {
                 let (from, to) = (inner.folder.join(name), folder.join(name));
@@ -193,7 +194,8 @@ impl Index {
             // Empty, and its own file: the live log grows, and a link to it would grow with it.
             Log::create(folder.join(&writer.manifest.log))?;
             writer.manifest.save(folder)
-        })
+        })?;
+        Ok(snapshot)
     }
 
     /// Writes the head out as a segment.
@@ -208,8 +210,16 @@ impl Inner {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a change and publishes what came of it.
+    /// Runs a change and publishes its result.
     pub(crate) fn write<T>(&self, change: impl FnOnce(&Self, &mut Writer) -> Result<T>) -> Result<T> {
+        Ok(self.write_and_read(change)?.0)
+    }
+
+    /// The same, with the snapshot that holds this change and none after it.
+    fn write_and_read<T>(
+        &self,
+        change: impl FnOnce(&Self, &mut Writer) -> Result<T>,
+    ) -> Result<(T, Arc<Snapshot>)> {
         self.with_writer(|writer| {
             writer.settle()?;
             let before = writer.changes;
@@ -217,7 +227,7 @@ impl Inner {
             if writer.changes != before {
                 self.publish(writer.snapshot());
             }
-            done
+            Ok((done?, self.published()))
         })
     }
 
@@ -229,6 +239,10 @@ impl Inner {
                 Err(Error::Unknown { path: self.folder.clone(), expected: "an index opened for writing" })
             }
         }
+    }
+
+    fn published(&self) -> Arc<Snapshot> {
+        self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn publish(&self, snapshot: Snapshot) {

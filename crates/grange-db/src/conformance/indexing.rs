@@ -64,7 +64,14 @@ async fn a_file_is_taken_once_marked_and_taken_out_again(bed: &Bed) {
     assert_eq!(collections.claim(None, "one", LONG).await.unwrap(), None);
     assert_eq!(collections.index_again("news", &Which::All, &anna()).await.unwrap(), 2);
     assert_eq!(names(bed, "news", CollectedState::Waiting).await, ["x", "y"]);
+    // Also one that waits may have captures in the index: only the node that keeps the index knows.
     assert_eq!(collections.roll_back("news", &Which::File("y".to_owned()), &anna()).await.unwrap(), 1);
+    assert_eq!(names(bed, "news", CollectedState::Out).await, Vec::<String>::new());
+    let claim = collections.claim(None, "one", LONG).await.unwrap().unwrap();
+    assert_eq!((claim.file.name.as_str(), claim.file.state), ("x", CollectedState::Waiting));
+    let leaving = collections.claim(None, "one", LONG).await.unwrap().unwrap();
+    assert_eq!((leaving.file.name.as_str(), leaving.file.state), ("y", CollectedState::Leaving));
+    collections.taken_out(&leaving).await.unwrap();
     assert_eq!(names(bed, "news", CollectedState::Out).await, ["y"]);
 }
 
@@ -160,7 +167,24 @@ async fn an_index_is_kept_by_one_node_and_only_that_works_on_it(bed: &Bed) {
     let claimed = collections.claim(None, "two", LONG).await.unwrap().unwrap();
     assert_eq!((claimed.file.id, claimed.abandoned), (y.file.id, 1));
     // A lease that is prolonged is the same one.
-    assert_eq!(collections.keep_index("news", "two", LONG, true).await.unwrap(), Some(second));
+    assert_eq!(collections.keep_index("news", "two", LONG, true).await.unwrap(), Some(second.clone()));
+    // A prolonged lease never takes back what another node has taken over.
+    assert!(collections.prolong_index(&second, SHORT).await.unwrap());
+    assert!(!collections.prolong_index(&first, LONG).await.unwrap());
+    bed.pass(bed.lease_now() + 2 * SHORT).await;
+    assert!(!collections.prolong_index(&first, LONG).await.unwrap());
+    assert!(
+        collections.prolong_index(&second, LONG).await.unwrap()
+            && collections.keeps_index(&second).await.unwrap()
+    );
+    // The token rises above one that copies have, and never falls.
+    assert_eq!(collections.raise_index_token(&first, 9).await.unwrap(), None);
+    let raised = collections.raise_index_token(&second, 9).await.unwrap().unwrap();
+    assert_eq!(raised, IndexLease { token: 10, ..second.clone() });
+    assert!(
+        collections.keeps_index(&raised).await.unwrap() && !collections.keeps_index(&second).await.unwrap()
+    );
+    assert_eq!(collections.raise_index_token(&raised, 3).await.unwrap(), None);
 }
 
 async fn a_node_that_has_nothing_waits_for_the_one_that_has_the_index(bed: &Bed) {
@@ -225,7 +249,7 @@ async fn a_file_that_could_not_be_read_is_tried_again_also_when_it_counts_as_fai
     assert_eq!(collections.index_again("news", &Which::All, &anna()).await.unwrap(), 2);
     assert!(matches!(collections.indexed(&claim, Indexed::default()).await, Err(Error::LeaseLost { .. })));
     assert_eq!(collections.roll_back("news", &Which::File("bad".to_owned()), &anna()).await.unwrap(), 1);
-    assert_eq!(names(bed, "news", CollectedState::Out).await, ["bad"]);
+    assert_eq!(names(bed, "news", CollectedState::Leaving).await, ["bad"]);
 }
 
 async fn a_collection_made_again_is_another(bed: &Bed) {

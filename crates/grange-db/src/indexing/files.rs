@@ -179,7 +179,7 @@ impl Collections<'_> {
             .await
     }
 
-    /// Marks indexed files to be taken out of the index again, and counts them. Those not indexed yet stay out.
+    /// Marks files to be taken out of the index again, and counts them. Those not indexed yet stay out.
     pub async fn roll_back(&self, collection: &str, which: &Which, actor: &Actor) -> Result<u64, Error> {
         self.mark(collection, which, actor, true).await
     }
@@ -253,12 +253,11 @@ static ADD: Sql = Sql::new(
     "INSERT INTO collection_files (collection, name, path, size, changed_at) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT DO NOTHING",
 );
-// A lease on a file that changes its mind is void: its token no longer fits.
+// A lease on a file that changes its mind is void: its token no longer fits. A file that waits or failed may have captures
+// in the index: those of an earlier reading, of a reading that a kill cut off before its mark, or of lines that name it.
 static OUT: Sql = Sql::new(
-    "UPDATE collection_files SET
-         state = CASE WHEN state <> 'indexed' AND lease_owner IS NULL THEN 'out' ELSE 'leaving' END,
-         due_at = 0, attempts = 0, lease_token = lease_token + 1, lease_owner = NULL, changed_at = $4,
-         edition = edition + 1
+    "UPDATE collection_files SET state = 'leaving', due_at = 0, attempts = 0, lease_token = lease_token + 1,
+         lease_owner = NULL, changed_at = $4, edition = edition + 1
      WHERE collection = $1 AND state IN ('indexed', 'waiting', 'failed')
          AND ($2 = 'all' OR ($2 = 'file' AND name = $3) OR ($2 = 'job' AND job = $3))",
 );

@@ -111,6 +111,39 @@ impl Collections<'_> {
             .await
     }
 
+    /// Prolongs a lease. False: another node has taken the index over; it is not taken back.
+    pub async fn prolong_index(&self, lease: &IndexLease, by: Duration) -> Result<bool, Error> {
+        self.0
+            .write_one("prolong the lease of the index", (lease.clone(), length(by)), |tx, (lease, by)| {
+                Box::pin(async move {
+                    let query = tx.timed(&PROLONG).bind(lease.collection.as_str());
+                    let query = query.bind(lease.owner.as_str()).bind(lease.token).bind(*by);
+                    Ok(tx.run(query).await? > 0)
+                })
+            })
+            .await
+    }
+
+    /// Raises the token of a lease above `past`, so that it counts as later. `None`: another node has taken the index over.
+    pub async fn raise_index_token(
+        &self,
+        lease: &IndexLease,
+        past: i64,
+    ) -> Result<Option<IndexLease>, Error> {
+        let token = past.saturating_add(1);
+        let raised = self
+            .0
+            .write_one("raise the token of the index", (lease.clone(), token), |tx, (lease, token)| {
+                Box::pin(async move {
+                    let query = tx.sql(&RAISE).bind(lease.collection.as_str());
+                    let query = query.bind(lease.owner.as_str()).bind(lease.token).bind(*token);
+                    tx.run(query).await
+                })
+            })
+            .await?;
+        Ok((raised > 0).then(|| IndexLease { token, ..lease.clone() }))
+    }
+
     /// Marks indexed files to be read again, and counts them: the index that we keep does not have them.
     pub async fn send_back(&self, lease: &IndexLease, files: &[i64]) -> Result<u64, Error> {
         self.0
@@ -153,6 +186,12 @@ static IDENTITY: Sql = Sql::new("SELECT identity FROM collections WHERE name = $
 static KEEPS: Sql = Sql::new(
     "SELECT 1 AS found FROM index_owners
      WHERE collection = $2 AND owner = $3 AND token = $4 AND until_at > {now}",
+);
+static PROLONG: Sql = Sql::new(
+    "UPDATE index_owners SET until_at = {now} + $5 WHERE collection = $2 AND owner = $3 AND token = $4",
+);
+static RAISE: Sql = Sql::new(
+    "UPDATE index_owners SET token = $4 WHERE collection = $1 AND owner = $2 AND token = $3 AND token < $4",
 );
 static SEND_BACK: Bulk = of_ids!(
     "UPDATE collection_files SET state = 'waiting', due_at = 0, attempts = 0, edition = edition + 1

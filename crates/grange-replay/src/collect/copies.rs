@@ -78,13 +78,13 @@ impl Publisher {
         let aside = tempfile::Builder::new().prefix(ASIDE).tempdir_in(folder).map_err(failed)?;
         let files = aside.path().join("files");
         let owner = CopyOwner { name, identity: &lease.identity, token: lease.token };
-        let new = mirror::publish(index, owner, &*self.blob, &files, &self.clock).await?;
-        if let Some(new) = new {
+        let published = mirror::publish(index, owner, &*self.blob, &files, &self.clock).await?;
+        if let Some(new) = published.new_files {
             tracing::info!(collection = name, new, place = self.blob.place(), "index copied");
         }
-        // The head was written out for the copy, so this state is another than `now`, and it is the one copied.
+        // Not what the index is now: the feeder may have changed it while the copy was put.
         self.seen.retain(|(of, _), _| of != name);
-        self.seen.insert(key, Arc::downgrade(&index.snapshot()));
+        self.seen.insert(key, Arc::downgrade(&published.copied));
         Ok(())
     }
 }

@@ -17,11 +17,14 @@ use tokio::runtime::Handle;
 
 use super::blocking;
 use super::file_stamp::FileStamp;
-use super::keeper::Keeper;
+use super::keeper::{Keeper, RENEW_EVERY};
 use super::mirror::MirrorError;
 use super::reading::Reading;
-use super::shelf::{Shelf, ShelfError};
-use super::taking::{Trouble, commit, lines, load_lines, no_package, packed, records, take_out, unreadable};
+use super::reconcile::Unwanted;
+use super::shelf::{KeptIndex, Shelf, ShelfError};
+use super::taking::{
+    Trouble, commit, holds, lines, load_lines, no_package, packed, records, take_out, unreadable,
+};
 use crate::holdings::{ArchiveFiles, BucketFiles, BucketSection, wacz};
 
 /// Gives the archive when a file of it is to be read: feeding foreign files leaves replicas alone.
@@ -63,6 +66,8 @@ pub enum FeedError {
     Mirror(#[from] MirrorError),
     #[error("cannot change the index: {0}")]
     Index(String),
+    #[error("another node has taken over the index of the collection {collection} while it was fetched here")]
+    TakenOver { collection: String },
     #[error(
         "another node keeps the index of the collection {collection}: {node}; it indexes the files, or another one after it has been \
          silent for index.takeover_after"
@@ -72,8 +77,6 @@ pub enum FeedError {
 
 /// A lease that is renewed while the file is read; a dead feeder's file is taken again after it.
 const LEASE: Duration = Duration::from_secs(300);
-/// Both leases, of the file and of the indexes, are renewed this often: several times within the shorter one.
-const RENEW_EVERY: Duration = Duration::from_secs(30);
 /// A place that did not answer is asked again after this long, and after twice as long each time: five attempts make three
 /// hours, in which the file waits; then it is listed as failed, and the attempts continue.
 const RETRY_AFTER: Duration = Duration::from_secs(360);
@@ -106,25 +109,42 @@ impl Feeder {
     pub async fn step_of(&self, collection: Option<&str>) -> Result<Step, FeedError> {
         let collections = self.db.collections();
         let removed = self.keeper.tend(collection).await?;
-        if let Some(gone) = removed.into_iter().next() {
-            let (shelf, name) = (self.shelf.clone(), gone.clone());
-            blocking(move || shelf.remove(&name)).await?;
-            collections.forget(&gone).await?;
-            tracing::info!(collection = gone, "collection removed");
-            return Ok(Step::More);
+        for gone in removed {
+            match self.remove(&gone).await {
+                Ok(()) => {
+                    tracing::info!(collection = gone, "collection removed");
+                    return Ok(Step::More);
+                }
+                Err(error @ FeedError::Db(_)) => return Err(error),
+                // It must not hold up the files of other collections.
+                Err(error) => {
+                    tracing::error!(
+                        collection = gone, error = %Chain(&error),
+                        "the index of a removed collection cannot be removed: the collection stays listed and its name taken; repair the folder"
+                    );
+                    self.keeper.put_off(&gone);
+                }
+            }
         }
         if let Some(name) = collection {
             self.check_kept(name).await?;
         }
         let Some(claim) = self.claim(collection).await? else { return Ok(Step::Idle) };
         let file = &claim.file;
+        let kept = self.shelf.kept(&file.collection);
         if claim.abandoned >= ABANDONED_MAX && file.state != CollectedState::Leaving {
             let reason =
                 "the processes that read it ended before it was read, several times: look at the log";
+            if let Some(KeptIndex { index, .. }) = kept {
+                // The last of them may have committed it.
+                let name = file.name.clone();
+                let out = blocking(move || take_out(&index, &name)).await;
+                out.map_err(|trouble| FeedError::Index(trouble.to_string()))?;
+            }
             collections.index_failed(&claim, reason, IndexRetry::Never).await?;
             return Ok(Step::More);
         }
-        let Some(kept) = self.shelf.kept(&file.collection) else {
+        let Some(kept) = kept else {
             // Its index is not ready; the reason was logged.
             let reason =
                 "the index of its collection cannot be used on the node that keeps it: look at the log";
@@ -142,9 +162,7 @@ impl Feeder {
                         if let Err(error) = collections.renew(&claim, LEASE).await {
                             tracing::warn!(name = file.name, error = %Chain(&error), "the lease was not renewed");
                         }
-                        if let Err(error) = self.keeper.renew().await {
-                            tracing::warn!(error = %Chain(&error), "the leases of indexes were not renewed");
-                        }
+                        self.keeper.prolong().await;
                     }
                 }
             }
@@ -167,6 +185,14 @@ impl Feeder {
             Ok(()) | Err(grange_db::Error::LeaseLost { .. }) => Ok(Step::More),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Takes a collection away, with its index.
+    async fn remove(&self, name: &str) -> Result<(), FeedError> {
+        let (shelf, of) = (self.shelf.clone(), name.to_owned());
+        self.keeper.while_prolonging(None, blocking(move || shelf.remove(&of))).await?;
+        self.keeper.remove_fetched(name).await?;
+        Ok(self.db.collections().forget(name).await?)
     }
 
     /// A file of an index that is ready.
@@ -214,13 +240,22 @@ impl Feeder {
             return blocking(move || take_out(&index, &file.name)).await.map(|()| None);
         }
         let kind = Kind::of(file.path.as_deref().unwrap_or(&file.name));
-        // Files in place may have changed since they were read; an index takes a name only once.
-        if file.path.is_some() && (file.captures > 0 || !file.told.is_empty()) {
+        // Files in place may have changed since they were read, also since a reading that ended before its mark was made.
+        // An index takes a name only once.
+        if file.path.is_some() {
             let (index, name) = (index.clone(), file.name.clone());
-            blocking(move || take_out(&index, &name)).await?;
+            let read_before = file.captures > 0 || !file.told.is_empty();
+            let take_out_first =
+                move || if read_before || holds(&index, &name) { take_out(&index, &name) } else { Ok(()) };
+            blocking(take_out_first).await?;
         }
+        let unwanted = match kind {
+            Kind::Lines => Unwanted::of(&self.db, &file.collection).await,
+            _ => Ok(Unwanted::default()),
+        };
+        let unwanted = unwanted.map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
         if let Some(url) = file.path.clone().filter(|path| is_bucket_url(path)) {
-            return self.work_in_bucket(file, url, kind, index).await.map(Some);
+            return self.work_in_bucket(file, url, kind, index, unwanted).await.map(Some);
         }
         if let Some(path) = file.path {
             let before = FileStamp::of(Path::new(&path));
@@ -234,7 +269,7 @@ impl Feeder {
                         warc::Reader::seekable(section.open()?)
                     })
                 }
-                Kind::Lines => lines(&index, &file.name, Path::new(&path)),
+                Kind::Lines => lines(&index, &file.name, Path::new(&path), &unwanted),
                 Kind::Other => Err(Trouble::File("it is no WARC, ARC, WACZ, CDX or CDXJ file".to_owned())),
             };
             let came = blocking(work).await?;
@@ -270,6 +305,7 @@ impl Feeder {
         url: String,
         kind: Kind,
         index: Index,
+        unwanted: Unwanted,
     ) -> Result<Indexed, Trouble> {
         let size = self.buckets.size(&url).await.map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
         let size = size.ok_or_else(|| Trouble::Gone(format!("cannot read {url}: it is not there")))?;
@@ -283,7 +319,7 @@ impl Feeder {
                 Kind::Records => warc::Reader::new(reading)
                     .and_then(|mut reader| commit(&index, &mut reader, &file.name, None))
                     .map_err(failed),
-                Kind::Lines => load_lines(&index, &file.name, &url, reading),
+                Kind::Lines => load_lines(&index, &file.name, &url, reading, &unwanted),
                 Kind::Wacz => {
                     let members = wacz::members_of(|at, buffer| reading.exactly(at, buffer), size)
                         .map_err(no_package(Path::new(&url)))?;

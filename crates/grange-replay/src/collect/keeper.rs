@@ -2,7 +2,7 @@
 //! with the rows before anything is served from it.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +23,10 @@ const FETCHED_ASIDE: &str = ".fetch-";
 /// An index that could not be made ready is tried again after this long: a bucket or a disk that is away comes back, and
 /// a damaged index waits for a person.
 const RETRY_AFTER: Duration = Duration::from_secs(60);
+
+/// Leases are prolonged this often while work goes on that may outlast them: several times within the shorter one, of a file
+/// or of an index.
+pub(super) const RENEW_EVERY: Duration = Duration::from_secs(30);
 
 /// Keeps indexes. Clones are the same keeper.
 #[derive(Clone, Debug)]
@@ -97,10 +101,10 @@ impl Keeper {
         let mut removed = Vec::new();
         for kept in self.shelf.all_kept() {
             if !rows.iter().any(|row| row.name == kept.lease.collection) {
-                self.let_go(&kept.lease.collection).await;
+                self.while_prolonging(None, self.let_go(&kept.lease.collection)).await;
             }
         }
-        self.later().retain(|name, _| rows.iter().any(|row| row.name == *name && !row.removed));
+        self.later().retain(|name, _| rows.iter().any(|row| row.name == *name));
         for row in rows.iter().filter(|row| only.is_none_or(|only| row.name == only)) {
             let kept = self.shelf.kept(&row.name).map(|kept| kept.lease);
             let mut tending = tending(row, kept.as_ref(), &self.owner, self.clock.now(), self.lease);
@@ -110,11 +114,20 @@ impl Keeper {
                     owner = row.owner.as_ref().map(|owner| owner.node.as_str()),
                     "this node does not keep the index of the collection any more"
                 );
-                self.let_go(&row.name).await;
+                self.while_prolonging(None, self.let_go(&row.name)).await;
                 tending = self::tending(row, None, &self.owner, self.clock.now(), self.lease);
             }
             match tending {
-                Tending::Nothing | Tending::Leave | Tending::LetGo => {}
+                Tending::Nothing | Tending::LetGo => {}
+                Tending::Leave => {
+                    // Pieces of a copy whose fetch was cut off.
+                    if !self.is_early(&row.name)
+                        && let Err(error) = self.remove_fetched(&row.name).await
+                    {
+                        tracing::warn!(collection = row.name, error = %Chain(&error), "a left copy of an index was not removed");
+                        self.put_off(&row.name);
+                    }
+                }
                 Tending::Renew => {
                     self.keep(&row.name).await?;
                 }
@@ -127,32 +140,78 @@ impl Keeper {
                         removed.push(row.name.clone());
                         continue;
                     }
-                    if let Err(error) = self.adopt(&lease).await {
+                    if let Err(error) = self.while_prolonging(Some(&lease), self.adopt(&lease)).await {
                         tracing::error!(
                             collection = row.name, error = %Chain(&error), retry_in_s = RETRY_AFTER.as_secs(),
                             "the index of a collection cannot be used"
                         );
-                        let due = self.clock.now().saturating_add(RETRY_AFTER).unwrap_or(Timestamp::MAX);
-                        self.later().insert(row.name.clone(), due);
+                        self.put_off(&row.name);
                     } else {
                         self.later().remove(&row.name);
                     }
                     continue;
                 }
             }
-            if row.removed && tending != Tending::Leave {
+            if row.removed && tending != Tending::Leave && !self.is_early(&row.name) {
                 removed.push(row.name.clone());
             }
         }
         Ok(removed)
     }
 
-    /// Prolongs leases while a file is read for long.
-    pub(super) async fn renew(&self) -> Result<(), FeedError> {
+    /// Prolongs the leases of all indexes that this node keeps. One that another node has taken over stays with that.
+    pub(super) async fn prolong(&self) {
         for kept in self.shelf.all_kept() {
-            self.keep(&kept.lease.collection).await?;
+            self.prolong_one(&kept.lease).await;
         }
-        Ok(())
+    }
+
+    /// False: another node has taken the index over.
+    async fn prolong_one(&self, lease: &IndexLease) -> bool {
+        match self.db.collections().prolong_index(lease, self.lease).await {
+            Ok(ours) => ours,
+            Err(error) => {
+                let collection = lease.collection.as_str();
+                tracing::warn!(collection, error = %Chain(&error), "the lease of an index was not prolonged");
+                true
+            }
+        }
+    }
+
+    /// Waits for work that may outlast the leases, and prolongs them meanwhile, and that of the index being made ready.
+    pub(super) async fn while_prolonging<T>(
+        &self,
+        adopted: Option<&IndexLease>,
+        work: impl Future<Output = T>,
+    ) -> T {
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                () = self.clock.sleep(RENEW_EVERY) => {
+                    self.prolong().await;
+                    if let Some(lease) = adopted {
+                        self.prolong_one(lease).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends when another node has taken the index over.
+    async fn lost(&self, lease: &IndexLease) {
+        loop {
+            self.clock.sleep(RENEW_EVERY).await;
+            if !self.prolong_one(lease).await {
+                return;
+            }
+        }
+    }
+
+    /// Leaves a collection alone for a while: its index cannot be made ready, or not be removed.
+    pub(super) fn put_off(&self, name: &str) {
+        let due = self.clock.now().saturating_add(RETRY_AFTER).unwrap_or(Timestamp::MAX);
+        self.later().insert(name.to_owned(), due);
     }
 
     async fn keep(&self, name: &str) -> Result<Option<IndexLease>, FeedError> {
@@ -212,28 +271,44 @@ impl Keeper {
         Ok(blocking(move || shelf.keep(lease, index)).await?)
     }
 
-    /// Brings the newest copy of the index into its folder, and gives when it was made.
+    /// Brings the newest copy of the index into its folder, and gives when it was made. Pieces that an earlier attempt
+    /// fetched are not fetched again: they are named by their digests.
     async fn bring_copy(&self, lease: &IndexLease, folder: &Path) -> Result<Option<Timestamp>, FeedError> {
         let Some(blob) = &self.copies else { return Ok(None) };
-        let aside = self.shelf.folder().join(format!("{FETCHED_ASIDE}{}", lease.collection));
-        let remove = async || match tokio::fs::remove_dir_all(&aside).await {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(mirror::io(&aside)(error)),
-            _ => Ok(()),
-        };
-        remove().await?;
-        let fetched = mirror::fetch(&lease.collection, Some(&lease.identity), &**blob, &aside).await;
-        let fetched = match fetched {
-            Ok(fetched) => fetched,
-            Err(MirrorError::Nothing { .. }) => {
-                remove().await?;
-                return Ok(None);
+        let aside = self.fetched_aside(&lease.collection);
+        let fetched = tokio::select! {
+            fetched = mirror::fetch(&lease.collection, Some(&lease.identity), &**blob, &aside) => fetched,
+            () = self.lost(lease) => {
+                self.remove_fetched(&lease.collection).await?;
+                return Err(FeedError::TakenOver { collection: lease.collection.clone() });
             }
+        };
+        let made = match fetched {
+            Ok(fetched) => {
+                tokio::fs::rename(&fetched.folder, folder).await.map_err(mirror::io(folder))?;
+                Some(fetched.made)
+            }
+            Err(MirrorError::Nothing { .. }) => None,
             Err(error) => return Err(error.into()),
         };
-        tokio::fs::rename(&fetched.folder, folder).await.map_err(mirror::io(folder))?;
         // Its files have one name each from here on: the log is written to.
-        remove().await?;
-        Ok(Some(fetched.made))
+        self.remove_fetched(&lease.collection).await?;
+        Ok(made)
+    }
+
+    fn fetched_aside(&self, name: &str) -> PathBuf {
+        self.shelf.folder().join(format!("{FETCHED_ASIDE}{name}"))
+    }
+
+    /// Removes the pieces of a copy.
+    pub(super) async fn remove_fetched(&self, name: &str) -> Result<(), FeedError> {
+        let aside = self.fetched_aside(name);
+        match tokio::fs::remove_dir_all(&aside).await {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(mirror::io(&aside)(error).into())
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -13,10 +13,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use grange_base::Clock;
 use grange_blob::{Blob, Source, Taking, sum_path};
-use grange_index::Index;
+use grange_index::{Index, Snapshot};
 use grange_model::{Algorithm, FileName};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -91,21 +92,29 @@ fn named(text: &str, place: &str) -> Result<FileName, MirrorError> {
     text.parse().map_err(|_| MirrorError::State { name: text.to_owned(), place: place.to_owned() })
 }
 
-/// Copies an index as it is now. `aside` is an empty folder on the disk of the index. Gives how many files were new; `None`
-/// if the newest copy is of this owner and the same, and nothing was put.
+/// A copy that was made.
+#[derive(Debug)]
+pub struct Published {
+    /// How many files were new; `None` if the newest copy is of this owner and the same, and nothing was put.
+    pub new_files: Option<u64>,
+    /// The state of the index that was copied. The index may have changed since.
+    pub copied: Arc<Snapshot>,
+}
+
+/// Copies an index as it is now. `aside` is an empty folder on the disk of the index.
 pub async fn publish(
     index: &Index,
     owner: CopyOwner<'_>,
     blob: &dyn Blob,
     aside: &Path,
     clock: &Clock,
-) -> Result<Option<u64>, MirrorError> {
+) -> Result<Published, MirrorError> {
     let name = owner.name;
     // Before the copy is made: what changes meanwhile counts as later.
     let made = clock.now();
     let (of, folder) = (index.clone(), aside.to_owned());
     let checkpoint = tokio::task::spawn_blocking(move || of.checkpoint(folder)).await;
-    checkpoint.map_err(|error| io(aside)(std::io::Error::other(error)))??;
+    let copied = checkpoint.map_err(|error| io(aside)(std::io::Error::other(error)))??;
     let mut state = State { files: BTreeMap::new() };
     let mut new = 0;
     let mut entries = tokio::fs::read_dir(aside).await.map_err(io(aside))?;
@@ -122,7 +131,7 @@ pub async fn publish(
         && newest.token == owner.token
         && read_state(&newest, blob).await.is_ok_and(|last| last == state)
     {
-        return Ok(None);
+        return Ok(Published { new_files: None, copied });
     }
     let text = serde_json::to_vec(&state).map_err(|error| io(aside)(error.into()))?;
     let CopyOwner { identity, token, .. } = owner;
@@ -130,7 +139,7 @@ pub async fn publish(
     let size = text.len() as u64;
     blob.put(&named(&state_name, blob.place())?, Source::new(std::io::Cursor::new(text)).of_size(size), None)
         .await?;
-    Ok(Some(new))
+    Ok(Published { new_files: Some(new), copied })
 }
 
 /// Copies the index in the folder of a shelf, which nobody writes to meanwhile.
@@ -148,7 +157,7 @@ pub async fn publish_folder(
     let index = shelf.open_to_write(name)?;
     let aside = tempfile::tempdir_in(shelf.folder()).map_err(io(shelf.folder()))?;
     let owner = CopyOwner { name, identity: &identity, token };
-    publish(&index, owner, blob, &aside.path().join("checkpoint"), clock).await
+    Ok(publish(&index, owner, blob, &aside.path().join("checkpoint"), clock).await?.new_files)
 }
 
 async fn read_state(newest: &StateName, blob: &dyn Blob) -> Result<State, MirrorError> {
@@ -341,7 +350,7 @@ mod tests {
             known.push(key);
             hand.advance(std::time::Duration::from_secs(1));
             let aside = dir.path().join(format!("aside{round}"));
-            let new = publish(&index, owner("a", 1), &blob, &aside, &clock).await.unwrap();
+            let new = publish(&index, owner("a", 1), &blob, &aside, &clock).await.unwrap().new_files;
             assert!(new.is_some_and(|new| new > 0));
             let fetched = fetch("news", Some("a"), &blob, &there).await.unwrap();
             assert_eq!(fetched.made, clock.now());
@@ -382,7 +391,7 @@ mod tests {
             hand.advance(std::time::Duration::from_secs(1));
             round += 1;
             let aside = dir.path().join(format!("aside{round}"));
-            publish(index, owner("a", token), &blob, &aside, &clock).await.unwrap().is_some()
+            publish(index, owner("a", token), &blob, &aside, &clock).await.unwrap().new_files.is_some()
         };
         assert!(put(&one, 1).await);
         assert!(!put(&one, 1).await, "nothing changed");

@@ -56,28 +56,60 @@ fn repair(state: CollectedState, held: Option<bool>, changed_since_copy: Option<
     }
 }
 
+/// Files of a collection that are out of its index or failed: nothing about them may be in it.
+#[derive(Debug, Default)]
+pub(super) struct Unwanted(HashSet<String>);
+
+impl Unwanted {
+    pub(super) async fn of(db: &Db, collection: &str) -> Result<Self, grange_db::Error> {
+        let mut names = HashSet::new();
+        for state in [CollectedState::Out, CollectedState::Failed] {
+            let mut after = 0;
+            loop {
+                let rows = db.collections().files(collection, Some(state), after, PAGE).await?;
+                let Some(last) = rows.last() else { break };
+                after = last.id;
+                names.extend(rows.into_iter().map(|row| row.name));
+            }
+        }
+        Ok(Self(names))
+    }
+
+    pub(super) fn has(&self, file: &str) -> bool {
+        is_known(&self.0, file)
+    }
+}
+
 /// The contents of an index, by name.
 struct Contents {
     snapshot: std::sync::Arc<Snapshot>,
+    /// Those that were read.
     files: BTreeSet<String>,
+    /// Also those that only lines name.
+    named: BTreeSet<String>,
 }
 
 impl Contents {
     fn of(index: &Index) -> Self {
         let snapshot = index.snapshot();
         let files = snapshot.whole_files().map(ToOwned::to_owned).collect();
-        Self { snapshot, files }
+        let named = snapshot.file_names().map(ToOwned::to_owned).collect();
+        Self { snapshot, files, named }
     }
 
     fn holds(&self, row: &CollectedFile) -> Option<bool> {
         let kind = Kind::of(row.path.as_deref().unwrap_or(&row.name));
         let empty = row.state == CollectedState::Indexed && row.captures == 0;
+        // Taking a file out takes out the lines that name it.
+        let unwanted = matches!(row.state, CollectedState::Out | CollectedState::Failed);
+        let files = if unwanted { &self.named } else { &self.files };
         match kind {
-            Kind::Records => Some(self.files.contains(&row.name)),
+            Kind::Records => Some(files.contains(&row.name)),
+            Kind::Other if unwanted => Some(files.contains(&row.name)),
             Kind::Wacz | Kind::Lines if empty => None,
             Kind::Wacz => {
                 let below = format!("{}/", row.name);
-                Some(self.files.range(below.clone()..).next().is_some_and(|file| file.starts_with(&below)))
+                Some(files.range(below.clone()..).next().is_some_and(|file| file.starts_with(&below)))
             }
             Kind::Lines => Some(self.snapshot.holds_job(&lines_job(&row.name))),
             Kind::Other => None,

@@ -12,6 +12,7 @@ use grange_index::{Batch, Index, LoadReport};
 use grange_model::collection::FileKind as Kind;
 use warc::Level;
 
+use super::reconcile::Unwanted;
 use crate::holdings::wacz::{self, WaczError};
 
 /// Why a file was not indexed.
@@ -118,18 +119,27 @@ pub(super) fn lines_job(name: &str) -> String {
     format!("lines of {name}")
 }
 
-pub(super) fn lines(index: &Index, name: &str, path: &Path) -> Result<Indexed, Trouble> {
+pub(super) fn lines(index: &Index, name: &str, path: &Path, unwanted: &Unwanted) -> Result<Indexed, Trouble> {
     let file = File::open(path).map_err(unreadable(path))?;
-    load_lines(index, name, &path.to_string_lossy(), file)
+    load_lines(index, name, &path.to_string_lossy(), file, unwanted)
 }
 
-pub(super) fn load_lines(index: &Index, name: &str, path: &str, file: impl Read) -> Result<Indexed, Trouble> {
+/// Loads the lines of an index file, without those about `unwanted` files.
+pub(super) fn load_lines(
+    index: &Index,
+    name: &str,
+    path: &str,
+    file: impl Read,
+    unwanted: &Unwanted,
+) -> Result<Indexed, Trouble> {
     let job = lines_job(name);
     let zipped = path.to_ascii_lowercase().ends_with(".gz");
+    let wanted = |file: &str| !unwanted.has(file);
     let report: LoadReport = if zipped {
-        index.load(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)), Some(&job))
+        let file = MultiGzDecoder::new(file);
+        index.load_wanted(BufReader::with_capacity(1 << 16, file), Some(&job), wanted)
     } else {
-        index.load(BufReader::with_capacity(1 << 16, file), Some(&job))
+        index.load_wanted(BufReader::with_capacity(1 << 16, file), Some(&job), wanted)
     }
     .map_err(|error| Trouble::Now(Chain(&error).to_string()))?;
     let told = report.problems.iter().take(TOLD_MAX).map(|problem| {
@@ -138,8 +148,24 @@ pub(super) fn load_lines(index: &Index, name: &str, path: &str, file: impl Read)
             |what| format!("byte {}: {what:?}", problem.offset),
         )
     });
-    let told = told.collect();
+    let mut told: Vec<String> = told.collect();
+    if report.left_out > 0 {
+        told.truncate(TOLD_MAX - 1);
+        told.push(format!("{} lines left out: their files are out of the index, or failed", report.left_out));
+    }
     Ok(Indexed { job: None, captures: report.captures, problems: report.problem_count, told })
+}
+
+/// Whether the index has a file as a whole. Lines that name the file do not count.
+pub(super) fn holds(index: &Index, name: &str) -> bool {
+    match Kind::of(name) {
+        Kind::Lines => index.snapshot().holds_job(&lines_job(name)),
+        Kind::Wacz => {
+            let below = format!("{name}/");
+            index.snapshot().whole_files().any(|inner| inner.starts_with(&below))
+        }
+        Kind::Records | Kind::Other => index.holds_file(name),
+    }
 }
 
 pub(super) fn take_out(index: &Index, name: &str) -> Result<(), Trouble> {

@@ -12,7 +12,7 @@ fn archive(bed: &Bed) -> Arc<ArchiveFiles> {
 }
 
 /// A package whose members are not compressed.
-fn package(members: &[(&str, &[u8])]) -> Vec<u8> {
+pub(super) fn package(members: &[(&str, &[u8])]) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for (name, content) in members {
         let at = bytes.len() as u32;

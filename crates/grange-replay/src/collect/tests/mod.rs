@@ -1,6 +1,8 @@
 //! Files into indexes and out again, with a real database, real indexes and a real archive's words.
 
 mod healing;
+mod hooked_blob;
+mod meanwhile;
 mod ownership;
 
 use std::path::{Path, PathBuf};

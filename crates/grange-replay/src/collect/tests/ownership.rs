@@ -5,12 +5,12 @@ use grange_testkit::TestDatabase;
 use super::*;
 
 /// A node is not heard of any more, and its lease ends.
-async fn die(bed: &Bed, node: &Feeder) {
+pub(super) async fn die(bed: &Bed, node: &Feeder) {
     let kept = bed.db.collections().keep_index("news", &node.owner, Duration::ZERO, true).await.unwrap();
     assert!(kept.is_some());
 }
 
-async fn on_each_engine(test: impl AsyncFn(&Bed)) {
+pub(super) async fn on_each_engine(test: impl AsyncFn(&Bed)) {
     test(&Bed::new().await).await;
     if let Some(server) = TestDatabase::create().await {
         let settings = grange_db::Settings { url: server.url.clone(), ..grange_db::Settings::default() };
@@ -19,7 +19,7 @@ async fn on_each_engine(test: impl AsyncFn(&Bed)) {
 }
 
 /// Every indexed row answers on the node that keeps the index, and no row that is out does.
-async fn check(bed: &Bed, keeper: &Feeder, collection: &str) {
+pub(super) async fn check(bed: &Bed, keeper: &Feeder, collection: &str) {
     let found = captures(keeper, collection);
     let files: std::collections::BTreeSet<_> =
         found.iter().map(|line| line.split(' ').nth(1).unwrap()).collect();
