@@ -6,7 +6,7 @@ use std::time::Duration;
 use grange_base::Chain;
 use grange_db::AccessRow;
 use grange_index::access::{
-    Audience, CaptureFacts, Decision, Effect, MediaType, Network, Reader, Rule, RuleSet,
+    Audience, CaptureFacts, CapturedUrl, Decision, Effect, MediaType, Network, Reader, Rule, RuleSet,
 };
 use grange_index::{RuleKeys, Stamp, key, rule_keys};
 use grange_model::UserName;
@@ -62,7 +62,8 @@ pub struct RulePart {
     /// `None`: the rule that is always there, which hides the documentation of crawls.
     pub id: Option<i64>,
     pub rule: Value,
-    /// hides, lifted, lets-through, allows or for-others.
+    /// `hides`, `lifted`, `lets-through`, `allows`, `for-others`, or `depends-on-type`: it is about a MIME type, and the question
+    /// names none.
     pub effect: &'static str,
     /// The rule that lifted it.
     pub lifted_by: Option<i64>,
@@ -149,6 +150,7 @@ impl App {
         let facts = CaptureFacts {
             collection: &test.collection,
             surt: surt.as_bytes(),
+            url: CapturedUrl::Unknown,
             time,
             media_type: MediaType::Of(test.mime.as_deref()),
         };
@@ -167,6 +169,33 @@ impl App {
         };
         let rules = RuleSet::new(rows.iter().map(read).collect());
         let effects = rules.explain(&facts, &reader);
+        // Rules about a type say nothing of a URL alone, but a capture of it may be of that type.
+        let of_any_type = |row: &AccessRow| {
+            let (id, rule) = read(row);
+            (id, Rule { mime: None, ..rule })
+        };
+        let any_type = RuleSet::new(rows.iter().map(of_any_type).collect());
+        let depends =
+            |id: Option<i64>| test.mime.is_none() && !effects.iter().any(|known| known.rule.id == id);
+        let typed: Vec<RulePart> = any_type
+            .explain(&facts, &reader)
+            .into_iter()
+            .filter(|one| depends(one.rule.id))
+            .map(|one| RulePart {
+                id: one.rule.id,
+                rule: rows
+                    .iter()
+                    .find(|row| Some(row.id) == one.rule.id)
+                    .map(|row| row.rule.clone())
+                    .unwrap_or_default(),
+                effect: if matches!(one.effect, Effect::ForOthers) {
+                    "for-others"
+                } else {
+                    "depends-on-type"
+                },
+                lifted_by: None,
+            })
+            .collect();
         let part = |one: &grange_index::access::RuleEffect<'_>| {
             let (effect, lifted_by) = match one.effect {
                 Effect::Hides => ("hides", None),
@@ -183,7 +212,7 @@ impl App {
             Some(Decision::Block { message }) if !visible && !message.is_empty() => Some(message.clone()),
             _ => None,
         };
-        Ok(Access { visible, message, rules: effects.iter().map(part).collect() })
+        Ok(Access { visible, message, rules: effects.iter().map(part).chain(typed).collect() })
     }
 }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::stamp::Stamp;
 
 pub use audience::{Audience, UnknownAudience};
-pub use facts::{CaptureFacts, MediaType, is_crawl_documentation};
+pub use facts::{CaptureFacts, CapturedUrl, MediaType, is_crawl_documentation};
 pub use network::{Network, NetworkError};
 pub use rule_set::{CompiledRule, LookupHint, RuleSet};
 pub use verdict::{Effect, RuleEffect, Verdict};

@@ -65,7 +65,7 @@ pub fn rule_keys(url: &str, matches: &str) -> Result<Vec<RuleKeys>, String> {
 }
 
 /// The keys that a URL and a kind of match cover.
-pub(crate) fn keys(url: &str, kind: MatchType) -> Keys {
+pub fn keys(url: &str, kind: MatchType) -> Keys {
     if kind == MatchType::Exact {
         return Keys::Exact(key(url));
     }

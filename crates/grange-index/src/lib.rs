@@ -55,7 +55,7 @@ pub use closest::Closest;
 pub use compact::Merger;
 pub use error::{Error, Result};
 pub use jobs::{JobIndexKind, JobIndexReport, write_job_index};
-pub use key::{RuleKeys, key, rule_keys};
+pub use key::{RuleKeys, key, keys, rule_keys};
 pub use load::{LoadProblem, LoadReport};
 pub use segment::{Position, SegmentReport, verify};
 pub use settings::Settings;

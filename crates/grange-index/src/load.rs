@@ -238,7 +238,7 @@ fn make_run(chunk: Chunk, lines: LineUse<'_>, report: &mut LoadReport) -> Run {
         }
         report.lines += 1;
         match parse_line(line, legend.as_ref()) {
-            Line::Entry(entry, problems) => {
+            Line::Entry(mut entry, problems) => {
                 if let Some(problem) = problems.first() {
                     report.note(offset, Some(*problem));
                 }
@@ -250,6 +250,9 @@ fn make_run(chunk: Chunk, lines: LineUse<'_>, report: &mut LoadReport) -> Run {
                     report.left_out += 1;
                     continue;
                 }
+                if let Some(key) = key_of(&entry) {
+                    entry.key = key.into();
+                }
                 push_entry(&mut run, entry, lines.job);
             }
             Line::Legend(found) => legend = Some(found),
@@ -258,6 +261,16 @@ fn make_run(chunk: Chunk, lines: LineUse<'_>, report: &mut LoadReport) -> Run {
         }
     }
     run
+}
+
+/// The key of the URL of a line that has another one: programs that keep `www.`, letter case or session ids write such lines,
+/// and neither a question about the URL nor a rule about it would meet them. A body in the key is kept.
+fn key_of(entry: &Entry<'_>) -> Option<String> {
+    let key = crate::key::key(entry.url.as_deref()?);
+    let has_body = entry.method.is_some()
+        || entry.request_body.is_some()
+        || ["__wb_method=", "__wb_post_data="].iter().any(|name| entry.key.contains(name));
+    (!has_body && !key.is_empty() && key != *entry.key).then_some(key)
 }
 
 pub(crate) fn push_entry(run: &mut Run, entry: Entry<'_>, job: Option<&str>) {

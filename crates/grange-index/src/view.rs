@@ -101,6 +101,11 @@ impl<'a> CaptureView<'a> {
         digest::essence(self.row.form, self.row.digest)
     }
 
+    /// Whether the row has a URL that its key does not suggest.
+    pub(crate) fn url_differs(&self) -> bool {
+        self.row.address & address::DIFFERS != 0
+    }
+
     /// Appends the URL; false if there is none.
     pub fn url_into(&self, out: &mut String) -> bool {
         let mut bytes = std::mem::take(out).into_bytes();

@@ -7,7 +7,9 @@ use std::cell::OnceCell;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use grange_index::access::{CaptureFacts, CompiledRule, LookupHint, MediaType, Reader, RuleSet, Verdict};
+use grange_index::access::{
+    CaptureFacts, CapturedUrl, CompiledRule, LookupHint, MediaType, Reader, RuleSet, Verdict,
+};
 use grange_index::query::{Keys, Next, Query};
 use grange_index::{Capture, CaptureView, Snapshot, Stamp};
 use warc::RecordType;
@@ -112,16 +114,11 @@ impl AccessCheck {
             }
         }
         let original = loaded.original.as_ref().map(|original| &*original.about);
-        let hidden = self.hides_content(capture, &loaded.about, original);
-        // Where the index is of another version of the file, the record found is that of another URL.
-        let key = grange_index::key(loaded.about.uri.as_deref().unwrap_or_default());
-        if hidden.is_some() || key.is_empty() || capture.surt.starts_with(&key) {
-            return hidden;
-        }
-        self.hides_content(&Capture { surt: key, ..capture.clone() }, &loaded.about, original)
+        self.hides_content(capture, &loaded.about, original)
     }
 
-    /// The rule that hides a capture for the types that its record and its original name.
+    /// The rule that hides a capture for the types that its record and its original name, or for the URL of the record: where
+    /// the index is of another version of the file, that is another one.
     pub(crate) fn hides_content(
         &self,
         capture: &Capture,
@@ -141,8 +138,18 @@ impl AccessCheck {
         } else {
             MediaType::Of(own.as_deref())
         };
+        self.hides(&self.facts(capture, about, media_type))
+    }
+
+    fn facts<'a>(
+        &'a self,
+        capture: &'a Capture,
+        about: &'a About,
+        media_type: MediaType<'a>,
+    ) -> CaptureFacts<'a> {
         let (surt, time) = (capture.surt.as_bytes(), capture.time);
-        self.hides(&CaptureFacts { collection: &self.collection, surt, time, media_type })
+        let url = about.uri.as_deref().map_or(CapturedUrl::Unknown, CapturedUrl::Text);
+        CaptureFacts { collection: &self.collection, surt, url, time, media_type }
     }
 
     /// The rule that hides a record that no index lists, such as a request: it is of the type of the capture that it belongs
@@ -156,9 +163,7 @@ impl AccessCheck {
             return self.hides_content(capture, about, None);
         }
         let types = || self.types_at(capture);
-        let media_type = MediaType::Revisit(&types);
-        let (surt, time) = (capture.surt.as_bytes(), capture.time);
-        self.hides(&CaptureFacts { collection: &self.collection, surt, time, media_type })
+        self.hides(&self.facts(capture, about, MediaType::Revisit(&types)))
     }
 
     /// The capture of a record, if the index lists it.

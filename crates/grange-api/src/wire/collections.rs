@@ -129,7 +129,8 @@ pub struct AccessRulePart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<i64>,
     pub rule: Value,
-    /// hides, lifted, lets-through, allows or for-others.
+    /// `hides`, `lifted`, `lets-through`, `allows`, `for-others`, or `depends-on-type`: it is about a MIME type, and the question
+    /// names none.
     pub effect: String,
     /// The rule that lifted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,8 +12,36 @@ use crate::view::CaptureView;
 pub struct CaptureFacts<'a> {
     pub collection: &'a str,
     pub surt: &'a [u8],
+    pub url: CapturedUrl<'a>,
     pub time: Stamp,
     pub media_type: MediaType<'a>,
+}
+
+/// The URL of a capture. Its key is nearly always the one that the capture is listed under, but lines that other programs wrote
+/// may have keys of another kind, and an index may be older than its file: rules about either hide the capture.
+#[derive(Debug, Clone, Copy)]
+pub enum CapturedUrl<'a> {
+    /// Its key is all that is known.
+    Unknown,
+    Text(&'a str),
+    OfRow(CaptureView<'a>),
+}
+
+impl CapturedUrl<'_> {
+    /// The key of the URL where `surt` is not that, or that with the body of a request.
+    pub(super) fn key_unlike(&self, surt: &[u8]) -> Option<String> {
+        let key = match self {
+            Self::Unknown => return None,
+            Self::Text(url) => crate::key::key(url),
+            // The URL is the one that its key suggests.
+            Self::OfRow(view) if !view.url_differs() => return None,
+            Self::OfRow(view) => {
+                let mut url = String::new();
+                view.url_into(&mut url).then(|| crate::key::key(&url))?
+            }
+        };
+        (!key.is_empty() && !surt.starts_with(key.as_bytes())).then_some(key)
+    }
 }
 
 /// The MIME type of a capture.
@@ -50,7 +78,8 @@ impl<'a> CaptureFacts<'a> {
     ) -> Self {
         let media_type =
             if view.is_revisit() { MediaType::Revisit(original) } else { MediaType::Of(view.mime()) };
-        Self { collection, surt: view.surt_bytes(), time: view.time(), media_type }
+        let url = CapturedUrl::OfRow(*view);
+        Self { collection, surt: view.surt_bytes(), url, time: view.time(), media_type }
     }
 
     /// The facts of a capture. `original` gives the types of a revisit.
@@ -64,7 +93,8 @@ impl<'a> CaptureFacts<'a> {
         } else {
             MediaType::Of(capture.mime.as_deref())
         };
-        Self { collection, surt: capture.surt.as_bytes(), time: capture.time, media_type }
+        let url = capture.url.as_deref().map_or(CapturedUrl::Unknown, CapturedUrl::Text);
+        Self { collection, surt: capture.surt.as_bytes(), url, time: capture.time, media_type }
     }
 
     /// The key of the URL that the key is about, where it is not itself one of a page: `urn:text:http://e.com/`,
@@ -145,18 +175,20 @@ fn is_page_key(surt: &[u8]) -> bool {
 fn embedded_url(key: &str) -> Option<String> {
     let plain;
     let mut key = key;
-    if !key.contains("://") && key.to_ascii_lowercase().contains("%3a") {
+    let escaped = key.to_ascii_lowercase().find("%3a");
+    if escaped.is_some_and(|at| key.find("://").is_none_or(|plain| at < plain)) {
         plain = percent_encoding::percent_decode_str(key).decode_utf8_lossy();
         key = &plain;
     }
-    let lower = key.to_ascii_lowercase();
-    for scheme in ["http:/", "https:/", "ftp:/"] {
-        if let Some(at) = lower.find(scheme) {
-            return Some(format!("http://{}", key[at + scheme.len()..].trim_start_matches('/')));
-        }
-    }
-    if let Some(at) = key.find("://") {
-        return Some(format!("http://{}", &key[at + 3..]));
+    // The first URL in it: one behind that is an argument of it.
+    let first = key.match_indices(":/").find(|(colon, _)| {
+        let is_scheme = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
+        let scheme = key[..*colon].rsplit(|letter| !is_scheme(letter)).next().unwrap_or_default();
+        key[colon + 1..].starts_with("//")
+            || ["http", "https", "ftp"].iter().any(|known| known.eq_ignore_ascii_case(scheme))
+    });
+    if let Some((colon, _)) = first {
+        return Some(format!("http://{}", key[colon + 1..].trim_start_matches('/')));
     }
     let name = key.rsplit_once(':')?.1.trim_start_matches('/');
     let name = name.rsplit_once('@').map_or(name, |(_, host)| host);
@@ -184,6 +216,17 @@ mod tests {
             ("urn:text:http%3a%2f%2fexample.com%2fa", Some("com,example)/a")),
             ("screenshot:http:/example.com/", Some("com,example)/")),
             (
+                "urn:text:https://example.com/a?u=http://other.org/",
+                Some("com,example)/a?u=http://other.org/"),
+            ),
+            (
+                "urn:text:http%3a%2f%2fexample.com%2fa?u=http://other.org/",
+                Some("com,example)/a?u=http://other.org/"),
+            ),
+            ("urn:text:ftp:/example.com/a/http://other.org/", Some("com,example)/a/http:/other.org")),
+            ("screenshot:gopher://example.com/http://other.org/", Some("com,example)/http:/other.org")),
+            ("urn:text:x?u=http://example.com/", Some("com,example)/")),
+            (
                 "metadata://netarkivet.dk/crawl/order.xml?jobid=7",
                 Some("dk,netarkivet)/crawl/order.xml?jobid=7"),
             ),
@@ -198,6 +241,7 @@ mod tests {
             let facts = CaptureFacts {
                 collection: "news",
                 surt: key.as_bytes(),
+                url: CapturedUrl::Unknown,
                 time: Stamp::MIN,
                 media_type: MediaType::Unknown,
             };

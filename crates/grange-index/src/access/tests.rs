@@ -30,6 +30,7 @@ fn allow_for(prefix: &str, audience: &str) -> Rule {
 
 fn facts(surt: &str) -> CaptureFacts<'_> {
     CaptureFacts {
+        url: CapturedUrl::Unknown,
         collection: "news",
         surt: surt.as_bytes(),
         time: Stamp::parse("20200101000000").unwrap(),

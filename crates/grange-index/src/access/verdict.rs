@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::facts::{CaptureFacts, is_crawl_documentation};
+use super::facts::{CaptureFacts, CapturedUrl, is_crawl_documentation};
 use super::rule_set::{CompiledRule, LookupHint, RuleSet, Specificity};
 use super::{Decision, Reader};
 
@@ -50,7 +50,20 @@ impl RuleSet {
     /// blocked below that page. An allow for an audience lifts embargoes and limits to networks and users however narrow they
     /// are, for it says that those rules are not meant for this audience; a block it lifts only if it is as narrow: what a
     /// court took down is not opened by a rule about the whole archive.
+    ///
+    /// A capture that is listed under another key than that of its URL must be visible under both: an allow about the one lifts
+    /// nothing of the other.
     pub fn judge(&self, facts: &CaptureFacts<'_>, reader: &Reader<'_>, hint: &LookupHint) -> Verdict<'_> {
+        let verdict = self.judge_key(facts, reader, hint);
+        if self.is_empty() || !verdict.is_visible() {
+            return verdict;
+        }
+        let Some(key) = facts.url.key_unlike(facts.surt) else { return verdict };
+        let facts = CaptureFacts { surt: key.as_bytes(), url: CapturedUrl::Unknown, ..*facts };
+        self.judge_key(&facts, reader, &LookupHint::default())
+    }
+
+    fn judge_key(&self, facts: &CaptureFacts<'_>, reader: &Reader<'_>, hint: &LookupHint) -> Verdict<'_> {
         let embedded = if self.is_empty() { None } else { facts.embedded_key() };
         let rules = self.about(facts, embedded.as_deref(), hint);
         let hiding =

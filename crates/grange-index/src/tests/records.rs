@@ -96,8 +96,9 @@ fn metadata_of_a_url_is_no_capture_of_it() {
 #[test]
 fn rows_of_metadata_in_older_indexes_are_passed_over() {
     let line = |key: &str, time: &str, mime: &str, status: &str, offset: u32| {
+        let url = if key.starts_with("metadata:") { key } else { "http://e.com/" };
         format!(
-            "{key} {time} {{\"url\": \"http://e.com/\", \"mime\": \"{mime}\"{status}, \"digest\": \
+            "{key} {time} {{\"url\": \"{url}\", \"mime\": \"{mime}\"{status}, \"digest\": \
              \"sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\", \"offset\": \"{offset}\", \"filename\": \"a.warc.gz\"}}\n"
         )
     };

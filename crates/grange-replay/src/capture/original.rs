@@ -146,7 +146,7 @@ pub(super) fn originals(
     }
     let uri = refers.and_then(|refers| refers.uri.as_deref());
     let date = refers.and_then(|refers| refers.date).and_then(|date| Stamp::parse(date.digits14()));
-    let key = uri.map_or_else(|| revisit.surt.clone(), urlkey::key);
+    let key = uri.map_or_else(|| revisit.surt.clone(), grange_index::key);
     if uri.is_some() {
         let wanted = |capture: &Capture| {
             let then = date.is_some_and(|date| date.leading(14) == capture.time.leading(14));

@@ -15,10 +15,10 @@ use axum::response::Response;
 use bytes::Bytes;
 use grange_index::Stamp;
 use grange_index::dialect::Params;
-use grange_index::query::{Keys, Query};
+use grange_index::query::Query;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc};
-use urlkey::{Dialect, MatchType, search_range};
+use urlkey::MatchType;
 
 use crate::lines::Pieces;
 use crate::pages;
@@ -47,13 +47,7 @@ impl Selection {
                 name.parse().map_err(|_| "matchType is exact, prefix, host or domain.".to_owned())?
             }
         };
-        let keys = if kind == MatchType::Exact {
-            Keys::Exact(urlkey::key(&url))
-        } else {
-            let range = search_range(&url, kind, Dialect::Standard);
-            Keys::Range(range.start, Some(range.end))
-        };
-        let mut query = Query::new(keys);
+        let mut query = Query::new(grange_index::keys(&url, kind));
         let time = |name: &str, read: fn(&str) -> Option<Stamp>| match params.get(name) {
             None => Ok(None),
             Some(text) => {

@@ -66,7 +66,7 @@ pub(super) fn calendar(
     asked: Option<&str>,
 ) -> Result<Option<Response>, Error> {
     let (name, t) = (view.collection.name.as_str(), &view.tongue());
-    let mut query = Query::new(Keys::Exact(urlkey::key(url)));
+    let mut query = Query::new(Keys::Exact(grange_index::key(url)));
     (query.from, query.to) = (from, to);
     let mut days: BTreeMap<u64, OnDay> = BTreeMap::new();
     let mut all = 0;

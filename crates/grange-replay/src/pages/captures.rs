@@ -98,7 +98,7 @@ fn list(
 ) -> Result<Option<Response>, grange_index::Error> {
     let (name, t) = (view.collection.name.as_str(), &view.tongue());
     let skip: usize = params.get("grange-skip").and_then(|skip| skip.parse().ok()).unwrap_or(0);
-    let mut query = Query::new(Keys::Exact(urlkey::key(url)));
+    let mut query = Query::new(Keys::Exact(grange_index::key(url)));
     (query.from, query.to) = (from, to);
     let mut versions = Versions::default();
     let (mut shown, mut all) = (Vec::new(), 0usize);

@@ -37,7 +37,7 @@ pub(crate) fn no_collection(site: &Site, t: &Tongue) -> Response {
 pub(crate) fn missing(view: &View, time: &str, url: &str) -> Response {
     let (name, t) = (&view.collection.name, &view.tongue());
     let details = [
-        t.say_with("missing-key", &[("key", (&urlkey::key(url)).into())]),
+        t.say_with("missing-key", &[("key", (&grange_index::key(url)).into())]),
         if time.is_empty() {
             t.say("missing-any-time")
         } else {

@@ -6,7 +6,7 @@ use axum::response::Response;
 use grange_i18n::Tongue;
 use grange_index::Stamp;
 use grange_index::query::{Keys, Next, Query};
-use urlkey::{Dialect, MatchType, search_range};
+use urlkey::MatchType;
 
 use super::captures::{encoded, with};
 use super::{message, render, short};
@@ -45,10 +45,12 @@ const URLS_MAX: usize = 500;
 
 pub(super) fn urls(view: &View, url: &str, (from, to): (Stamp, Stamp), after: Option<&str>) -> Response {
     let (name, t) = (view.collection.name.as_str(), &view.tongue());
-    let range = search_range(url, MatchType::Prefix, Dialect::Standard);
-    // A key is followed by NUL in its rows, so this is behind all of them and before every larger key.
-    let start = after.map_or(range.start, |after| format!("{after}\u{1}"));
-    let mut query = Query::new(Keys::Range(start, Some(range.end)));
+    let keys = match (grange_index::keys(url, MatchType::Prefix), after) {
+        // A key is followed by NUL in its rows, so this is behind all of them and before every larger key.
+        (Keys::Range(_, end), Some(after)) => Keys::Range(format!("{after}\u{1}"), end),
+        (keys, _) => keys,
+    };
+    let mut query = Query::new(keys);
     (query.from, query.to) = (from, to);
     let mut rows: Vec<Row> = Vec::new();
     let mut more = false;

@@ -125,7 +125,8 @@ pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> (bool, Response<Body>) 
 async fn answer(ask: &Ask, capture: &Capture, loaded: Loaded) -> Result<Option<Response<Body>>, BodyError> {
     let Loaded { about, original, mut body } = loaded;
     let url = capture.url.as_deref().unwrap_or(&ask.url);
-    let leads_back = |to: String| to == ask.url || (to != url && urlkey::key(&to) == urlkey::key(&ask.url));
+    let leads_back =
+        |to: String| to == ask.url || (to != url && grange_index::key(&to) == grange_index::key(&ask.url));
     if location(&about, url).is_some_and(leads_back) {
         return Ok(None);
     }

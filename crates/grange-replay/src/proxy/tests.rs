@@ -90,8 +90,8 @@ impl Running {
     }
 }
 
-/// What the chain answers to a reader on this machine: status, what its headers tell, body.
-pub(crate) async fn resolve(proxy: &Proxy, url: &str, datetime: &str) -> (u16, String, Vec<u8>) {
+/// The chain's response to a reader on this machine.
+pub(crate) async fn response(proxy: &Proxy, url: &str, datetime: &str) -> Response<Body> {
     let mut headers = HeaderMap::new();
     let date = jiff::fmt::strtime::parse("%d %b %Y %H:%M:%S", datetime.trim_end_matches(" GMT")).unwrap();
     let date = date.to_datetime().unwrap().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
@@ -99,11 +99,14 @@ pub(crate) async fn resolve(proxy: &Proxy, url: &str, datetime: &str) -> (u16, S
     let who = Who::stranger(Some("127.0.0.1".parse().unwrap()), &headers, &proxy.options);
     let (url, reader) = (url.to_owned(), "anna".to_owned());
     let ask = Ask { method: Method::GET, url, headers, body: Bytes::new(), reader, who };
-    let response = chain::resolve(proxy, &ask).await;
-    let told =
-        response.headers().get("memento-datetime").map_or("", |value| value.to_str().unwrap()).to_owned();
+    chain::resolve(proxy, &ask).await
+}
+
+/// What the chain answers to a reader on this machine: status and body.
+async fn resolve(proxy: &Proxy, url: &str, datetime: &str) -> (u16, Vec<u8>) {
+    let response = response(proxy, url, datetime).await;
     let status = response.status().as_u16();
-    (status, told, response.into_body().collect().await.unwrap().to_bytes().to_vec())
+    (status, response.into_body().collect().await.unwrap().to_bytes().to_vec())
 }
 
 async fn get(client: &Client, url: &str) -> (u16, String) {
@@ -284,7 +287,7 @@ async fn a_record_is_judged_by_the_collections_that_list_it() {
     local.set_rules(RuleSet::from(vec![rule]));
     let offset = bed.captures("http://e.org/")[1].offset.unwrap();
     let record = format!("http://viewerproxy.invalid/getRecord?arcFile=a.warc.gz&arcOffset={offset}");
-    let (status, _, body) = resolve(&running.proxy, &record, "01 Jan 2020 00:00:00 GMT").await;
+    let (status, body) = resolve(&running.proxy, &record, "01 Jan 2020 00:00:00 GMT").await;
     assert_eq!(status, 451, "{}", String::from_utf8_lossy(&body));
 }
 
@@ -299,6 +302,6 @@ async fn the_metadata_of_a_job_is_handed_out_whole() {
     let collection = running.proxy.collections.get("local").unwrap();
     collection.set_rules(RuleSet::from(vec![Rule::new("metadata:", Decision::Allow)]));
     let asked = "http://viewerproxy.invalid/getMetadata?jobID=9";
-    let (status, _, body) = resolve(&running.proxy, asked, "01 Jan 2020 00:00:00 GMT").await;
+    let (status, body) = resolve(&running.proxy, asked, "01 Jan 2020 00:00:00 GMT").await;
     assert_eq!((status, body.len()), (200, url.len() + 1 + log.len() + 2));
 }

@@ -50,13 +50,17 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     pub(crate) fn get(url: &str, time: Stamp) -> Self {
-        Self { url: url.to_owned(), keys: vec![urlkey::key(url)], time, fuzzy: true }
+        Self { url: url.to_owned(), keys: vec![grange_index::key(url)], time, fuzzy: true }
     }
 
     /// A request with a body: method and body are in the key.
     pub(crate) fn with_body(url: &str, method: &str, content_type: &str, body: &[u8], time: Stamp) -> Self {
         let key = |spelling| {
-            urlkey::key(&cdx::url_with_body(url, method, &cdx::body_query(content_type, body, spelling)))
+            grange_index::key(&cdx::url_with_body(
+                url,
+                method,
+                &cdx::body_query(content_type, body, spelling),
+            ))
         };
         let mut keys = vec![key(cdx::Spelling::Modern), key(cdx::Spelling::Python)];
         keys.dedup();

@@ -128,7 +128,7 @@ pub(crate) fn candidates(
     sees: impl Fn(&grange_index::CaptureView<'_>) -> bool,
 ) -> Result<Vec<Capture>, grange_index::Error> {
     let (path, _) = split(url);
-    let key = urlkey::key(path);
+    let key = grange_index::key(path);
     let mut found: Vec<(usize, u64, Capture)> = Vec::new();
     let mut rows = 0;
     for keys in [Keys::Exact(key.clone()), Keys::Range(format!("{key}?"), Some(format!("{key}@")))] {
@@ -137,7 +137,7 @@ pub(crate) fn candidates(
             let surt = view.surt();
             let query = surt.split_once('?').map_or("", |(_, query)| query);
             let captured = format!("{path}?{query}");
-            let asked = urlkey::key(url);
+            let asked = grange_index::key(url);
             let asked =
                 asked.split_once('?').map_or_else(|| path.to_owned(), |(_, query)| format!("{path}?{query}"));
             if view.status() != Some(304)

@@ -184,8 +184,8 @@ async fn about(view: &View, capture: &Capture) -> Result<Arc<About>, NoPayload> 
 
 /// Whether following a redirect asks for the same again: to another spelling that has the same captures.
 fn leads_back(location: &str, url: &str, asked: &str) -> bool {
-    let key = urlkey::key(location);
-    key == urlkey::key(url) || key == urlkey::key(asked)
+    let key = grange_index::key(location);
+    key == grange_index::key(url) || key == grange_index::key(asked)
 }
 
 /// Whether a document has an address of its own that is not the one asked for. A URL that browsers would spell differently on

@@ -18,7 +18,7 @@ static WRITERS: Semaphore = Semaphore::const_new(64);
 const PIECE_BYTES: usize = 32 << 10;
 
 pub(super) fn answer(view: View, origin: &str, format: MapFormat, url: String) -> Response {
-    let key = urlkey::key(&url);
+    let key = grange_index::key(&url);
     let any = view.around(&key, grange_index::Stamp::MIN).is_ok_and(|around| around.first.is_some());
     if !any {
         return pages::missing(&view, "", &url);

@@ -178,6 +178,18 @@ fn access_rules_are_kept_tried_and_taken_away() {
         "visible\n  rule 7: embargo on dk,h0001)/*: lifted by rule 8\n  rule 6: networks on dk,h0001)/x: lifted by rule 8\n  \
          rule 8: allow for user:anna on everything: allows it, as far as it can\n"
     );
+    let films =
+        grange.run(&["access", "add", "--block", "film", "--url", "film.dk", "--mime", "video/*", "--json"]);
+    let rule = films.ok().json()[0]["id"].as_i64().unwrap();
+    assert_eq!(
+        said(&["http://film.dk/x"]),
+        format!(
+            "visible, unless a rule about its type hides it\n  rule 8: allow for user:anna on everything: is for other readers\n  \
+             rule {rule}: block on dk,film)/*, mime video/*: applies to captures of that type; name a type with --mime\n"
+        )
+    );
+    assert_eq!(seen(&["http://film.dk/x", "--mime", "Video/mp4"]), format!("hidden by rule {rule}: film"));
+    assert_eq!(seen(&["http://film.dk/x", "--mime", "text/html"]), "visible");
     assert_eq!(seen(&["metadata://e.org/crawl/x"]), "hidden by default (documentation of crawls)");
     grange.run(&["access", "rm", "1"]).ok();
     assert_eq!(seen(&["http://example.com/y"]), "visible");
@@ -185,6 +197,13 @@ fn access_rules_are_kept_tried_and_taken_away() {
     grange.run(&["access", "add", "--networks", "10.1.0.0/99", "--everything"]).fails(2, &["no network"]);
     grange.run(&["access", "add", "--block", "x"]).fails(2, &["--everything"]);
     grange.run(&["access", "add", "--block", "x", "--everything", "--collection", "none"]).ok();
+    let id = rule + 1;
+    assert_eq!(seen(&["http://e.org/", "--collection", "none"]), format!("hidden by rule {id}: x"));
+    assert_eq!(seen(&["http://e.org/"]), "visible");
+    grange.run(&["access", "add", "--block", "closed", "--everything"]).ok();
+    let id = id + 1;
+    assert_eq!(seen(&["http://e.org/"]), format!("hidden by rule {id}: closed"));
+    grange.run(&["access", "rm", &id.to_string()]).ok();
     grange.run(&["access", "add", "--url", "example.com"]).fails(2, &[]);
     let table = grange.run(&["access", "export"]).ok().stdout;
     let file = grange.file("rules.csv", &table);

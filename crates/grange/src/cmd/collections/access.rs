@@ -152,6 +152,7 @@ fn explained(part: &AccessRulePart) -> String {
         ("lets-through", _) => "lets this reader through".to_owned(),
         ("allows", _) => "allows it, as far as it can".to_owned(),
         ("for-others", _) => "is for other readers".to_owned(),
+        ("depends-on-type", _) => "applies to captures of that type; name a type with --mime".to_owned(),
         (other, _) => other.to_owned(),
     };
     format!("{name}: {decision}{audience} on {keys}{narrowed}: {effect}")
@@ -221,7 +222,11 @@ pub(crate) async fn run(common: &Common, command: AccessCommand) -> anyhow::Resu
                 output::json(&answer)?;
             } else {
                 let rule = answer.rule.map_or_else(|| ALWAYS.to_owned(), |id| format!("rule {id}"));
+                let depends = answer.rules.iter().any(|part| part.effect == "depends-on-type");
                 match &answer.message {
+                    _ if answer.visible && depends => {
+                        println!("visible, unless a rule about its type hides it")
+                    }
                     _ if answer.visible => println!("visible"),
                     Some(message) => println!("hidden by {rule}: {message}"),
                     None => println!("hidden by {rule}"),
