@@ -242,6 +242,7 @@ async fn what_the_calendar_finds_missing_is_made_again_and_a_corrupt_copy_waits(
         let started = bed.archive.start_audit("one", AuditKind::List, &Actor::system()).await.unwrap();
         let row = bed.archive.wait_audit(started.id).await.unwrap();
         assert_eq!(row.found.missing, 3);
+        bed.work().await;
         let present = (0..3).filter(|n| bed.path("one", &file(*n)).exists()).count();
         assert_eq!(present, if repair_missing { 3 } else { 0 });
         assert_eq!(bed.attic("one"), 0);
