@@ -225,11 +225,15 @@ impl Archive {
             let opened = replica.get(name).await?;
             // Never over another file.
             let mut file = tokio::fs::File::create_new(dest).await.map_err(Error::io("write", dest))?;
-            copy_summed(opened, &mut file, Sums::default()).await.map_err(|error| match error {
+            let copied = copy_summed(opened, &mut file, Sums::default()).await.map_err(|error| match error {
                 CopyError::Read(error) => Error::io("copy its bytes to", dest)(error),
                 CopyError::Write(error) => Error::io("write", dest)(error),
-            })?;
-            file.sync_all().await.map_err(Error::io("sync", dest))?;
+            });
+            let synced = file.sync_all().await.map_err(Error::io("sync", dest));
+            if let Err(error) = copied.and(synced) {
+                let _ = tokio::fs::remove_file(dest).await;
+                return Err(error);
+            }
         }
         replica.remove(name, bad).await?;
         let (file, removed_at) = (status.file.id, self.0.clock.now());

@@ -167,7 +167,7 @@ async fn no_number_in_the_name_of_a_file_is_given_again() {
     };
     let bed = Bed::new().await;
     let copy = bed.dir.path().join("backup.db");
-    bed.archive.db().backup(&copy).await.unwrap();
+    bed.archive.db().backup_to(&copy).await.unwrap();
     for name in files {
         assert!(bed.store(name, b"bytes").await.stored);
     }
