@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use data_encoding::HEXLOWER;
 use grange_base::Chain;
 use grange_db::{AccessRow, AccessRuleState, KeptRule, RemovedRule};
-use grange_model::FileName;
+use grange_model::{FileName, FindingKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -155,6 +155,12 @@ impl Archive {
             );
             self.notify("access rules", &reason).await;
         }
+        // Without all replicas nobody can tell that nothing is damaged.
+        if report.away.is_empty() || !report.damaged.is_empty() {
+            let damaged = (!report.damaged.is_empty()).then(|| report.damaged.join(", "));
+            let kind = FindingKind::DamagedAccessRule;
+            self.0.db.findings().observe(kind, "access rules beside the bits", damaged).await?;
+        }
         let state = rules.state().await?;
         let all = state.rules.into_iter().map(Kept::Rule);
         let all: Vec<_> = all.chain(state.removed.into_iter().map(Kept::Removed)).collect();
@@ -194,7 +200,8 @@ impl Archive {
                     beside.removed.insert(removed.key.clone(), removed);
                 }
                 None => {
-                    tracing::error!(replica = replica.name(), %name, "an access rule kept beside the bits is damaged; copy it from another replica");
+                    // A finding, which is announced once.
+                    tracing::warn!(replica = replica.name(), %name, "an access rule kept beside the bits is damaged; copy it from another replica");
                     report.damaged.push(format!("{name} on {}", replica.name()));
                 }
             }

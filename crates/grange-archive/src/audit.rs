@@ -110,7 +110,7 @@ impl Archive {
     /// Asks every replica for its checksum of one file now, and votes.
     pub async fn recheck(&self, name: &FileName, by: &str) -> Result<FileStatus, Error> {
         let status = self.file(name).await?;
-        let mut answers = Vec::new();
+        let (mut answers, asked_at) = (Vec::new(), self.0.clock.now());
         for replica in &self.0.replicas {
             let Some((algorithm, _)) = status.file.checksums.strongest() else { continue };
             match replica.checksum(name, algorithm).await {
@@ -118,7 +118,7 @@ impl Archive {
                 Err(error) => tracing::warn!(replica = replica.name(), error = %Chain(&error), "no answer"),
             }
         }
-        self.0.db.audits().observe(status.file.id, answers, by).await?;
+        self.0.db.audits().observe(status.file.id, asked_at, answers, by).await?;
         self.0.db.findings().look_at_copies().await?;
         self.file(name).await
     }
@@ -159,7 +159,8 @@ impl Archive {
         let reason = Chain(error).to_string();
         let Ok(id) = claim.key.parse::<AuditId>() else { return Ok(()) };
         let audit = self.audit(id).await?;
-        tracing::error!(replica = %audit.replica, check = claim.key, error = reason, "a check cannot go on");
+        // A replica that is away is a finding, which is announced once.
+        tracing::warn!(replica = %audit.replica, check = claim.key, error = reason, "a check cannot go on");
         let settings = &self.0.settings;
         let policy = RetryPolicy {
             first: settings.retry_first.0.min(REST),
@@ -264,8 +265,7 @@ impl Archive {
         self.0.db.findings().look_at_copies().await?;
         // Before the end, so that a stop in between finds the check where it was and comes back to this.
         if by_itself && self.0.settings.repair_missing {
-            // Boxed: a repair is a large act, and most checks need none.
-            Box::pin(self.reestablish_missing(replica)).await?;
+            self.ask_for_missing(replica).await?;
         }
         self.0.db.audits().end_counted(claim, id, AuditState::Done, None, found, Vec::new()).await?;
         Ok(Progress::Ended)

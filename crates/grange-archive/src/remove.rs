@@ -144,13 +144,16 @@ impl Archive {
                 }
                 Begun::Proven(_) => {
                     // The rows think well of a copy that does not answer well: what it answers counts.
+                    let asked_at = self.0.clock.now();
                     let answer = self.bad_answer(replica, status, bad).await?;
-                    let told = crate::audit::text(answer);
-                    self.0.db.audits().observe(file.id, vec![(replica.row.id, told)], by).await?;
+                    let answers = vec![(replica.row.id, crate::audit::text(answer))];
+                    self.0.db.audits().observe(file.id, asked_at, answers, by).await?;
                 }
             }
         };
         let act = async {
+            // Whoever was away for longer than its lease takes nothing out any more.
+            self.0.db.work().renew(&claim, self.0.settings.lease.0).await?;
             match answer {
                 Answer::Sums(sums) => replica.remove(name, &sums).await?,
                 // Without a checksum a replica lets go only of what it cannot read itself.
@@ -220,15 +223,22 @@ impl Archive {
         self.bad_answer(replica, &status, Some(bad)).await?;
         if replica.keeps_bytes() {
             let opened = replica.get(name).await?;
-            let mut file = tokio::fs::File::create(dest).await.map_err(Error::io("write", dest))?;
-            copy_summed(opened, &mut file, Sums::default()).await.map_err(|error| match error {
+            // Never over another file.
+            let mut file = tokio::fs::File::create_new(dest).await.map_err(Error::io("write", dest))?;
+            let copied = copy_summed(opened, &mut file, Sums::default()).await.map_err(|error| match error {
                 CopyError::Read(error) => Error::io("copy its bytes to", dest)(error),
                 CopyError::Write(error) => Error::io("write", dest)(error),
-            })?;
-            file.sync_all().await.map_err(Error::io("sync", dest))?;
+            });
+            let synced = file.sync_all().await.map_err(Error::io("sync", dest));
+            if let Err(error) = copied.and(synced) {
+                let _ = tokio::fs::remove_file(dest).await;
+                return Err(error);
+            }
         }
         replica.remove(name, bad).await?;
-        self.0.db.audits().observe(status.file.id, vec![(replica.row.id, None)], &actor.who).await?;
+        let (file, removed_at) = (status.file.id, self.0.clock.now());
+        let answers = vec![(replica.row.id, None)];
+        self.0.db.audits().observe(file, removed_at, answers, &actor.who).await?;
         let detail = json!({ "bad": bad });
         let record = self.record(LogEvent::Removed, &status, Some(replica.name()), &actor.who, detail);
         self.0.db.logbook().append(vec![record]).await?;

@@ -116,8 +116,9 @@ impl Archive {
         Ok(report)
     }
 
-    /// Makes the copies again that the replica was found to miss. What cannot be made now stays in the queue.
-    pub(crate) async fn reestablish_missing(&self, replica: &Replica) -> Result<(), Error> {
+    /// Asks for the copies that the replica was found to miss. The worker of the repairs makes them: a check does not wait
+    /// for uploads.
+    pub(crate) async fn ask_for_missing(&self, replica: &Replica) -> Result<(), Error> {
         let (trouble, replica_id) = (Some(Trouble::Missing), Some(replica.row.id));
         let mut filter = FileFilter { trouble, replica: replica_id, limit: 500, ..FileFilter::default() };
         loop {
@@ -125,12 +126,8 @@ impl Archive {
             let Some(last) = page.last() else { return Ok(()) };
             filter.after = Some(last.file.name.clone());
             for status in &page {
-                let row = self
-                    .repair(status, replica, RepairKind::Missing, &Actor::system(), &Second::None)
+                self.ask_for_repair(status, replica, RepairKind::Missing, &Actor::system(), &Second::None)
                     .await?;
-                if let Some(error) = &row.last_error {
-                    self.notify(row.name.as_str(), error).await;
-                }
             }
         }
     }
@@ -270,6 +267,18 @@ impl Archive {
         actor: &Actor,
         second: &Second,
     ) -> Result<RepairRow, Error> {
+        let row = self.ask_for_repair(status, replica, kind, actor, second).await?;
+        self.perform(row.id, &actor.who).await
+    }
+
+    async fn ask_for_repair(
+        &self,
+        status: &FileStatus,
+        replica: &Replica,
+        kind: RepairKind,
+        actor: &Actor,
+        second: &Second,
+    ) -> Result<RepairRow, Error> {
         let confirmed_by = self.approval(replica, kind, actor, second)?;
         let holding = status.holdings.iter().find(|holding| holding.replica_id == replica.row.id);
         let bad_checksum = match kind {
@@ -288,8 +297,7 @@ impl Archive {
             new_checksum,
             confirmed_by,
         };
-        let row = self.0.db.repairs().ask(new, actor).await?;
-        self.perform(row.id, &actor.who).await
+        Ok(self.0.db.repairs().ask(new, actor).await?)
     }
 
     /// Performs a repair that is confirmed, or waits for the end when somebody else does: of two confirmations at once, one
@@ -330,7 +338,13 @@ impl Archive {
                 Ok(()) | Err(grange_db::Error::LeaseLost { .. }) => Ok(Step::More),
                 Err(error) => Err(error.into()),
             },
-            Some(Ok(_) | Err(Error::Db(grange_db::Error::LeaseLost { .. }))) => Ok(Step::More),
+            Some(Ok(ended)) => {
+                if let Some(error) = &ended.last_error {
+                    self.notify(ended.name.as_str(), error).await;
+                }
+                Ok(Step::More)
+            }
+            Some(Err(Error::Db(grange_db::Error::LeaseLost { .. }))) => Ok(Step::More),
             Some(Err(error)) => Err(error),
         }
     }

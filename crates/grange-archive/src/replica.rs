@@ -306,7 +306,16 @@ impl Replica {
                 Err(grange_blob::Error::NotFound { name: name.clone(), place: self.name().to_owned() }.into())
             }
             Keeps::Bytes(_) => Ok(self.holder_or_fail(name).await?.remove_to_attic(name, bad).await?),
-            Keeps::Sums(sums) => sums.remove(name, self.clock.now()).await,
+            Keeps::Sums(sums) => {
+                if sums.remove(name, bad, self.clock.now()).await? {
+                    return Ok(());
+                }
+                let found = match sums.get(name).await? {
+                    Some(Entry::Sums(_, sums)) => sums.to_string(),
+                    Some(Entry::Damaged) | None => "no line that can be read".to_owned(),
+                };
+                Err(Error::NotThatBad { name: name.clone(), replica: self.name().to_owned(), found })
+            }
         }
     }
 

@@ -81,6 +81,7 @@ impl Archive {
         let struck = noted.iter().map(|replica| struck(replica)).collect();
         self.0.db.files().advance(claim, file.id, struck).await?;
         for replica in noted {
+            self.0.db.work().renew(claim, self.0.settings.lease.0).await?;
             replica.remove(&file.name, &file.checksums).await?;
         }
         Ok(None)

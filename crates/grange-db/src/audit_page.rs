@@ -17,7 +17,7 @@ use crate::error::{Error, Fail};
 use crate::frame_lock;
 use crate::logbook;
 use crate::row::{Columns, micros};
-use crate::store::fence;
+use crate::store::{STORE_WORK, fence};
 use crate::strays::{self, StrayRange};
 use crate::work::Claim;
 
@@ -107,19 +107,23 @@ static REAPPEARED: Bulk = Bulk {
 macro_rules! known {
     ($upto:literal) => {
         concat!(
-            "SELECT f.id, f.name, f.size, f.checksum AS recorded, h.presence, h.verdict, h.changed_at
-             FROM files f JOIN replica_files h ON h.file_id = f.id AND h.replica_id = $1
-             WHERE f.name > $2",
+            "SELECT f.id, f.name, f.size, f.checksum AS recorded, h.presence, h.verdict, h.changed_at,
+                 CASE WHEN h.presence <> 'ok' AND h.state IN ('upload_started', 'data_uploaded') AND EXISTS
+                     (SELECT 1 FROM work w WHERE w.kind = $6 AND w.key = f.name AND w.lease_owner IS NOT NULL
+                          AND w.due_at > {now}) THEN 1 ELSE 0 END AS uploading
+             FROM files f JOIN replica_files h ON h.file_id = f.id AND h.replica_id = $2
+             WHERE f.name > $3",
             $upto,
-            " ORDER BY f.name LIMIT $4"
+            " ORDER BY f.name LIMIT $5"
         )
     };
 }
-static KNOWN_UPTO: Sql = Sql::new(known!(" AND f.name <= $3"));
-static KNOWN_ALL: Sql = Sql::new(known!(" AND $3 = $3"));
+static KNOWN_UPTO: Sql = Sql::new(known!(" AND f.name <= $4"));
+static KNOWN_ALL: Sql = Sql::new(known!(" AND $4 = $4"));
+// These three ask the rows once more as well: on PostgreSQL an upload may have ended since they were compared.
 static LISTED: Bulk = of_ids!(
     "UPDATE replica_files SET presence = 'ok', listed_at = $2, edition = edition + 1
-     WHERE replica_id = $1 AND file_id IN (",
+     WHERE replica_id = $1 AND changed_at <= $4 AND file_id IN (",
     "$3",
     ")"
 );
@@ -127,22 +131,23 @@ static EQUAL: Bulk = of_ids!(
     "UPDATE replica_files SET presence = 'ok', verdict = 'ok', state = 'upload_completed', last_error = NULL,
          checksum = (SELECT f.checksum FROM files f WHERE f.id = file_id), listed_at = $2, checked_at = $2,
          edition = edition + 1
-     WHERE replica_id = $1 AND file_id IN (",
+     WHERE replica_id = $1 AND changed_at <= $4 AND file_id IN (",
     "$3",
     ")"
 );
 static OTHER: Sql = Sql::new(
     "UPDATE replica_files SET presence = 'ok', checksum = $4, listed_at = $3, checked_at = $3,
          edition = edition + 1
-     WHERE replica_id = $1 AND file_id = $2",
+     WHERE replica_id = $1 AND file_id = $2 AND changed_at <= $5",
 );
 // Asked of the rows once more: a copy may have been uploaded since they were compared with the list.
 static MISSING: Bulk = of_ids!(
     "UPDATE replica_files SET presence = 'missing', verdict = 'unknown', state = 'upload_failed', checksum = NULL,
          last_error = 'the replica does not list it', listed_at = $2, changed_at = $2, edition = edition + 1
-     WHERE replica_id = $1 AND (presence = 'missing' OR changed_at < $4) AND file_id IN (",
+     WHERE replica_id = $1 AND file_id IN (",
     "$3",
-    ") RETURNING file_id"
+    ") AND (changed_at < $4 OR (presence = 'missing' AND state NOT IN ('upload_started', 'data_uploaded')))
+     RETURNING file_id"
 );
 static DISPUTED: Bulk = of_ids!(
     "SELECT DISTINCT h.file_id AS id FROM replica_files h JOIN files f ON f.id = h.file_id
@@ -192,6 +197,8 @@ struct Known {
     presence: Presence,
     verdict: Verdict,
     changed_at: Timestamp,
+    /// Somebody sends the copy now: it is not there until it is whole.
+    uploading: bool,
 }
 
 /// How the two lists compare.
@@ -222,6 +229,8 @@ fn compare<'a>(known: &'a [Known], seen: &'a [Seen], asked_at: Timestamp) -> Com
         let row = if order.is_le() { known.next() } else { None };
         let copy = if order.is_ge() { seen.next() } else { None };
         match (row, copy) {
+            // The upload asks the replica itself when it ends, and a later check meets the copy.
+            (Some(row), _) if row.uploading => {}
             // Changed after the replica was asked: what it answered is older than what the row says.
             (Some(row), Some(_)) if row.changed_at > asked_at => {}
             (Some(row), Some(copy)) => {
@@ -254,11 +263,12 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
     let after = page.after.clone().unwrap_or_default();
     let sql = if page.upto.is_some() { &KNOWN_UPTO } else { &KNOWN_ALL };
     let query = tx
-        .sql(sql)
+        .timed(sql)
         .bind(page.replica_id)
         .bind(after.clone())
         .bind(page.upto.clone().unwrap_or_default())
-        .bind(KNOWN_PER_ACT);
+        .bind(KNOWN_PER_ACT)
+        .bind(STORE_WORK);
     let known = tx.rows(query).await?.iter().map(read).collect::<Result<Vec<_>, Fail>>()?;
     // More rows than one act takes: the stretch ends at the last of them, and the rest is asked for again.
     let cut =
@@ -274,13 +284,14 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
     let (equal, listed) = (ids_of(&compared.equal), ids_of(&compared.listed));
     // Disputed before anything is written: the vote tells what is news by the verdicts of before.
     let mut disputed: Vec<i64> = compared.other.iter().map(|(row, _)| row.id).collect();
-    run(tx, &LISTED, replica, &listed).await?;
+    run(tx, &LISTED, page, &listed).await?;
     let contradicted = elsewhere(tx, replica, &equal).await?;
-    run(tx, &EQUAL, replica, &equal).await?;
+    run(tx, &EQUAL, page, &equal).await?;
     // The record has one voice more against the copies that contradict it.
     disputed.extend(equal.iter().filter(|id| contradicted.contains(id)));
     for (row, checksum) in &compared.other {
         let query = tx.sql(&OTHER).bind(replica).bind(row.id).bind(now).bind(checksum.clone());
+        let query = query.bind(micros(page.asked_at));
         tx.run(query).await?;
     }
     let missing = lost(tx, page, &ids_of(&compared.missing)).await?;
@@ -332,12 +343,12 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
     Ok(Turned { position: upto, found })
 }
 
-async fn run(tx: &mut Tx<'_>, sql: &'static Bulk, replica: i64, files: &[i64]) -> Result<(), Fail> {
+async fn run(tx: &mut Tx<'_>, sql: &'static Bulk, page: &Page, files: &[i64]) -> Result<(), Fail> {
     if files.is_empty() {
         return Ok(());
     }
-    let query = sql.on(tx).bind(replica).bind(micros(tx.now)).bind(bulk::ids(files));
-    tx.run(query).await.map(|_| ())
+    let query = sql.on(tx).bind(page.replica_id).bind(micros(tx.now)).bind(bulk::ids(files));
+    tx.run(query.bind(micros(page.asked_at))).await.map(|_| ())
 }
 
 /// Marks these files as missing, but for those that came since the replica was asked; gives the marked.
@@ -406,6 +417,7 @@ fn read(row: &AnyRow) -> Result<Known, Fail> {
         presence: row.parsed("presence")?,
         verdict: row.parsed("verdict")?,
         changed_at: row.time("changed_at")?,
+        uploading: row.int("uploading")? != 0,
     })
 }
 

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use grange_model::{Ballot, Decision, LogEvent, LogRecord, Presence, Verdict, vote};
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -57,15 +58,18 @@ impl Audits<'_> {
 }
 
 impl Audits<'_> {
-    /// Keeps what the replicas answered just now about one file (nothing: they have none), and votes on it.
+    /// Keeps what the replicas answered about one file (nothing: they have none) since `asked_at`, and votes on it. A copy that
+    /// changed after that is not judged by the older answer.
     pub async fn observe(
         &self,
         file: i64,
+        asked_at: Timestamp,
         answers: Vec<(i64, Option<String>)>,
         by: &str,
     ) -> Result<Votes, Error> {
+        let input = (file, asked_at, answers, by.to_owned());
         self.0
-            .write("keep the answers", (file, answers, by.to_owned()), |tx, (file, answers, by)| {
+            .write("keep the answers", input, |tx, (file, asked_at, answers, by)| {
                 Box::pin(async move {
                     frame_lock::share(tx).await?;
                     for (replica, answer) in answers {
@@ -76,7 +80,8 @@ impl Audits<'_> {
                             .bind(*replica)
                             .bind(presence.as_str())
                             .bind(answer.clone())
-                            .bind(micros(tx.now));
+                            .bind(micros(tx.now))
+                            .bind(micros(*asked_at));
                         tx.run(query).await?;
                     }
                     let judged = judge(tx, &[*file], by).await?;
@@ -92,7 +97,7 @@ static OBSERVED: Sql = Sql::new(
     "UPDATE replica_files SET presence = $3, checksum = $4, listed_at = $5, checked_at = $5, changed_at = $5,
          state = CASE WHEN $3 = 'missing' THEN 'upload_failed' ELSE state END,
          verdict = CASE WHEN $3 = 'missing' THEN 'unknown' ELSE verdict END, edition = edition + 1
-     WHERE file_id = $1 AND replica_id = $2",
+     WHERE file_id = $1 AND replica_id = $2 AND changed_at <= $6",
 );
 static RANGE: Sql = Sql::new(
     "SELECT max(id) AS last, count(*) AS count FROM

@@ -68,9 +68,10 @@ pub struct FileStatus {
 }
 
 impl FileStatus {
-    /// Every replica is proven.
+    /// Every replica is proven, and there is one.
     pub fn proven(&self) -> bool {
-        self.holdings.iter().all(|holding| holding.state == UploadState::UploadCompleted)
+        !self.holdings.is_empty()
+            && self.holdings.iter().all(|holding| holding.state == UploadState::UploadCompleted)
     }
 }
 

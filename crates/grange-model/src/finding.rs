@@ -37,6 +37,12 @@ named! {
         FailedAudit = "failed-audit",
         /// The log of events could not be verified.
         FailedLogVerification = "failed-log-verification",
+        /// A harvest definition that could not be planned and was taken out of service.
+        DeactivatedHarvest = "deactivated-harvest",
+        /// An access rule that a person removed is in force again: an older database was put back.
+        ReturnedAccessRule = "returned-access-rule",
+        /// An access rule kept beside the bits cannot be read.
+        DamagedAccessRule = "damaged-access-rule",
     }
 }
 
@@ -85,6 +91,16 @@ impl FindingKind {
             Self::FailedAudit => "see `grange audit status` for the reason, then `grange audit run --wait`",
             Self::FailedLogVerification => {
                 "keep the database and the witnesses as they are, and compare with witnesses kept elsewhere"
+            }
+            Self::DeactivatedHarvest => {
+                "see `grange harvests show NAME` for the reason, correct it, then run `grange harvests activate NAME`; \
+                 `grange harvests deactivate NAME` if it is not wanted"
+            }
+            Self::ReturnedAccessRule => {
+                "see `grange access ls`, then run `grange access rm ID`; a rule that is wanted is added again first"
+            }
+            Self::DamagedAccessRule => {
+                "copy the file of that name from another replica over the damaged one; look at the disk it lies on"
             }
         }
     }

@@ -8,9 +8,13 @@
 
 use crate::collection::FileKind;
 
-/// The longest number that is taken for one of ours. A longer one is a timestamp or a foreign identifier: numbers of
-/// jobs do not come near it, and counting on from it would make every later name unreadable.
-const DIGITS_MAX: usize = 12;
+/// The longest number that is taken for one of ours. A longer one is a timestamp (`202601011200`) or a foreign identifier:
+/// numbers of jobs do not come near it.
+const DIGITS_MAX: usize = 10;
+
+/// The highest number that is taken for one of ours. Counting on from the highest of ten digits would make every later name
+/// unreadable.
+const NUMBER_MAX: i64 = 8_999_999_999;
 
 /// The shortest timestamp in the name of a file with captures: a date.
 const DATE_DIGITS: usize = 8;
@@ -79,7 +83,7 @@ pub fn metadata_number(name: &str) -> Option<u32> {
 
 fn number(text: &str) -> Option<i64> {
     let fits = !text.is_empty() && text.len() <= DIGITS_MAX && text.bytes().all(|byte| byte.is_ascii_digit());
-    fits.then(|| text.parse().ok()).flatten()
+    fits.then(|| text.parse().ok()).flatten().filter(|number| *number <= NUMBER_MAX)
 }
 
 fn is_timestamp(text: &str) -> bool {
@@ -100,6 +104,10 @@ mod tests {
             ("oai-5-20260101120000-00000.warc.gz", HighestNumbers { oai_job: 5, ..none }),
             // A longer number is a timestamp of somebody else.
             ("20260101120000-metadata-1.warc.gz", none),
+            ("202601011200-metadata-1.warc.gz", none),
+            ("202601011200-3-20260101120000123-00000-h.warc.gz", none),
+            ("9999999999-metadata-1.warc.gz", none),
+            ("2026010112-metadata-1.warc.gz", HighestNumbers { job: 2_026_010_112, ..none }),
             ("7-3-notes-20260101.warc.gz", none),
             ("2019-12-31-news.warc.gz", none),
             ("7-metadata-x.warc.gz", none),

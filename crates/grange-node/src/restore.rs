@@ -6,7 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use grange_base::{Chain, Clock};
-use grange_db::{CameBack, Db, KeyRing, Target, came_back};
+pub use grange_db::CameBack;
+use grange_db::{Db, KeyRing, Target, came_back};
 use grange_model::Actor;
 use serde::Serialize;
 
@@ -29,7 +30,7 @@ pub struct RestoredDatabase {
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     #[error(
-        "cannot restore {}: the settings name a PostgreSQL database; restore that with pg_restore, then run `grange archive rebuild` and `grange audit run --wait`",
+        "cannot restore {}: the settings name a PostgreSQL database; restore that with pg_restore and run `grange db restored`; then start the nodes and run `grange archive rebuild` and `grange audit run --wait`",
         backup.display()
     )]
     Postgres { backup: PathBuf },
@@ -129,6 +130,21 @@ pub async fn restore_database(
     fs::rename(&ready, &path).map_err(failed("rename", &ready))?;
     sync()?;
     Ok(RestoredDatabase { database: path.to_path_buf(), replaced, not_compared, sessions_ended, came_back })
+}
+
+/// For a database that was restored with other tools, such as `pg_restore`: ends every session, and gives how many, with all
+/// tokens and passwords that work. Which of them were revoked or changed since the backup nobody can tell any more.
+pub async fn settle_restored(
+    settings: &Settings,
+    data: &Path,
+    actor: &Actor,
+) -> Result<(u64, CameBack), RestoreError> {
+    let clock = Clock::system();
+    let db = Db::open(&settings.db, data, clock.clone()).await?;
+    let came_back = came_back(None, &db.key_ring().await?, clock.now());
+    let ended = db.settle_restored("restored with other tools", Vec::new(), actor).await;
+    db.close().await;
+    Ok((ended?, came_back))
 }
 
 type Prepared = (CameBack, u64, Option<String>, PathBuf);

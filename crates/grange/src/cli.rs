@@ -269,6 +269,8 @@ pub(crate) enum DbCommand {
     Status,
     /// Bring the tables up to this version (PostgreSQL; SQLite does it by itself)
     Migrate,
+    /// End all sessions after a restore with other tools (`pg_restore`), and list the tokens and passwords that work
+    Restored,
     /// Copy the SQLite database, also while a node runs
     Backup {
         /// Where to [default: DIR/backups/…]

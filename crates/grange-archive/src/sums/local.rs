@@ -52,10 +52,14 @@ impl Sums for LocalSums {
         .await
     }
 
-    async fn remove(&self, name: &FileName, at: Timestamp) -> Result<(), Error> {
+    async fn remove(&self, name: &FileName, expected: &Checksums, at: Timestamp) -> Result<bool, Error> {
         let line = Line { name: name.clone(), size: 0, checksums: Checksums::default(), removed: true, at };
-        let journal = Arc::clone(&self.journal);
-        blocking(move || journal.append(&line)).await
+        let (journal, expected) = (Arc::clone(&self.journal), *expected);
+        let meant = move |known: Option<Entry>| match known {
+            None | Some(Entry::Damaged) => true,
+            Some(Entry::Sums(_, sums)) => !expected.is_empty() && sums.same_as(&expected),
+        };
+        blocking(move || journal.append_if(&line, meant)).await
     }
 
     async fn list(&self, after: Option<&FileName>, limit: usize) -> Result<Vec<(String, Entry)>, Error> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use grange_blob::{Context, MarkedPart};
-use grange_model::FileName;
+use grange_model::{Checksums, FileName};
 use jiff::Timestamp;
 
 use crate::error::Error;
@@ -27,8 +27,9 @@ pub trait Sums: Debug + Send + Sync {
     /// the same again is no news.
     async fn add(&self, line: Line) -> Result<bool, Error>;
 
-    /// Strikes the name out. The lines before stay.
-    async fn remove(&self, name: &FileName, at: Timestamp) -> Result<(), Error>;
+    /// Strikes the name out if the line about it says `expected` or is damaged; without `expected` only a damaged one. False, and
+    /// nothing changed, when it says something else: somebody wrote the right line meanwhile. The lines before stay.
+    async fn remove(&self, name: &FileName, expected: &Checksums, at: Timestamp) -> Result<bool, Error>;
 
     /// Up to `limit` names after `after`, in order. A list from the start looks at the disk anew.
     async fn list(&self, after: Option<&FileName>, limit: usize) -> Result<Vec<(String, Entry)>, Error>;

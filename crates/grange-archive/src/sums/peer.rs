@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use grange_base::Chain;
 use grange_blob::{MarkedPart, Peer};
-use grange_model::FileName;
+use grange_model::{Checksums, FileName};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ const LIST_MAX: usize = 2_000;
 enum Ask {
     Get { name: FileName },
     Add { line: Line },
-    Remove { name: FileName, at: Timestamp },
+    Remove { name: FileName, expected: Checksums, at: Timestamp },
     List { after: Option<FileName>, limit: usize },
     PutWitness { name: FileName, text: String },
     Witnesses,
@@ -57,8 +57,8 @@ impl Sums for PeerSums {
         self.ask(&Ask::Add { line }).await
     }
 
-    async fn remove(&self, name: &FileName, at: Timestamp) -> Result<(), Error> {
-        self.ask(&Ask::Remove { name: name.clone(), at }).await
+    async fn remove(&self, name: &FileName, expected: &Checksums, at: Timestamp) -> Result<bool, Error> {
+        self.ask(&Ask::Remove { name: name.clone(), expected: *expected, at }).await
     }
 
     async fn list(&self, after: Option<&FileName>, limit: usize) -> Result<Vec<(String, Entry)>, Error> {
@@ -110,7 +110,7 @@ pub async fn answer(sums: &dyn Sums, question: &[u8]) -> Result<Result<Value, St
         let value = match ask {
             Ask::Get { name } => json!(sums.get(&name).await?),
             Ask::Add { line } => json!(sums.add(line).await?),
-            Ask::Remove { name, at } => json!(sums.remove(&name, at).await?),
+            Ask::Remove { name, expected, at } => json!(sums.remove(&name, &expected, at).await?),
             Ask::List { after, limit } => json!(sums.list(after.as_ref(), limit.min(LIST_MAX)).await?),
             Ask::PutWitness { name, text } => {
                 // Nothing else is written beside the journal.

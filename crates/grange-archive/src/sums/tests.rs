@@ -102,7 +102,14 @@ async fn behaves(sums: &dyn Sums, folder: &Path) {
     assert_eq!(names(sums.list(Some(&name("b")), 2).await.unwrap()), ["ç d&?.warc"]);
     assert!(sums.list(Some(&name("ç d&?.warc")), 2).await.unwrap().is_empty());
     // Struck out, and entered anew with another checksum.
-    sums.remove(&name("a"), Timestamp::UNIX_EPOCH).await.unwrap();
+    for (expected, struck) in [
+        (Checksums::default(), false),
+        (line("a", 9).checksums, false),
+        (line("a", 1).checksums.only(&[Algorithm::Md5]), true),
+    ] {
+        let removed = sums.remove(&name("a"), &expected, Timestamp::UNIX_EPOCH).await.unwrap();
+        assert_eq!((removed, sums.get(&name("a")).await.unwrap().is_none()), (struck, struck), "{expected}");
+    }
     assert_eq!(sums.get(&name("a")).await.unwrap(), None);
     assert!(sums.add(line("a", 9)).await.unwrap());
     assert_eq!((lines(), sums.get(&name("a")).await.unwrap()), (5, Some(entry(9))));
@@ -116,6 +123,8 @@ async fn behaves(sums: &dyn Sums, folder: &Path) {
     let listed = sums.list(None, 99).await.unwrap();
     assert_eq!(listed.iter().find(|(name, _)| name == "b").unwrap().1, Entry::Damaged);
     assert_eq!(sums.get(&name("b")).await.unwrap(), Some(Entry::Damaged));
+    assert!(sums.remove(&name("b"), &Checksums::default(), Timestamp::UNIX_EPOCH).await.unwrap());
+    assert_eq!(sums.get(&name("b")).await.unwrap(), None);
     // Witnesses lie beside it.
     let witness = name("grange-witness-20260101-000000000001-00000000.json");
     sums.put_witness(&witness, b"{\"a\": 1}\n").await.unwrap();
@@ -132,7 +141,7 @@ async fn behaves(sums: &dyn Sums, folder: &Path) {
     for n in 0..50 {
         sums.add(line(&format!("m{n:03}"), n)).await.unwrap();
     }
-    assert_eq!(sums.list(None, usize::MAX).await.unwrap().len(), 54);
+    assert_eq!(sums.list(None, usize::MAX).await.unwrap().len(), 53);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

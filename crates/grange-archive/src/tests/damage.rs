@@ -200,6 +200,11 @@ async fn a_corrupt_copy_leaves_its_place_only_with_two_pairs_of_eyes() {
         panic!("no answer")
     };
     let dest = bed.dir.path().join("evidence");
+    std::fs::write(&dest, "another file").unwrap();
+    let refused = bed.archive.remove_and_get("two", &name, &bad, &right, &dest, &anna()).await.unwrap_err();
+    assert_eq!(refused.code(), "archive-io");
+    assert_eq!(std::fs::read_to_string(&dest).unwrap(), "another file");
+    std::fs::remove_file(&dest).unwrap();
     bed.archive.remove_and_get("two", &name, &bad, &right, &dest, &anna()).await.unwrap();
     assert_eq!(std::fs::read(&dest).unwrap().len(), content(1).len());
     assert_eq!((bed.attic("two"), bed.events(LogEvent::Removed).await), (1, 1));
@@ -242,6 +247,7 @@ async fn what_the_calendar_finds_missing_is_made_again_and_a_corrupt_copy_waits(
         let started = bed.archive.start_audit("one", AuditKind::List, &Actor::system()).await.unwrap();
         let row = bed.archive.wait_audit(started.id).await.unwrap();
         assert_eq!(row.found.missing, 3);
+        bed.work().await;
         let present = (0..3).filter(|n| bed.path("one", &file(*n)).exists()).count();
         assert_eq!(present, if repair_missing { 3 } else { 0 });
         assert_eq!(bed.attic("one"), 0);

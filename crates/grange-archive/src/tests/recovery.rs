@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use grange_model::{Algorithm, HighestNumbers};
+use grange_model::{Algorithm, FindingKind, HighestNumbers};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -151,4 +151,71 @@ async fn the_log_of_a_restored_database_is_not_called_rewritten_once_the_loss_is
     let report = bed.archive.verify_log().await.unwrap();
     assert!(report.ok, "{report:?}");
     assert!(report.witnesses.iter().all(|one| one.of_lost_log));
+}
+
+/// Every number that becomes part of a name, not only that of jobs; and so for files that somebody laid there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_number_in_the_name_of_a_file_is_given_again() {
+    let files = ["7-3-20260101120000123-00000-h.warc.gz", "oai-5-20260101120000-00000.warc.gz"];
+    let (harvest, oai_job) = (
+        HighestNumbers { harvest: 3, ..HighestNumbers::default() },
+        HighestNumbers { oai_job: 5, ..HighestNumbers::default() },
+    );
+    let given = async |bed: &Bed| {
+        let db = bed.archive.db();
+        [db.raise_numbers(harvest).await.unwrap(), db.raise_numbers(oai_job).await.unwrap()]
+    };
+    let bed = Bed::new().await;
+    let copy = bed.dir.path().join("backup.db");
+    bed.archive.db().backup_to(&copy).await.unwrap();
+    for name in files {
+        assert!(bed.store(name, b"bytes").await.stored);
+    }
+    // An older database is put back by hand: the first look at the replicas counts.
+    let bed = with_older_database(bed, &copy).await;
+    bed.archive.look_for_strays().await.unwrap();
+    assert_eq!(given(&bed).await, [false, false], "restored");
+    let bed = without_database(bed).await;
+    bed.archive.rebuild("anna").await.unwrap();
+    assert_eq!(given(&bed).await, [false, false], "rebuilt");
+    // An archive of somebody else is taken over as it lies.
+    let bed = Bed::new().await;
+    for replica in ["one", "two"] {
+        for name in files {
+            std::fs::write(bed.path(replica, name), b"bytes").unwrap();
+        }
+    }
+    bed.archive.rebuild("anna").await.unwrap();
+    assert_eq!(given(&bed).await, [false, false], "adopted");
+    let unknown = HighestNumbers { harvest: 4, ..HighestNumbers::default() };
+    assert!(bed.archive.db().raise_numbers(unknown).await.unwrap(), "the next one is free");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_access_rule_is_a_finding_until_it_is_put_right() {
+    let bed = Bed::new().await;
+    bed.archive.db().access_rules().add(vec![json!({ "a": 1 })], "", &anna()).await.unwrap();
+    bed.archive.keep_access_rules().await.unwrap();
+    let folder = bed.dir.path().join("replicas/one/filedir");
+    let mut names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let rule = names.find(|path| path.to_string_lossy().contains("access-add")).unwrap();
+    let whole = std::fs::read(&rule).unwrap();
+    let findings = async || {
+        let found = bed.archive.db().findings().list(false, 10).await.unwrap();
+        found.into_iter().map(|one| one.kind).collect::<Vec<_>>()
+    };
+    std::fs::remove_file(&rule).unwrap();
+    std::fs::write(&rule, &whole[1..]).unwrap();
+    for _ in 0..2 {
+        bed.archive.keep_access_rules().await.unwrap();
+        assert_eq!(findings().await, [FindingKind::DamagedAccessRule]);
+    }
+    // A replica that is away may hold another damaged one.
+    bed.two.down.store(true, Ordering::SeqCst);
+    std::fs::write(&rule, &whole).unwrap();
+    bed.archive.keep_access_rules().await.unwrap();
+    assert_eq!(findings().await, [FindingKind::DamagedAccessRule]);
+    bed.two.down.store(false, Ordering::SeqCst);
+    bed.archive.keep_access_rules().await.unwrap();
+    assert_eq!(findings().await, []);
 }

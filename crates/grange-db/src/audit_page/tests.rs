@@ -22,6 +22,7 @@ fn known(name: &str, presence: Presence, changed_after: i64) -> Known {
         presence,
         verdict: Verdict::Unknown,
         changed_at: asked_at() + SignedDuration::from_secs(changed_after),
+        uploading: false,
     }
 }
 
@@ -89,6 +90,16 @@ fn rows_that_changed_after_the_replica_was_asked_are_not_judged_by_its_list() {
     }
     let rows = [known("a", Presence::Missing, 1)];
     assert_eq!(told(&compare(&rows, &[], asked_at())), ["a missing"], "known as missing, and still missing");
+}
+
+#[test]
+fn a_copy_that_somebody_sends_now_is_neither_missing_nor_judged_nor_extra() {
+    for presence in [Presence::Unknown, Presence::Missing] {
+        let rows = [Known { uploading: true, ..known("a", presence, -1) }, known("b", Presence::Ok, -1)];
+        assert_eq!(told(&compare(&rows, &[], asked_at())), ["b missing"], "{presence:?}");
+        let copies = [seen("a", 10, Some("wrong")), seen("b", 10, Some("right"))];
+        assert_eq!(told(&compare(&rows, &copies, asked_at())), ["b equal"], "{presence:?}");
+    }
 }
 
 fn count(kind: AuditKind, rows: &[(Verdict, Option<Verdict>)]) -> Found {

@@ -21,6 +21,8 @@ on_both_engines! {
     a_copy_that_cannot_be_served_is_logged_once_however_many_read,
     a_node_without_heartbeat_and_a_replica_that_is_away_are_findings_until_they_are_back,
     a_failed_job_is_a_finding_until_it_is_rejected,
+    a_harvest_that_was_taken_out_of_service_is_a_finding_until_a_person_decides,
+    an_access_rule_that_came_back_is_a_finding_until_it_is_removed_again,
     closed_findings_are_forgotten,
     keys_are_announced_vouched_for_and_rotated,
 }
@@ -329,6 +331,43 @@ async fn a_failed_job_is_a_finding_until_it_is_rejected(bed: &Bed) {
     bed.db.findings().look(NEVER).await.unwrap();
     assert_eq!(open(bed).await, [format!("failed-job job {job}")]);
     bed.db.jobs().reject(job, true, &anna()).await.unwrap();
+    bed.db.findings().look(NEVER).await.unwrap();
+    assert_eq!(open(bed).await, Vec::<String>::new());
+}
+
+async fn a_harvest_that_was_taken_out_of_service_is_a_finding_until_a_person_decides(bed: &Bed) {
+    bed.stocked(&[]).await;
+    for active in [true, false] {
+        let harvest = format!("h{active}");
+        bed.selective(&harvest, &["a.dk"]).await;
+        let due = bed.due(HarvestKind::Selective).await.unwrap();
+        bed.db.planner().give_up(&due, "no \0 luck").await.unwrap();
+        let look = bed.db.findings().look(NEVER).await.unwrap();
+        assert_eq!(look.counts[&FindingKind::DeactivatedHarvest], 1);
+        assert_eq!(announce(bed).await, [format!("deactivated-harvest harvest {harvest}")]);
+        let name: grange_model::harvest::Name = harvest.parse().unwrap();
+        bed.db.harvests().set_active(&name, active, None, &anna()).await.unwrap();
+        bed.db.findings().look(NEVER).await.unwrap();
+        assert_eq!(open(bed).await, Vec::<String>::new(), "{active}");
+        bed.db.harvests().set_active(&name, false, None, &anna()).await.unwrap();
+    }
+}
+
+async fn an_access_rule_that_came_back_is_a_finding_until_it_is_removed_again(bed: &Bed) {
+    let rules = bed.db.access_rules();
+    let made = rules.add(vec![json!({ "a": 1 }), json!({ "b": 2 })], "", &anna()).await.unwrap();
+    let removed = crate::RemovedRule {
+        key: made[0].key.clone().unwrap(),
+        removed_at: bed.clock.now(),
+        removed_by: "bert".to_owned(),
+    };
+    bed.db.findings().look(NEVER).await.unwrap();
+    assert_eq!(open(bed).await, Vec::<String>::new());
+    rules.note_removed(vec![removed]).await.unwrap();
+    let look = bed.db.findings().look(NEVER).await.unwrap();
+    assert_eq!(look.counts[&FindingKind::ReturnedAccessRule], 1);
+    assert_eq!(announce(bed).await, [format!("returned-access-rule access rule {}", made[0].id)]);
+    rules.remove(made[0].id, &anna()).await.unwrap();
     bed.db.findings().look(NEVER).await.unwrap();
     assert_eq!(open(bed).await, Vec::<String>::new());
 }

@@ -2,7 +2,7 @@
 
 use grange_model::{Actor, AuditKind, AuditState, Checksums, LogEvent, Presence, UploadState, Verdict};
 
-use super::archive::{adopted, name, record, seen, start, sums, three};
+use super::archive::{adopted, change, claimed, name, record, seen, start, sums, three};
 use super::{Bed, LONG, SHORT, anna, on_both_engines};
 use crate::{AUDIT_WORK, Adopted, Amendment, FileFilter, Found, Page, Seen, Trouble, Votes, deciding};
 
@@ -14,6 +14,8 @@ on_both_engines! {
     the_vote_over_all_decides_ties_and_absences,
     a_record_that_all_copies_contradict_is_put_right_once,
     a_copy_that_comes_back_is_read_by_the_list_check_that_finds_it,
+    a_copy_that_is_being_uploaded_is_not_missing,
+    an_answer_that_is_older_than_the_row_is_not_kept,
 }
 
 async fn a_list_check_finds_missing_and_extra_files(bed: &Bed) {
@@ -59,13 +61,17 @@ async fn a_checksum_check_votes_on_what_differs(bed: &Bed) {
     let verdicts: Vec<_> = f1.holdings.iter().map(|one| one.verdict).collect();
     assert_eq!(verdicts, [Verdict::Ok, Verdict::Corrupt, Verdict::Ok]);
     // The checksum replica says the same as the bad copy: two against two.
-    bed.db.audits().observe(f1.file.id, vec![(rows[2].id, Some(deciding(&sums(50))))], "anna").await.unwrap();
+    bed.db
+        .audits()
+        .observe(f1.file.id, bed.clock.now(), vec![(rows[2].id, Some(deciding(&sums(50))))], "anna")
+        .await
+        .unwrap();
     let f1 = bed.db.files().get(&name("f1")).await.unwrap().unwrap();
     let verdicts: Vec<_> = f1.holdings.iter().map(|one| (one.verdict, one.state)).collect();
     let undecided = (Verdict::Unknown, UploadState::UploadFailed);
     assert_eq!(verdicts, [(Verdict::Ok, UploadState::UploadCompleted), undecided, undecided]);
     let back = vec![(rows[1].id, Some(deciding(&sums(1)))), (rows[2].id, None)];
-    let votes = bed.db.audits().observe(f1.file.id, back, "anna").await.unwrap();
+    let votes = bed.db.audits().observe(f1.file.id, bed.clock.now(), back, "anna").await.unwrap();
     assert_eq!((votes.corrupt, votes.undecided), (0, 0));
     let f1 = bed.db.files().get(&name("f1")).await.unwrap().unwrap();
     let states: Vec<_> = f1.holdings.iter().map(|one| (one.state, one.presence)).collect();
@@ -217,4 +223,59 @@ async fn a_copy_that_comes_back_is_read_by_the_list_check_that_finds_it(bed: &Be
     assert_eq!(holding("f0").await, (UploadState::UploadCompleted, Verdict::Ok));
     assert_eq!(holding("f1").await, (UploadState::UploadFailed, Verdict::Corrupt));
     assert!(bed.db.audits().reappeared(two, names).await.unwrap().is_empty(), "all are read");
+}
+
+async fn a_copy_that_is_being_uploaded_is_not_missing(bed: &Bed) {
+    let rows = three(bed).await;
+    let (status, claim) = claimed(bed, "f0", 0).await;
+    let sent = crate::HoldingChange {
+        presence: Presence::Unknown,
+        verdict: Verdict::Unknown,
+        checksum: None,
+        answered: false,
+        ..change(rows[0].id, UploadState::UploadStarted, 0)
+    };
+    bed.db.files().advance(&claim, status.file.id, vec![sent]).await.unwrap();
+    // The upload takes longer than the list.
+    bed.hand.advance(SHORT);
+    let check = async |bed: &Bed, copies: Vec<Seen>| {
+        let (page, check) = start(bed, &rows[0], AuditKind::List).await;
+        let page = Page { seen: copies, asked_at: bed.clock.now(), ..page };
+        let audit = page.audit;
+        let found = bed.db.audits().turn_page(&check, page).await.unwrap().found;
+        bed.db.audits().end(&check, audit, AuditState::Done, None, vec![]).await.unwrap();
+        (found.files, found.missing, found.extra)
+    };
+    let state =
+        async |bed: &Bed| bed.db.files().get(&name("f0")).await.unwrap().unwrap().holdings.remove(0).state;
+    assert_eq!(check(bed, vec![]).await, (0, 0, 0));
+    assert_eq!(check(bed, vec![seen("f0", None)]).await, (0, 0, 0), "it came just now");
+    assert_eq!(state(bed).await, UploadState::UploadStarted);
+    assert_eq!(bed.db.logbook().of_file("f0").await.unwrap(), []);
+    // Nobody sends it any more.
+    bed.db.work().release(&claim).await.unwrap();
+    bed.hand.advance(SHORT);
+    assert_eq!(check(bed, vec![]).await, (0, 1, 0));
+    assert_eq!(state(bed).await, UploadState::UploadFailed);
+}
+
+async fn an_answer_that_is_older_than_the_row_is_not_kept(bed: &Bed) {
+    let rows = three(bed).await;
+    adopted(bed, &rows, 1, &[]).await;
+    let file = bed.db.files().get(&name("f0")).await.unwrap().unwrap().file.id;
+    let audits = bed.db.audits();
+    let one = async || bed.db.files().get(&name("f0")).await.unwrap().unwrap().holdings.remove(0);
+    bed.hand.advance(SHORT);
+    let before = bed.clock.now();
+    bed.hand.advance(SHORT);
+    // A check found the copy corrupt while somebody read it for long; what he read before says nothing.
+    let wrong = vec![(rows[0].id, Some(deciding(&sums(9))))];
+    audits.observe(file, bed.clock.now(), wrong, "anna").await.unwrap();
+    for old in [Some(deciding(&sums(0))), None] {
+        audits.observe(file, before, vec![(rows[0].id, old)], "bert").await.unwrap();
+        assert_eq!((one().await.presence, one().await.verdict), (Presence::Ok, Verdict::Corrupt));
+    }
+    let right = vec![(rows[0].id, Some(deciding(&sums(0))))];
+    audits.observe(file, bed.clock.now(), right, "bert").await.unwrap();
+    assert_eq!((one().await.state, one().await.verdict), (UploadState::UploadCompleted, Verdict::Ok));
 }

@@ -74,7 +74,7 @@ async fn every_combination_of_answers_leaves_the_rows_of_the_pure_vote(bed: &Bed
         check(&status, "vote over all");
         // The same answers one file at a time.
         let answers = rows.iter().zip(combination).map(|(row, one)| (row.id, answer(*one))).collect();
-        bed.db.audits().observe(status.file.id, answers, "anna").await.unwrap();
+        bed.db.audits().observe(status.file.id, bed.clock.now(), answers, "anna").await.unwrap();
         check(&bed.db.files().get(&status.file.name).await.unwrap().unwrap(), "observe");
     }
 }
@@ -250,7 +250,7 @@ async fn a_vote_logs_each_corrupt_copy_and_each_doubt_once(bed: &Bed) {
     let file = bed.db.files().get(&name("f1")).await.unwrap().unwrap().file.id;
     for _ in 0..2 {
         let answer = vec![(rows[1].id, Some(answers(90)))];
-        let votes = bed.db.audits().observe(file, answer, "berta").await.unwrap();
+        let votes = bed.db.audits().observe(file, bed.clock.now(), answer, "berta").await.unwrap();
         assert_eq!(votes, Votes { files: 1, undecided: 1, ..Votes::default() });
         let told = logged(bed, "f1").await;
         let [_, doubt] = &told[..] else { panic!("{told:?}") };

@@ -66,7 +66,7 @@ async fn a_deposit_of_which_a_replica_has_the_bytes_is_not_withdrawn(bed: &Bed) 
     let Begun::Claimed(_, claim) = begun else { panic!("{begun:?}") };
     // Every copy was lost since: what was acknowledged once keeps its name.
     for row in &rows {
-        bed.db.audits().observe(status.file.id, vec![(row.id, None)], "anna").await.unwrap();
+        bed.db.audits().observe(status.file.id, bed.clock.now(), vec![(row.id, None)], "anna").await.unwrap();
     }
     assert!(!bed.db.files().withdraw(&claim, &anna()).await.unwrap());
     assert!(bed.db.files().get(&name("f0")).await.unwrap().is_some());

@@ -120,8 +120,17 @@ static UNSERVABLE: Sql = Sql::new(
 static AWAY: Sql = Sql::new(
     "SELECT 'replica ' || name AS subject, away AS detail, count(*) OVER () AS total FROM replicas WHERE away IS NOT NULL LIMIT $1",
 );
-static LOG: Sql = Sql::new(
-    "SELECT subject, '' AS detail, count(*) OVER () AS total FROM findings WHERE kind = 'failed-log-verification' AND closed_at IS NULL",
+static HARVESTS: Sql = Sql::new(
+    "SELECT 'harvest ' || name AS subject, deactivated AS detail, count(*) OVER () AS total FROM harvest_definitions
+     WHERE active = 0 AND deactivated IS NOT NULL ORDER BY id DESC LIMIT $1",
+);
+static RETURNED: Sql = Sql::new(
+    "SELECT 'access rule ' || r.id AS subject, 'removed by ' || d.removed_by || ', and in force again' AS detail,
+         count(*) OVER () AS total
+     FROM access_rules_removed d JOIN access_rules r ON r.key = d.key ORDER BY r.id DESC LIMIT $1",
+);
+static OBSERVED: Sql = Sql::new(
+    "SELECT subject, '' AS detail, count(*) OVER () AS total FROM findings WHERE kind = $1 AND closed_at IS NULL",
 );
 
 pub(super) async fn look(tx: &mut Tx<'_>, lost_after: i64) -> Result<Look, Fail> {
@@ -136,6 +145,8 @@ pub(super) async fn look(tx: &mut Tx<'_>, lost_after: i64) -> Result<Look, Fail>
         (FindingKind::FailedAudit, &AUDITS),
         (FindingKind::StrayFiles, &STRAYS),
         (FindingKind::ReplicaAway, &AWAY),
+        (FindingKind::DeactivatedHarvest, &HARVESTS),
+        (FindingKind::ReturnedAccessRule, &RETURNED),
     ] {
         let query = tx.sql(sql).bind(ROWS_MAX);
         let rows = tx.rows(query).await?;
@@ -145,10 +156,12 @@ pub(super) async fn look(tx: &mut Tx<'_>, lost_after: i64) -> Result<Look, Fail>
     let rows = tx.rows(query).await?;
     seen.push(observed(FindingKind::LostNode, &rows, true)?);
     // Opened elsewhere; here they only end.
-    if has(FindingKind::FailedLogVerification) {
-        let query = tx.sql(&LOG);
-        let rows = tx.rows(query).await?;
-        seen.push(observed(FindingKind::FailedLogVerification, &rows, false)?);
+    for kind in [FindingKind::FailedLogVerification, FindingKind::DamagedAccessRule] {
+        if has(kind) {
+            let query = tx.sql(&OBSERVED).bind(kind.as_str());
+            let rows = tx.rows(query).await?;
+            seen.push(observed(kind, &rows, false)?);
+        }
     }
     if has(FindingKind::UnservableCopy) {
         let query = tx.sql(&UNSERVABLE);

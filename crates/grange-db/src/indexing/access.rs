@@ -159,7 +159,7 @@ static LIST: Sql =
     Sql::new("SELECT id, rule, note, created_at, created_by, key FROM access_rules ORDER BY id");
 pub(super) static ADD: Sql = Sql::new(
     "INSERT INTO access_rules (rule, note, created_at, created_by, key) VALUES ($1, $2, $3, $4, $5)
-     RETURNING id, rule, note, created_at, created_by, key",
+     ON CONFLICT DO NOTHING RETURNING id, rule, note, created_at, created_by, key",
 );
 static REMOVE: Sql =
     Sql::new("DELETE FROM access_rules WHERE id = $1 RETURNING id, rule, note, created_at, created_by, key");

@@ -10,7 +10,7 @@ use super::access::{ADD, AccessRow, AccessRules, REMOVED, row, rows};
 use crate::act::Tx;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
-use crate::harvest::{NO_STATE, missing, told};
+use crate::harvest::{NO_STATE, told};
 use crate::row::{Columns, micros};
 
 /// A rule as it is kept beside the bits.
@@ -72,7 +72,8 @@ impl AccessRules<'_> {
     }
 }
 
-static SET_KEY: Sql = Sql::new("UPDATE access_rules SET key = $2 WHERE id = $1 AND key IS NULL");
+// Two nodes may give a rule its key at once: the second one takes the key of the first.
+static SET_KEY: Sql = Sql::new("UPDATE access_rules SET key = COALESCE(key, $2) WHERE id = $1 RETURNING key");
 static REMOVALS: Sql = Sql::new("SELECT key, removed_at, removed_by FROM access_rules_removed ORDER BY key");
 static IS_KNOWN: Sql = Sql::new(
     "SELECT key FROM access_rules WHERE key = $1 UNION SELECT key FROM access_rules_removed WHERE key = $1",
@@ -86,8 +87,9 @@ async fn state(tx: &mut Tx<'_>) -> Result<AccessRuleState, Fail> {
         } else {
             let key = WorkId::new().to_string();
             let query = tx.sql(&SET_KEY).bind(one.id).bind(key.as_str());
-            tx.run(query).await?;
-            key
+            // Removed meanwhile, it is kept by its removal.
+            let Some(row) = tx.row(query).await? else { continue };
+            row.text("key")?
         };
         let AccessRow { rule, note, created_at, created_by, .. } = one;
         known.rules.push(KeptRule { key, rule, note, created_at, created_by });
@@ -117,7 +119,9 @@ async fn reestablish(tx: &mut Tx<'_>, rules: &[KeptRule]) -> Result<Vec<AccessRo
             .bind(micros(kept.created_at))
             .bind(kept.created_by.as_str())
             .bind(kept.key.as_str());
-        let one = row(&tx.row(query).await?.ok_or_else(|| missing("access rule", "just made"))?)?;
+        // Another node establishes it at the same moment.
+        let Some(one) = tx.row(query).await? else { continue };
+        let one = row(&one)?;
         let state = json!({ "rule": one.rule, "note": one.note, "created_by": one.created_by });
         let subject = format!("access:{}", one.id);
         told(tx, &Actor::system(), "access.reestablish", subject, NO_STATE, Some(&state)).await?;

@@ -287,4 +287,21 @@ mod tests {
         retire(dir.path(), &leftover.paths).unwrap();
         assert_eq!(frames(dir.path()), [(b"y".to_vec(), false)]);
     }
+
+    #[test]
+    fn a_frame_that_was_not_synced_is_an_error_and_nothing_is_written_behind_it() {
+        // Bytes go there, and syncing it is refused; or nothing goes there.
+        for broken in ["/dev/null", "/dev/full"] {
+            let dir = tempfile::tempdir().unwrap();
+            let (mut journal, _) = Journal::open(dir.path()).unwrap();
+            journal.append(b"one").unwrap();
+            let first = journal.segment().unwrap().to_owned();
+            journal.open.as_mut().unwrap().file = File::options().write(true).open(broken).unwrap();
+            assert!(journal.append(b"two").is_err(), "{broken}");
+            assert!(journal.segment().is_none() && journal.wants_segment());
+            journal.append(b"two").unwrap();
+            assert_ne!(journal.segment().unwrap(), first, "{broken}");
+            assert_eq!(frames(dir.path()), [b"one", b"two"].map(|bytes| (bytes.to_vec(), false)), "{broken}");
+        }
+    }
 }

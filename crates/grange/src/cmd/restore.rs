@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use grange_model::{Actor, AuditKind};
-use grange_node::restore::{RestoredDatabase, restore_database};
+use grange_node::restore::{CameBack, RestoredDatabase, restore_database};
 use serde_json::{Value, json};
 
 use crate::cli::Common;
@@ -80,6 +80,11 @@ fn print_restored(backup: &std::path::Path, restored: &RestoredDatabase) {
     if let Some(reason) = &restored.not_compared {
         println!("Nothing could be compared ({reason}): all that works is listed.");
     }
+    print_came_back(came);
+}
+
+/// Who comes in again, and what to do about it.
+pub(super) fn print_came_back(came: &CameBack) {
     for token in &came.tokens {
         let stands = match token.revoked_at {
             Some(at) => format!("revoked at {at} in the replaced database; revoked again now"),

@@ -8,6 +8,7 @@ const NEEDS_AN_ARCHIVE: &[&str] = &[
     "findings",
     "db status",
     "db migrate",
+    "db restored",
     "db backup",
     "users list",
     "users add anna --role admin",
@@ -52,6 +53,25 @@ const NEEDS_NONE: &[&str] = &[
     "completions bash",
     "man",
 ];
+
+/// Commands that make an archive, and those that need none or take their folder by another argument.
+const LEFT_OUT: &[&str] =
+    &["init", "up", "demo", "restore", "crawl", "replay", "warc", "cdx", "swap", "testkit", "help"];
+
+/// A command that is added must be tried on a mistyped folder, or be left out on purpose.
+#[test]
+fn every_command_is_tried_on_a_folder_without_an_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = run(folder.path(), &["--help"]).ok().stdout;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.take_while(|line| line.starts_with("  "));
+    let names: Vec<_> = commands.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"db") && names.contains(&"settings"), "{help}");
+    let known = NEEDS_AN_ARCHIVE.iter().chain(NEEDS_NONE).chain(LEFT_OUT);
+    let known: Vec<_> = known.filter_map(|command| command.split(' ').next()).collect();
+    let unknown: Vec<_> = names.iter().filter(|name| !known.contains(name)).collect();
+    assert!(unknown.is_empty(), "add them to a list of this file: {unknown:?}");
+}
 
 #[test]
 fn a_mistyped_folder_is_told_and_nothing_is_created() {

@@ -100,6 +100,31 @@ fn a_restore_is_one_command_and_lists_what_came_back_alive() {
 }
 
 #[test]
+fn a_database_restored_with_other_tools_ends_its_sessions_and_lists_who_comes_in() {
+    let grange = single();
+    store(&grange, "known.warc.gz");
+    grange.run(&["users", "add", "anna", "--role", "admin"]).ok();
+    grange.run(&["users", "token", "anna", "--for", "scripts"]).ok();
+    let backup = backup(&grange);
+    let tokens = grange.run(&["users", "tokens", "anna", "--json"]).ok().json();
+    let token = tokens[0]["id"].as_str().unwrap();
+    grange.run(&["users", "revoke", token]).ok();
+    put_back_by_hand(&grange, &backup);
+    let node = grange.up();
+    grange.run(&["db", "restored"]).fails(2, &["stop all nodes"]);
+    assert_eq!(node.stop(), 0);
+    let listed = grange.run(&["db", "restored"]);
+    assert_eq!(listed.code, 5, "{listed:?}");
+    for line in
+        [format!("grange users revoke {token}"), "user anna: the password of the backup works".to_owned()]
+    {
+        assert!(listed.stdout.contains(&line), "{line}:\n{}", listed.stdout);
+    }
+    let changes = grange.run(&["changes", "--json"]).ok().stdout;
+    assert!(changes.contains("database.restore"), "{changes}");
+}
+
+#[test]
 fn a_restore_that_brings_nothing_back_to_life_ends_well_and_a_wrong_one_changes_nothing() {
     let grange = single();
     store(&grange, "known.warc.gz");

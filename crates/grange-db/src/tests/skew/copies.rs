@@ -5,7 +5,7 @@ use std::time::Duration;
 use grange_model::{Actor, AuditKind, RepairKind, RepairState, UploadState, Verdict};
 
 use super::{Barrier, act};
-use crate::conformance::archive::{adopted, change, claimed, name, new, sums, three};
+use crate::conformance::archive::{adopted, change, claimed, name, new, seen, start, sums, three};
 use crate::conformance::{Bed, LONG, anna};
 use crate::{AUDIT_WORK, Begun, Confirmed, IfStored, NewRepair, Page, RepairTurn, STORE_WORK, deciding};
 
@@ -22,8 +22,9 @@ async fn answers_of_two_replicas_kept_at_once_are_judged_together() {
     let wrong = deciding(&sums(9));
     let mut barrier = Barrier::at(&bed, "BEFORE INSERT ON log_leaves").await;
     let (one, two) = (vec![(rows[0].id, Some(wrong.clone()))], vec![(rows[1].id, Some(wrong))]);
-    let one = barrier.hold(1, act!(bed, |db| db.audits().observe(file, one, "anna"))).await;
-    let two = barrier.hold(2, act!(bed, |db| db.audits().observe(file, two, "bert"))).await;
+    let now = bed.clock.now();
+    let one = barrier.hold(1, act!(bed, |db| db.audits().observe(file, now, one, "anna"))).await;
+    let two = barrier.hold(2, act!(bed, |db| db.audits().observe(file, now, two, "bert"))).await;
     barrier.open().await;
     one.await.unwrap().unwrap();
     two.await.unwrap().unwrap();
@@ -70,6 +71,33 @@ async fn a_copy_uploaded_after_the_list_was_made_is_not_called_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_answers_otherwise_while_its_older_answer_is_kept_stays_doubted() {
+    let Some(bed) = Bed::postgres().await else { return };
+    let rows = three(&bed).await;
+    let (status, upload) = claimed(&bed, "f0", 0).await;
+    let file = status.file.id;
+    let all = rows.iter().map(|row| change(row.id, UploadState::UploadCompleted, 0)).collect();
+    bed.db.files().advance(&upload, file, all).await.unwrap();
+    let (page, check) = start(&bed, &rows[0], AuditKind::Checksum).await;
+    bed.hand.advance(Duration::from_secs(1));
+    let page = Page { seen: vec![seen("f0", Some(0))], asked_at: bed.clock.now(), ..page };
+    bed.hand.advance(Duration::from_secs(1));
+    let mut barrier = Barrier::for_the_first_at(&bed, "BEFORE UPDATE ON replica_files").await;
+    let turned = barrier.hold(1, act!(bed, |db| db.audits().turn_page(&check, page))).await;
+    let other = crate::HoldingChange {
+        verdict: Verdict::Unknown,
+        ..change(rows[0].id, UploadState::UploadFailed, 9)
+    };
+    let answered = barrier.hold(2, act!(bed, |db| db.files().advance(&upload, file, vec![other]))).await;
+    barrier.open().await;
+    turned.await.unwrap().unwrap();
+    answered.await.unwrap().unwrap();
+    let status = bed.db.files().get(&name("f0")).await.unwrap().unwrap();
+    let one = &status.holdings[0];
+    assert_eq!((one.state, one.verdict), (UploadState::UploadFailed, Verdict::Corrupt), "{one:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_whose_copy_is_lost_while_it_is_settled_stays_in_the_queue() {
     let Some(bed) = Bed::postgres().await else { return };
     let rows = three(&bed).await;
@@ -81,7 +109,8 @@ async fn a_file_whose_copy_is_lost_while_it_is_settled_stays_in_the_queue() {
     let mut barrier = Barrier::for_the_first_at(&bed, "BEFORE UPDATE ON files").await;
     let settled = barrier.hold(1, act!(bed, |db| db.files().settle(&claim, file, Some(record)))).await;
     let gone = vec![(rows[0].id, None)];
-    let lost = barrier.hold(2, act!(bed, |db| db.audits().observe(file, gone, "anna"))).await;
+    let now = bed.clock.now();
+    let lost = barrier.hold(2, act!(bed, |db| db.audits().observe(file, now, gone, "anna"))).await;
     let queued = barrier.hold(2, act!(bed, |db| db.files().requeue(&name("f0")))).await;
     barrier.open().await;
     settled.await.unwrap().unwrap();

@@ -3,6 +3,7 @@
 //!
 //! SQLite has one writer and no such pairs.
 
+mod access;
 mod channels;
 mod checks;
 mod collections;
