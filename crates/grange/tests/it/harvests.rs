@@ -109,7 +109,7 @@ async fn a_viewer_reads_domains_and_is_refused_their_logins() {
     let session = http.post(format!("{base}/session")).json(&body).send().await.unwrap();
     assert_eq!(session.status(), 201);
     let cookie = session.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
-    let session: serde_json::Value = session.json().await.unwrap();
+    let session: Value = session.json().await.unwrap();
     let login = serde_json::json!({ "url": "http://a.dk/", "username": "u", "secret": "s" });
     for (method, path, status) in [
         ("GET", "domains/a.dk", 200),
