@@ -1,6 +1,7 @@
 //! What the scheduler planned, in the words of the native crawler. A pure function.
 
 use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 
 use grange_base::{Period, Size};
 use grange_crawl::candidate::without_user_info;
@@ -152,7 +153,7 @@ fn credentials(order: &Order) -> Vec<Credential> {
         kind: match &login.form {
             Some(form) => CredentialKind::Form(filled_in(login, form)),
             None => CredentialKind::Http {
-                origin: origin(&login.url),
+                origin: Some(origin(login)),
                 realm: Some(login.realm.clone()).filter(|realm| !realm.is_empty()),
                 user: login.user.clone(),
                 password: login.password.clone(),
@@ -162,10 +163,18 @@ fn credentials(order: &Order) -> Vec<Credential> {
     order.logins.iter().map(credential).collect()
 }
 
-/// Scheme, host and port of the page that a login was entered for; none if it was entered for a domain as a whole.
-fn origin(url: &str) -> Option<String> {
-    let origin = url::Url::parse(url).ok()?.origin();
-    origin.is_tuple().then(|| origin.ascii_serialization())
+/// Scheme, host and port of the page that a login was entered for. A login of an earlier version may name no page: it is for
+/// the domain's own host, over https only.
+fn origin(login: &Login) -> String {
+    let origin = url::Url::parse(&login.url).ok().map(|url| url.origin()).filter(url::Origin::is_tuple);
+    let domain = &login.domain;
+    origin.map_or_else(
+        || match domain.parse::<Ipv6Addr>() {
+            Ok(address) => format!("https://[{address}]"),
+            Err(_) => format!("https://{domain}"),
+        },
+        |origin| origin.ascii_serialization(),
+    )
 }
 
 fn filled_in(login: &Login, form: &LoginForm) -> FormLogin {

@@ -292,28 +292,41 @@ fn web_masters_learn_who_crawls() {
 fn logins_and_papers_come_along() {
     let none = limits(-1, -1, -1);
     let mut order = order(DEFAULT, none, vec![configuration("a.dk", none, &["http://a.dk/"], &[])]);
-    let login = |realm: &str| Login {
+    let login = |url: &str, realm: &str| Login {
         domain: "a.dk".to_owned(),
         realm: realm.to_owned(),
         user: "reader".to_owned(),
         password: "secret".to_owned(),
-        url: if realm.is_empty() { String::new() } else { "https://www.a.dk:443/members/".to_owned() },
+        url: url.to_owned(),
         form: None,
     };
-    order.logins = vec![login(""), login("Members")];
+    // A password is for one origin, also where no page, or none that can be read, was given for it.
+    let of_address = Login { domain: "2001:db8::1".to_owned(), ..login("", "") };
+    order.logins = vec![
+        login("", ""),
+        login("a.dk/x", ""),
+        of_address,
+        login("https://www.a.dk:443/members/", "Members"),
+    ];
     let job = made(&order);
     let realms: Vec<_> = job
         .credentials
         .iter()
         .map(|credential| match &credential.kind {
             CredentialKind::Http { origin, realm, user, password } => {
-                (origin.as_deref(), realm.as_deref(), user.as_str(), password.as_str())
+                assert_eq!((user.as_str(), password.as_str()), ("reader", "secret"));
+                (origin.as_deref(), realm.as_deref())
             }
             CredentialKind::Form(_) => panic!("no form was asked for"),
         })
         .collect();
-    let of_origin = (Some("https://www.a.dk"), Some("Members"), "reader", "secret");
-    assert_eq!(realms, [(None, None, "reader", "secret"), of_origin]);
+    let expected = [
+        (Some("https://a.dk"), None),
+        (Some("https://a.dk"), None),
+        (Some("https://[2001:db8::1]"), None),
+        (Some("https://www.a.dk"), Some("Members")),
+    ];
+    assert_eq!(realms, expected);
     let form = LoginForm {
         user_field: "name".to_owned(),
         secret_field: "pass".to_owned(),
@@ -323,7 +336,7 @@ fn logins_and_papers_come_along() {
         page_matches: None,
         page_lacks: None,
     };
-    order.logins = vec![Login { url: "http://a.dk/in".to_owned(), form: Some(form), ..login("") }];
+    order.logins = vec![Login { url: "http://a.dk/in".to_owned(), form: Some(form), ..login("", "") }];
     let [Credential { kind: CredentialKind::Form(form), .. }] = &made(&order).credentials[..] else {
         panic!("a form was asked for")
     };

@@ -8,7 +8,7 @@ use grange_db::{
 use grange_model::account::Permission;
 use grange_model::harvest::{
     AliasReview, BadLine, Configuration, CredentialShown, CustomField, Domain, DomainName, FieldNoun,
-    HistoryEntry, LoginForm, Name, NewConfiguration, trap,
+    HistoryEntry, LoginForm, Name, NewConfiguration, seeds, trap,
 };
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,19 @@ const TOLD_MAX: usize = 100;
 
 /// Names in one act: some tenths of a second of writing.
 const NAMES_PER_ACT: usize = 2500;
+
+/// A password that a server asks for by HTTP is sent to the origin of one page. Without one it would be sent to every host of
+/// the domain that asks.
+fn is_of_a_page(url: &str) -> Result<(), String> {
+    let is_web = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));
+    match seeds::seed(url) {
+        Ok(Some(_)) if is_web => Ok(()),
+        // The text does not repeat it: it may have a password.
+        _ => Err("cannot keep the login: its url is not the address of a page without user and password, and the secret is \
+                  sent only to the scheme, host and port of that page; give a url such as https://example.org/members/"
+            .to_owned()),
+    }
+}
 
 /// What a secret is sealed for.
 pub(crate) fn sealed_for(domain: &DomainName, name: &Name) -> String {
@@ -196,8 +209,9 @@ impl App {
     pub async fn save_login(&self, who: &Who, domain: &str, new: NewLogin) -> Result<(), Error> {
         who.needs(Permission::EditHarvests)?;
         let (domain, name): (DomainName, Name) = (parsed(domain)?, parsed(&new.name)?);
-        if let Some(form) = &new.form {
-            form.check(&new.url).map_err(Error::Invalid)?;
+        match &new.form {
+            Some(form) => form.check(&new.url).map_err(Error::Invalid)?,
+            None => is_of_a_page(&new.url).map_err(Error::Invalid)?,
         }
         let sealed = self.vault()?.seal(&sealed_for(&domain, &name), &new.secret)?;
         let NewLogin { url, realm, username, form, comments, .. } = new;

@@ -1,8 +1,15 @@
 //! Limits are kept to the object, and to one record for bytes; every stop has its reason.
 
-use grange_crawl::engine::End;
+use std::sync::Arc;
+use std::time::Duration;
+
+use grange_base::Clock;
+use grange_crawl::engine::{Crawl, End};
 use grange_crawl::job::{ByteLimitFrom, DomainBudget, Limits, StopReason};
+use grange_crawl::record::NoOracle;
+use grange_testkit::until;
 use grange_testkit::web::{Options, Profile, Web};
+use jiff::Timestamp;
 
 use super::site::{Asked, Reply, Site};
 use super::{captured, job, run, serve, template, template_to};
@@ -66,9 +73,8 @@ async fn the_limit_of_the_whole_crawl_is_exact_and_can_be_raised() {
     assert!(outcome.domains.iter().any(|result| result.stop_reason == StopReason::Unfinished));
     // Raised, the crawl goes on where it was.
     first.budgets.crawl.max_objects = 40;
-    let oracle = std::sync::Arc::new(grange_crawl::record::NoOracle);
-    let crawl =
-        grange_crawl::engine::Crawl::resume_as(first, &root, oracle, grange_base::Clock::system()).unwrap();
+    let oracle = Arc::new(NoOracle);
+    let crawl = Crawl::resume_as(first, &root, oracle, Clock::system()).unwrap();
     let outcome = crawl.run().await.unwrap();
     assert_eq!(outcome.end, End::Limit(StopReason::ObjectLimit));
     assert_eq!(documents(&root), 40);
@@ -91,7 +97,16 @@ async fn a_response_that_does_not_come_does_not_outlast_the_time_limit() {
     template.engine.stop_within = grange_base::Period::from_millis(10);
     let mut job = job(template, vec!["http://one.test/".to_owned()]);
     job.budgets.crawl.max_seconds = 1;
-    let outcome = run(job, &folder.path().join("crawl")).await;
+    let (clock, hand) = Clock::test(Timestamp::from_second(1_700_000_000).unwrap());
+    let root = folder.path().join("crawl");
+    let running = tokio::spawn(Crawl::start(job, &root, Arc::new(NoOracle), clock).unwrap().run());
+    until("the page that does not come", async || site.times("one.test/never") == 1).await;
+    until("the crawl to end", async || {
+        hand.advance(Duration::from_secs(1));
+        running.is_finished()
+    })
+    .await;
+    let outcome = running.await.unwrap().unwrap();
     assert_eq!(outcome.end, End::Limit(StopReason::TimeLimit));
     assert_eq!((outcome.last.queued, site.times("one.test/never")), (1, 1), "it is left for a resume");
 }

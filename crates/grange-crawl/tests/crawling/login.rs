@@ -1,13 +1,16 @@
 //! With its log-ins a crawl sees what readers see, and the archive never learns the password of a form.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use grange_crawl::fetch::login::{FormLogin, FormMethod, SuccessCheck};
 use grange_crawl::job::{Credential, CredentialKind};
 use grange_crawl::record::settings::Packing;
 use grange_testkit::web::{Options, PASSWORD, Profile, Rules, Sub, USER, Web};
 
-use super::{captured, job, run, serve, template};
+use super::site::{Asked, Reply, Site};
+use super::{captured, job, run, serve, template, template_to};
 
 fn web() -> Web {
     Web::new(Options { hosts: 3, pages: 6, seed: 7, profile: Profile::Deterministic, ..Options::default() })
@@ -114,4 +117,44 @@ async fn a_form_in_the_address_leaves_no_password_behind_either() {
     assert!(asked.keys().any(|url| url.contains(PASSWORD)), "the form was sent");
     assert_eq!(tell_tales(&root), Vec::<PathBuf>::new());
     server.stop().await;
+}
+
+/// Two hosts of one domain ask for a password, in the same words.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_hosts_of_a_domain_that_ask_for_a_password_the_one_it_was_entered_for_gets_it() {
+    let given = Arc::new(Mutex::new(BTreeSet::new()));
+    let log = Arc::clone(&given);
+    let site = Site::serve(move |asked: Asked| {
+        let with = asked.headers.contains_key("authorization");
+        let host = asked.url.split('/').next().unwrap_or_default().to_owned();
+        log.lock().unwrap().extend(with.then_some(host));
+        async move {
+            Some(match with || asked.url.ends_with("/robots.txt") {
+                true => Reply::links("x", ["//www.one.test/a", "//one.test/b"].map(str::to_owned)),
+                false => Reply::status(401).with("WWW-Authenticate: Basic realm=\"all\""),
+            })
+        }
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let seeds = ["http://one.test/", "http://www.one.test/"].map(str::to_owned).to_vec();
+    let mut wanted = job(template_to(site.addr()), seeds);
+    let kind = CredentialKind::Http {
+        origin: Some("http://www.one.test".to_owned()),
+        realm: None,
+        user: USER.to_owned(),
+        password: PASSWORD.to_owned(),
+    };
+    wanted.credentials = vec![Credential { domain: "one.test".to_owned(), kind }];
+    run(wanted, &root).await;
+    assert_eq!(*given.lock().unwrap(), BTreeSet::from(["www.one.test".to_owned()]));
+    let found = captured(&root);
+    let last = |url: &str| found.get(url).and_then(|captures| captures.last()).map(|capture| capture.status);
+    assert_eq!((last("http://www.one.test/"), last("http://one.test/")), (Some(200), Some(401)), "{found:?}");
+    assert_eq!(
+        (last("http://www.one.test/a"), last("http://one.test/b")),
+        (Some(200), Some(401)),
+        "{found:?}"
+    );
 }

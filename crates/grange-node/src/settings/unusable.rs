@@ -11,7 +11,7 @@ const GIVES_UP: &str = "with 0s every attempt is given up before it begins; set 
 const NOTHING: &str =
     "a limit of 0 ends every harvest at its beginning; set the limit, or leave the key out for the default";
 
-/// The settings that cannot work, with the reason and what to do. `None` where none is wrong.
+/// The keys that are refused, with the reason and what to do.
 #[derive(Default)]
 struct Refusals(Vec<(String, String)>);
 

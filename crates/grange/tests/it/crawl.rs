@@ -47,7 +47,8 @@ fn a_crawl_is_limited_resumed_and_complete() {
     let folder = tempfile::tempdir().unwrap();
     let web = Web::serve(folder.path());
     let to = ["--all-hosts-to", web.address.as_str(), "--delay", "0s"];
-    let args = ["crawl", "http://h0000.test/", "--out", "out", "--template", "default"];
+    let template = harness::template_for_small_disks(folder.path());
+    let args = ["crawl", "http://h0000.test/", "--out", "out", "--template", &template];
     let limited: Vec<_> = args.into_iter().chain(to).chain(["--max-objects", "5", "--json"]).collect();
     let first = harness::run(folder.path(), &limited).ok().json();
     assert_eq!((&first["end"], documents(folder.path())), (&Value::from("object-limit"), 5));
@@ -74,6 +75,7 @@ fn a_killed_crawl_goes_on_and_a_running_one_takes_orders() {
     let mut child = harness::bare(folder.path())
         .args(["crawl", "http://h0000.test/", "--out", "out", "--delay", "500ms", "--quiet"])
         .args(["--all-hosts-to", &web.address])
+        .args(["--template", &harness::template_for_small_disks(folder.path())])
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
@@ -159,9 +161,11 @@ fn a_seed_that_is_typed_is_reached_on_loopback_and_other_private_addresses_only_
         let line = log.lines().find(|line| line.contains("/image ")).unwrap().to_owned();
         line.split_whitespace().nth(1).unwrap().to_owned()
     };
+    let template = harness::template_for_small_disks(folder.path());
     let crawl = |out: &'static str, more: &[&str]| {
         let args = ["crawl", &seed, "--out", out, "--delay", "0s", "--robots", "ignore", "--json"];
-        harness::run(folder.path(), &[&args, more].concat()).ok().json()
+        let roomy = ["--template", &template];
+        harness::run(folder.path(), &[&args, &roomy[..], more].concat()).ok().json()
     };
     assert_eq!(crawl("one", &[])["end"], "finished");
     assert_eq!(status_of_image("one"), "-5005");
@@ -179,6 +183,7 @@ fn a_seed_that_is_added_by_order_is_reached_on_loopback_too() {
     // It waits for its second page, so that there is time for the order.
     let mut child = harness::bare(folder.path())
         .args(["crawl", &format!("http://{outside}/"), "--out", "out", "--delay", "60s", "--quiet"])
+        .args(["--template", &harness::template_for_small_disks(folder.path())])
         .stdout(Stdio::null())
         .spawn()
         .unwrap();

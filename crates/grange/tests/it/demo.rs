@@ -1,10 +1,10 @@
 //! The demo: every step works, also told twice on one folder.
 
-use crate::harness::Grange;
+use crate::archive_bed::single_with;
 
 #[test]
 fn the_story_can_be_told_again() {
-    let grange = Grange::new();
+    let grange = single_with(&["harvest.min_space_left=1MB"]);
     for _ in 0..2 {
         let told = grange.run(&["demo", "--once", "--json"]).ok().json();
         assert_eq!(told["ok"], true);

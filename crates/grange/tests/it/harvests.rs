@@ -69,6 +69,13 @@ fn a_login_is_kept_and_its_secret_never_shown() {
         file,
     ];
     grange.run(&login).ok();
+    // Without the page that asks for it nobody knows whom the secret is for.
+    for nowhere in ["", "a.dk/members", "/members", "ftp://a.dk/", "http://", "https://u:hunter2@a.dk/"] {
+        let mut login = login;
+        login[5] = nowhere;
+        let refused = grange.run(&login).fails(2, &["cannot keep the login", "give a url such as"]);
+        assert!(!refused.stderr.contains("hunter2"), "{refused:?}");
+    }
     let shown = grange.run(&["domains", "logins", "a.dk", "--json"]).ok().stdout;
     let changes = grange.run(&["changes", "--json"]).ok().stdout;
     assert!(shown.contains("forum") && !shown.contains("hunter2") && !changes.contains("hunter2"));
@@ -77,6 +84,42 @@ fn a_login_is_kept_and_its_secret_never_shown() {
     let holds = |bytes: &[u8]| bytes.windows(7).any(|window| window == b"hunter2");
     assert!(!holds(&database) && !holds(&log), "sealed at rest");
     assert!(grange.data().join("secrets/vault.key").exists());
+}
+
+#[tokio::test]
+async fn a_viewer_reads_domains_and_is_refused_their_logins() {
+    let grange = Grange::with(&[NO_HARVESTER]);
+    grange.run(&["domains", "create", "a.dk"]).ok();
+    let password = grange.file("password", "correct horse battery\n");
+    let password = password.to_str().unwrap();
+    grange.run(&["users", "add", "vera", "--role", "viewer", "--password-file", password]).ok();
+    let secret = grange.file("secret", "hunter2-hunter2\n");
+    let kept = ["--url", "http://a.dk/", "--username", "u", "--secret-file", secret.to_str().unwrap()];
+    grange.run(&[&["domains", "login", "a.dk", "forum"], &kept[..]].concat()).ok();
+    let node = grange.up();
+    let base = format!("{}/api/v1", node.url("admin"));
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let body = serde_json::json!({ "name": "vera", "password": "correct horse battery" });
+    let session = http.post(format!("{base}/session")).json(&body).send().await.unwrap();
+    assert_eq!(session.status(), 201);
+    let cookie = session.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let session: Value = session.json().await.unwrap();
+    let login = serde_json::json!({ "url": "http://a.dk/", "username": "u", "secret": "s" });
+    for (method, path, status) in [
+        ("GET", "domains/a.dk", 200),
+        ("GET", "domains/a.dk/logins", 403),
+        ("PUT", "domains/a.dk/logins/forum", 403),
+        ("DELETE", "domains/a.dk/logins/forum", 403),
+    ] {
+        let call = http.request(method.parse().unwrap(), format!("{base}/{path}")).header("cookie", &cookie);
+        let call = call.header("x-csrf-token", session["csrf"].as_str().unwrap());
+        let answer = if method == "PUT" { call.json(&login) } else { call }.send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), status, "{method} {path}");
+        let text = answer.text().await.unwrap();
+        assert!(!text.contains("forum") || status == 200, "{method} {path}: {text}");
+        assert!(!text.contains("hunter2"), "{method} {path}: {text}");
+    }
+    assert_eq!(node.stop(), 0);
 }
 
 #[test]

@@ -103,7 +103,18 @@ fn replayed_pages_look_and_work_as_they_did_live() {
     let hosts = format!("127.0.0.1:{port}");
     let urls = site.greeting["urls"].as_array().unwrap().iter().map(|url| url.as_str().unwrap());
     let mut crawl: Vec<&str> = ["crawl"].into_iter().chain(urls).collect();
-    crawl.extend(["--out", "out", "--all-hosts-to", &hosts, "--delay", "0s", "--json"]);
+    let template = harness::template_for_small_disks(folder.path());
+    crawl.extend([
+        "--out",
+        "out",
+        "--all-hosts-to",
+        &hosts,
+        "--template",
+        &template,
+        "--delay",
+        "0s",
+        "--json",
+    ]);
     let crawled = harness::run(folder.path(), &crawl).ok().json();
     assert_eq!(crawled["end"], "finished");
     // From here on there is no live site: what is shown comes from the archive or not at all.

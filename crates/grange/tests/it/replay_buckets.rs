@@ -27,7 +27,7 @@ fn keys(store: &TestBucket, grange: &Grange) -> String {
 #[tokio::test]
 async fn files_of_a_bucket_are_replayed_where_they_lie() {
     let Some(store) = TestBucket::lend() else { return };
-    let grange = Grange::new();
+    let grange = crate::archive_bed::single();
     let file = warc(&grange.path(""));
     let package = grange.path("pages.wacz");
     wacz(&package, &std::fs::read(&file).unwrap());

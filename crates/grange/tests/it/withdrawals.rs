@@ -2,12 +2,12 @@
 
 use std::process::Command;
 
-use crate::archive_bed::lying_in;
+use crate::archive_bed::{lying_in, single};
 use crate::harness::Grange;
 
 /// An archive with one file whose record every copy contradicts: its correction waits for a second person.
 fn contradicted() -> Grange {
-    let grange = Grange::new();
+    let grange = single();
     let path = grange.file("some.warc", "bytes");
     grange.run(&["store", path.to_str().unwrap()]).ok();
     let spoil = "UPDATE files SET checksum = 'sha512=' || hex(zeroblob(64)),
@@ -91,7 +91,7 @@ fn a_repair_that_waits_is_withdrawn_once_and_leaves_everything_as_it_is() {
 
 #[test]
 fn a_deposit_that_reached_no_replica_gives_its_name_back() {
-    let grange = Grange::new();
+    let grange = single();
     grange.run(&["files", "ls"]).ok();
     let (replicas, aside) = (grange.data().join("replicas"), grange.path("unmounted"));
     std::fs::rename(&replicas, &aside).unwrap();
@@ -115,7 +115,7 @@ fn a_deposit_that_reached_no_replica_gives_its_name_back() {
 
 #[test]
 fn a_challenge_counts_files_and_says_where_it_cannot_be_done() {
-    let grange = Grange::new();
+    let grange = single();
     for name in ["a.warc", "b.warc"] {
         let path = grange.file(name, name);
         grange.run(&["store", path.to_str().unwrap()]).ok();
@@ -133,7 +133,7 @@ fn a_challenge_counts_files_and_says_where_it_cannot_be_done() {
 
 #[test]
 fn files_in_subfolders_are_named_by_an_audit() {
-    let grange = Grange::new();
+    let grange = single();
     grange.run(&["files", "ls"]).ok();
     let folder = grange.data().join("replicas/two/filedir/2019");
     std::fs::create_dir_all(&folder).unwrap();

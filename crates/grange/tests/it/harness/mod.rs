@@ -215,3 +215,12 @@ fn ended(mut command: Command) -> Ended {
     };
     output.unwrap().into()
 }
+
+/// The default template, also for a disk with little room. Its path.
+pub(crate) fn template_for_small_disks(folder: &Path) -> String {
+    let (_, text) = grange_crawl::template::shipped()[0];
+    let path = folder.join("small-disk.toml");
+    let more = "[engine]\nmin_free = \"0B\"\n[fetch]\nscratch_min_free = \"0B\"\n";
+    std::fs::write(&path, format!("{text}\n{more}")).unwrap();
+    path.into_os_string().into_string().unwrap()
+}
