@@ -1,12 +1,11 @@
-//! What a harvester works on: an entry for each task, under a number of its own. Two tasks of one job are told apart, and
-//! the end of one leaves the entry of the other.
+//! The tasks of a harvester, each under a number of its own: the end of one task of a job leaves the entry of another.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use grange_model::harvest::JobId;
 
-/// What is done for a job.
+/// The state of a job on its harvester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Takes one of `jobs_at_once` places.
@@ -91,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_tasks_of_one_job_are_told_apart() {
+    fn two_tasks_of_one_job_have_entries_of_their_own() {
         let (job, other) = (JobId(1), JobId(2));
         let [first, second, foreign] = ["1_a", "1_b", "2_a"].map(Path::new);
         let mut work = ActiveWork::default();

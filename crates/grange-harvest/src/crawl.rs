@@ -18,7 +18,7 @@ use crate::harvester::{Error, Harvester, Parts};
 use crate::pulse::Pulse;
 use crate::report::{Cause, Ending};
 use crate::statistics;
-use crate::takeover::{GivenUp, Import, told};
+use crate::takeover::{GivenUp, Import, cause_to_end};
 use crate::watchdog::Patience;
 
 impl Harvester {
@@ -170,16 +170,16 @@ impl Harvester {
                 }
             };
             if let (
-                Watched::Broke(error @ (EngineError::InUse(_) | EngineError::NoSpace(_)), told),
+                Watched::Broke(error @ (EngineError::InUse(_) | EngineError::NoSpace(_)), cause),
                 Some(pulse),
             ) = (&mut watched, pulse)
-                && told.is_none()
+                && cause.is_none()
             {
                 attempt += 1;
                 let (wait, job) = (pause(attempt), folder.name());
                 tracing::error!(job, error = %Chain(error), retry_in_s = wait.as_secs(), "the crawl cannot be resumed yet");
-                *told = self.wait_under(pulse, wait).await?;
-                if told.is_none() {
+                *cause = self.wait_under(pulse, wait).await?;
+                if cause.is_none() {
                     continue;
                 }
             }
@@ -200,7 +200,7 @@ impl Harvester {
         let mut heard = pulse.listen();
         tokio::select! {
             () = self.parts().clock.sleep(wait) => Some(None),
-            cause = told(&mut heard) => Some(Some(cause)),
+            cause = cause_to_end(&mut heard) => Some(Some(cause)),
             () = self.0.shutdown.wait() => None,
         }
     }

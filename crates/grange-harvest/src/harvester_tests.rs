@@ -31,11 +31,11 @@ struct Puppet {
     stops_heard: AtomicUsize,
     /// The folder of jobs cannot be written.
     is_unwritable: AtomicBool,
-    /// What the next runs are refused with.
+    /// The errors of the next runs.
     refusals: Mutex<VecDeque<EngineError>>,
     /// How many folders of jobs there were at each import, and which orders it was given.
     imports: Mutex<Vec<(usize, Option<String>)>>,
-    /// What people order of the crawl.
+    /// The orders of people to the crawl.
     orders: Mutex<Option<Arc<str>>>,
 }
 

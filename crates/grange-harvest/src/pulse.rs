@@ -1,4 +1,5 @@
-//! Signs of life: keeps the lease of a job, tells its progress and the orders given to its crawl, hears whether it is to stop.
+//! Signs of life: keeps the lease of a job, reports its progress and the orders given to its crawl, hears whether it is to
+//! stop.
 
 use std::time::Duration;
 

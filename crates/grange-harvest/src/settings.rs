@@ -62,7 +62,7 @@ pub struct Settings {
     /// A crawl that gave no sign of life for so long is stopped.
     pub no_response_timeout: Period,
 
-    /// How long a crawl may take to stop before it is cut off. Above `engine.stop_within` of templates.
+    /// How long a crawl may take to stop before it is cut off. `engine.stop_within` of a template is cut to half of this.
     pub stop_within: Period,
 
     /// A chunk of a crawl is closed and stored when it reaches this size, where the template says nothing.

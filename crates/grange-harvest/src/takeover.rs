@@ -95,7 +95,7 @@ impl Import<'_> {
     /// Completes when the import is to end early.
     async fn given_up(&self, heard: &mut watch::Receiver<Heard>) -> GivenUp {
         tokio::select! {
-            cause = told(heard) => GivenUp::Told(cause),
+            cause = cause_to_end(heard) => GivenUp::Told(cause),
             () = self.shutdown.wait() => GivenUp::Suspended,
         }
     }
@@ -136,7 +136,7 @@ fn empty(folder: &Path) -> io::Result<()> {
 }
 
 /// Completes when the job is to be let go of.
-pub(crate) async fn told(heard: &mut watch::Receiver<Heard>) -> Cause {
+pub(crate) async fn cause_to_end(heard: &mut watch::Receiver<Heard>) -> Cause {
     match heard.wait_for(|heard| cause_of(*heard).is_some()).await.map(|heard| cause_of(*heard)) {
         Ok(Some(cause)) => cause,
         // Nobody says anything any more.

@@ -128,7 +128,7 @@ impl Folder {
         self.root.join("state/control.sock")
     }
 
-    /// Keeps the job, so that the crawl can go on without being told again. If that fails nothing is left of it: it may be
+    /// Keeps the job, so that the crawl can be resumed from the folder alone. If that fails nothing is left of it: it may be
     /// tried again on a full disk.
     pub fn save_job(&self, job: &impl Serialize) -> io::Result<()> {
         let aside = self.root.join("job.json.tmp");

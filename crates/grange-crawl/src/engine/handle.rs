@@ -47,7 +47,7 @@ impl Handle {
         self.snapshots.clone()
     }
 
-    /// What people ordered so far that lasts, in this run and in earlier ones. None once the crawl has ended.
+    /// The lasting orders of people so far, in this run and in earlier ones. None once the crawl has ended.
     pub fn lasting_orders(&self) -> Option<Arc<LastingOrders>> {
         self.crawl().ok().map(|crawl| Arc::clone(&crawl.orders.borrow()))
     }

@@ -1,5 +1,5 @@
-//! The orders to a crawl that last: seeds, rejections, limits and pace. The frontier keeps them over restarts; whoever keeps
-//! them elsewhere too can give them to a crawl that is continued without its folder.
+//! The orders to a crawl that last: seeds, rejections, limits and pace. The frontier keeps them over restarts. A copy of them
+//! elsewhere serves a crawl that is continued without its folder.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::changes::{self, AddedSeed, CrawlChanges, Mark, SeedOrigin};
 use crate::candidate::without_user_info;
 
-/// What people ordered so far, by the names of the frontier's marks. URLs are without user names and passwords, and private
+/// The lasting orders of people, by the names of the frontier's marks. URLs are without user names and passwords, and private
 /// addresses are left out: only those who order them on the machine of the crawl may reach them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -79,7 +79,7 @@ pub(super) struct Shared {
     /// One permit for each delivery that is packed and not yet committed. It is taken before the ticket of a file, so
     /// that whoever keeps a chunk open can always deliver.
     pub(super) packing: Arc<Semaphore>,
-    /// For whoever keeps them elsewhere too.
+    /// The lasting orders; a copy is kept outside of the folder.
     pub(super) orders: watch::Sender<Arc<LastingOrders>>,
     /// In use until nobody works on the crawl any more. The last field: it is let go of after the frontier.
     pub(super) _folder: Folder,
@@ -144,7 +144,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Keeps what an order changed over restarts, and shows it to whoever keeps it elsewhere.
+    /// Keeps what an order changed over restarts, and shows it to those who watch the crawl.
     pub(super) fn keep_order(&self, marks: &[Mark]) -> Result<(), FrontierError> {
         self.frontier.put_marks(marks, &[])?;
         self.orders.send_modify(|orders| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use grange_base::{Clock, Size};
-use grange_crawl::engine::{Crawl, Outcome, TakeOver, TakenOver};
+use grange_crawl::engine::{Crawl, LastingOrders, Order, Outcome, TakeOver, TakenOver};
 use grange_crawl::job::{Credential, CredentialKind, Job, Limits, StopReason};
 use grange_crawl::log::CrawlLine;
 use grange_crawl::politeness::Pace;
@@ -91,8 +91,23 @@ async fn undisturbed(job: Job, root: &Path) -> Outcome {
 
 /// Crawls until so many chunks are closed, then loses everything but the files that they name.
 async fn lost(job: Job, folder: &Path, chunks: usize) -> Vec<PathBuf> {
+    lost_with(job, folder, chunks, Vec::new()).await.0
+}
+
+/// The same with orders, and what of them lasts.
+async fn lost_with(
+    job: Job,
+    folder: &Path,
+    chunks: usize,
+    orders: Vec<Order>,
+) -> (Vec<PathBuf>, LastingOrders) {
     let root = folder.join("lost");
     let crawl = Crawl::start(job, &root, oracle(), Clock::system()).unwrap();
+    let handle = crawl.handle();
+    for order in orders {
+        handle.order("anna", order).await.unwrap();
+    }
+    let lasting = handle.lasting_orders().unwrap();
     let running = tokio::spawn(crawl.run());
     let manifests = || {
         let entries = std::fs::read_dir(root.join("manifests")).unwrap();
@@ -116,7 +131,7 @@ async fn lost(job: Job, folder: &Path, chunks: usize) -> Vec<PathBuf> {
     }
     until("the lost crawl to let go of its folder", async || std::fs::remove_dir_all(&root).is_ok()).await;
     paths.sort();
-    paths
+    (paths, (*lasting).clone())
 }
 
 /// The folder of a job that nobody has crawled.
@@ -268,6 +283,40 @@ async fn what_was_stored_before_is_charged_to_the_limits() {
         taken.captures > 10 && asked + taken.captures <= all as u64 + 4,
         "{asked} and {taken:?} of {all}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_that_people_gave_hold_in_a_crawl_that_is_continued_without_its_folder() {
+    let site = Site::serve(answer).await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let limits = Limits { max_objects: 9, ..Limits::default() };
+    let orders = vec![
+        Order::Reject { regex: ".*/deep".to_owned() },
+        Order::AddSeeds { urls: vec!["http://three.test/".to_owned()], endpoints: Vec::new() },
+        Order::SetLimits { domain: Some("two.test".to_owned()), limits },
+        Order::SetPace { factor: 0.5 },
+    ];
+    let (stored, lasting) = lost_with(wanted(&site), folder.path(), 1, orders).await;
+    let asked_before = site.total();
+    prepared(&wanted(&site), &root);
+    let mut import = begin(&root, &stored);
+    // As they are kept elsewhere.
+    let kept = serde_json::to_string(&lasting).unwrap();
+    import.follow_orders(&serde_json::from_str(&kept).unwrap()).unwrap();
+    for path in &stored {
+        import.add_file(path).unwrap();
+    }
+    assert!(import.finish().unwrap().queued > 3);
+    let crawl = Crawl::resume(&root, oracle(), Clock::system()).unwrap();
+    assert_eq!(*crawl.handle().lasting_orders().unwrap(), lasting, "the next take-over has them too");
+    let outcome = crawl.run().await.unwrap();
+    let asked = site.log().split_off(asked_before);
+    assert!(!asked.iter().any(|line| line.ends_with("/deep")), "{asked:?}");
+    let seen = logged(&root);
+    assert!(seen.contains_key("http://three.test/a11"), "pages of the added seed are in scope");
+    let two = outcome.domains.iter().find(|one| one.domain == "two.test").unwrap();
+    assert_eq!((two.objects, two.stop_reason), (9, StopReason::ObjectLimit));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ ALTER TABLE waiting_deposits ADD COLUMN claim_token INTEGER;
 UPDATE waiting_deposits SET claim_token =
     (SELECT j.lease_token FROM jobs j WHERE j.id = waiting_deposits.job_id AND j.harvester = waiting_deposits.harvester);
 
--- The orders that people gave to the running crawl of a job: whoever takes the job over follows them too.
+-- The orders that people gave to the running crawl of a job. A harvester that takes the job over follows them.
 CREATE TABLE job_orders (
     job_id INTEGER NOT NULL PRIMARY KEY REFERENCES jobs (id),
     body   TEXT NOT NULL

@@ -23,7 +23,7 @@ on_both_engines! {
     a_failed_job_is_resubmitted_whole_or_rejected,
     a_cancelled_job_ends,
     progress_is_kept_and_sampled,
-    orders_are_kept_by_whoever_has_the_job_and_read_by_whoever_takes_it_over,
+    orders_are_kept_under_the_claim_of_the_job_and_read_by_the_next_one,
     the_best_of_a_configuration_follows_its_history,
     harvesters_are_known_while_they_live,
 }
@@ -347,7 +347,7 @@ async fn progress_is_kept_and_sampled(bed: &Bed) {
     assert_eq!(late.code(), "lease-lost");
 }
 
-async fn orders_are_kept_by_whoever_has_the_job_and_read_by_whoever_takes_it_over(bed: &Bed) {
+async fn orders_are_kept_under_the_claim_of_the_job_and_read_by_the_next_one(bed: &Bed) {
     waiting(bed, &["a.dk"]).await;
     let jobs = bed.db.jobs();
     let first = claim(bed, SHORT).await.unwrap();

@@ -155,7 +155,7 @@ impl Jobs<'_> {
             .await
     }
 
-    /// Keeps the orders that were given to the crawl so far, for whoever takes the job over.
+    /// Keeps the orders that were given to the crawl so far, for the harvester that takes the job over.
     pub async fn keep_orders(&self, claim: &JobClaim, orders: String) -> Result<(), Error> {
         self.0
             .write_one("keep the orders", (claim.clone(), orders), |tx, (claim, orders)| {

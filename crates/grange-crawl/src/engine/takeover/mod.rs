@@ -60,7 +60,7 @@ pub struct TakeOver {
     hosts: Hosts,
     cookies: CookieJar,
     scope: Scope,
-    /// What people ordered of the crawl before.
+    /// The orders that people gave to the crawl before.
     orders: (Vec<Mark>, CrawlChanges),
     gained_seeds: HashSet<String>,
     candidates: Candidates,
