@@ -97,6 +97,21 @@ impl Keeper {
     /// Looks at every index, or at that of one collection. One that cannot be made ready is logged and tried again, and
     /// the others go on. Gives the collections that are to be taken away and whose indexes this node keeps.
     pub async fn tend(&self, only: Option<&str>) -> Result<Vec<String>, FeedError> {
+        self.tend_those(|row| only.is_none_or(|only| row.name == only)).await
+    }
+
+    /// Makes those indexes ready that this node kept last: for the start of a node, which does not wait for copies of others.
+    pub async fn tend_own(&self) -> Result<(), FeedError> {
+        let own = |row: &IndexedCollection| {
+            !row.removed && FolderOwner::read(&self.shelf.folder().join(&row.name)).fits(row)
+        };
+        self.tend_those(own).await.map(drop)
+    }
+
+    async fn tend_those(
+        &self,
+        wanted: impl Fn(&IndexedCollection) -> bool,
+    ) -> Result<Vec<String>, FeedError> {
         let rows = self.db.collections().indexes().await?;
         let mut removed = Vec::new();
         for kept in self.shelf.all_kept() {
@@ -105,7 +120,7 @@ impl Keeper {
             }
         }
         self.later().retain(|name, _| rows.iter().any(|row| row.name == *name));
-        for row in rows.iter().filter(|row| only.is_none_or(|only| row.name == only)) {
+        for row in rows.iter().filter(|row| wanted(row)) {
             let kept = self.shelf.kept(&row.name).map(|kept| kept.lease);
             let mut tending = tending(row, kept.as_ref(), &self.owner, self.clock.now(), self.lease);
             if tending == Tending::LetGo {
@@ -140,7 +155,10 @@ impl Keeper {
                         removed.push(row.name.clone());
                         continue;
                     }
-                    if let Err(error) = self.while_prolonging(Some(&lease), self.adopt(&lease)).await {
+                    let trusted = FolderOwner::read(&self.shelf.folder().join(&row.name)).is_of(&lease);
+                    let lease = self.while_prolonging(Some(&lease), self.above_copies(&lease)).await?;
+                    let adopted = self.while_prolonging(Some(&lease), self.adopt(&lease, trusted)).await;
+                    if let Err(error) = adopted {
                         tracing::error!(
                             collection = row.name, error = %Chain(&error), retry_in_s = RETRY_AFTER.as_secs(),
                             "the index of a collection cannot be used"
@@ -237,14 +255,39 @@ impl Keeper {
         self.later.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the index ready under a lease: its own folder if nobody else kept it since, else the newest copy, else an
-    /// empty one. Files that it lacks wait to be indexed again; what the rows do not know of goes.
-    async fn adopt(&self, lease: &IndexLease) -> Result<(), FeedError> {
+    /// Raises the token of a lease above that of the newest copy, where a database that was restored from a backup has
+    /// forgotten later owners: copies under this token would count as older than theirs for ever.
+    async fn above_copies(&self, lease: &IndexLease) -> Result<IndexLease, FeedError> {
+        let Some(blob) = &self.copies else { return Ok(lease.clone()) };
+        let name = lease.collection.as_str();
+        let newest = match mirror::newest_token(name, &lease.identity, &**blob).await {
+            Ok(newest) => newest.filter(|newest| *newest > lease.token),
+            Err(error) => {
+                // The folder can be used without it.
+                tracing::warn!(collection = name, error = %Chain(&error), "the copies of an index cannot be listed");
+                None
+            }
+        };
+        let Some(newest) = newest else { return Ok(lease.clone()) };
+        tracing::warn!(
+            collection = name,
+            token = lease.token,
+            newest,
+            "copies of an index are of a later owner than the database knows, as after a restore: the token is raised above theirs"
+        );
+        let raised = self.db.collections().raise_index_token(lease, newest).await?;
+        // Another node has taken it over; the next look sees that.
+        Ok(raised.unwrap_or_else(|| lease.clone()))
+    }
+
+    /// Makes the index ready under a lease: its own folder if that is `trusted`, because nobody else kept the index since,
+    /// else the newest copy, else an empty one. Files that it lacks wait to be indexed again; what the rows do not know of
+    /// goes.
+    async fn adopt(&self, lease: &IndexLease, trusted: bool) -> Result<(), FeedError> {
         let name = lease.collection.as_str();
         let folder = self.shelf.folder().join(name);
         // One that was opened to be read.
         self.let_go(name).await;
-        let trusted = FolderOwner::read(&folder).is_of(lease);
         let mut provenance = Provenance::Kept;
         if !trusted {
             if self.shelf.has_folder(name) {
