@@ -81,8 +81,9 @@ pub async fn start(
     let (of, copied) = (owner.clone(), copies.clone());
     let feeder =
         feeder(Tools { settings, data, db, shelf: shelf.clone(), archive, copies, clock, owner: of })?;
-    // Indexes of this node are served from the start. The worker tries those again that cannot be used now.
-    if let Err(error) = feeder.keeper.tend(None).await {
+    // Indexes of this node are served from the start. The worker tries those again that cannot be used now, and takes others
+    // over, which may take hours.
+    if let Err(error) = feeder.keeper.tend_own().await {
         tracing::warn!(error = %Chain(&error), owner, "the indexes of this node are not ready yet");
     }
     if let Some(blob) = copied {

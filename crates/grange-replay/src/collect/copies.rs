@@ -1,6 +1,7 @@
 //! Copies of indexes between nodes that share no disk: an indexer puts them into a store, replay nodes follow.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -111,6 +112,10 @@ pub struct Follower {
     every: Duration,
     clock: Clock,
     at: HashMap<String, Followed>,
+    /// Collections whose copy could not be had, and when to look again.
+    later: HashMap<String, Timestamp>,
+    /// What could not be removed from the folder.
+    stuck: HashSet<OsString>,
 }
 
 #[derive(Debug)]
@@ -131,13 +136,37 @@ impl Follower {
         every: Duration,
         clock: Clock,
     ) -> Self {
-        Self { blob, folder, settings, every, clock, at: HashMap::new() }
+        let (at, later, stuck) = (HashMap::new(), HashMap::new(), HashSet::new());
+        Self { blob, folder, settings, every, clock, at, later, stuck }
     }
 
     /// The index of a collection, if there is a newer copy than the one given out before, or that one was damaged and was
-    /// fetched again.
+    /// fetched again. After an error the store is left alone for as long as after a look.
     pub async fn newer(&mut self, name: &str, identity: &str) -> Result<Option<Index>, MirrorError> {
         let now = self.clock.now();
+        if self.later.get(name).is_some_and(|due| now < *due) {
+            return Ok(None);
+        }
+        let found = self.look(name, identity, now).await;
+        // Damage is looked for by reading all pieces, which nobody can do at every look.
+        if found.is_err() {
+            self.later.insert(name.to_owned(), self.due(now));
+        } else {
+            self.later.remove(name);
+        }
+        found
+    }
+
+    fn due(&self, now: Timestamp) -> Timestamp {
+        now.saturating_add(self.every).unwrap_or(Timestamp::MAX)
+    }
+
+    async fn look(
+        &mut self,
+        name: &str,
+        identity: &str,
+        now: Timestamp,
+    ) -> Result<Option<Index>, MirrorError> {
         if self.at.get(name).is_some_and(|known| known.identity != identity) {
             self.at.remove(name);
         }
@@ -155,7 +184,7 @@ impl Follower {
             Err(MirrorError::Nothing { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let due = now.saturating_add(self.every).unwrap_or(Timestamp::MAX);
+        let due = self.due(now);
         if let Some(known) = self.at.get_mut(name)
             && known.folder == folder
             && damaged.is_none()
@@ -184,6 +213,23 @@ impl Follower {
 
     pub fn forget(&mut self, name: &str) {
         self.at.remove(name);
+        self.later.remove(name);
+    }
+
+    /// Removes the copies of collections that are not listed any more, also of those that went while this process was away.
+    /// What is open of them stays readable.
+    pub async fn remove_unlisted(&mut self, is_listed: impl Fn(&str) -> bool) {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for entry in entries {
+            let name = entry.file_name();
+            if name.to_str().is_some_and(&is_listed) || self.stuck.contains(&name) {
+                continue;
+            }
+            if let Err(error) = tokio::fs::remove_dir_all(entry.path()).await {
+                tracing::warn!(path = %entry.path().display(), %error, "the copy of a removed collection's index was not removed");
+                self.stuck.insert(name);
+            }
+        }
     }
 }
 

@@ -13,8 +13,9 @@ use jiff::Timestamp;
 
 use super::blocking;
 use super::feeder::FeedError;
+use super::fetches::IndexFetches;
 use super::folder_owner::FolderOwner;
-use super::mirror::{self, MirrorError};
+use super::mirror::{self, Fetched, MirrorError};
 use super::reconcile::{self, Provenance};
 use super::shelf::Shelf;
 
@@ -42,6 +43,8 @@ pub struct Keeper {
     copies: Option<Arc<dyn Blob>>,
     /// Indexes that could not be made ready, and when they are tried again.
     later: Arc<Mutex<HashMap<String, Timestamp>>>,
+    /// Copies that are being fetched.
+    fetches: IndexFetches,
 }
 
 /// The next step for the index of a collection.
@@ -91,12 +94,37 @@ impl Keeper {
         lease: Duration,
         copies: Option<Arc<dyn Blob>>,
     ) -> Self {
-        Self { db, shelf, clock, owner, lease, copies, later: Arc::default() }
+        Self {
+            db,
+            shelf,
+            clock,
+            owner,
+            lease,
+            copies,
+            later: Arc::default(),
+            fetches: IndexFetches::default(),
+        }
     }
 
     /// Looks at every index, or at that of one collection. One that cannot be made ready is logged and tried again, and
-    /// the others go on. Gives the collections that are to be taken away and whose indexes this node keeps.
+    /// the others go on; so they do while a copy is fetched for long, unless one collection alone is asked for. Gives the collections that are to be taken away and whose indexes this node keeps.
     pub async fn tend(&self, only: Option<&str>) -> Result<Vec<String>, FeedError> {
+        self.tend_those(|row| only.is_none_or(|only| row.name == only), only.is_some()).await
+    }
+
+    /// Makes those indexes ready that this node kept last: for the start of a node, which does not wait for copies of others.
+    pub async fn tend_own(&self) -> Result<(), FeedError> {
+        let own = |row: &IndexedCollection| {
+            !row.removed && FolderOwner::read(&self.shelf.folder().join(&row.name)).fits(row)
+        };
+        self.tend_those(own, false).await.map(drop)
+    }
+
+    async fn tend_those(
+        &self,
+        wanted: impl Fn(&IndexedCollection) -> bool,
+        patient: bool,
+    ) -> Result<Vec<String>, FeedError> {
         let rows = self.db.collections().indexes().await?;
         let mut removed = Vec::new();
         for kept in self.shelf.all_kept() {
@@ -105,7 +133,8 @@ impl Keeper {
             }
         }
         self.later().retain(|name, _| rows.iter().any(|row| row.name == *name));
-        for row in rows.iter().filter(|row| only.is_none_or(|only| row.name == only)) {
+        self.fetches.retain(|name| rows.iter().any(|row| row.name == name));
+        for row in rows.iter().filter(|row| wanted(row)) {
             let kept = self.shelf.kept(&row.name).map(|kept| kept.lease);
             let mut tending = tending(row, kept.as_ref(), &self.owner, self.clock.now(), self.lease);
             if tending == Tending::LetGo {
@@ -140,14 +169,27 @@ impl Keeper {
                         removed.push(row.name.clone());
                         continue;
                     }
-                    if let Err(error) = self.while_prolonging(Some(&lease), self.adopt(&lease)).await {
-                        tracing::error!(
-                            collection = row.name, error = %Chain(&error), retry_in_s = RETRY_AFTER.as_secs(),
-                            "the index of a collection cannot be used"
-                        );
-                        self.put_off(&row.name);
-                    } else {
-                        self.later().remove(&row.name);
+                    if self.fetches.is_running(&lease) {
+                        continue;
+                    }
+                    let trusted = FolderOwner::read(&self.shelf.folder().join(&row.name)).is_of(&lease);
+                    let lease = self.while_prolonging(Some(&lease), self.above_copies(&lease)).await?;
+                    let making = self.make_ready(&lease, trusted, patient);
+                    match self.while_prolonging(Some(&lease), making).await {
+                        Ok(true) => {
+                            self.later().remove(&row.name);
+                        }
+                        Ok(false) => tracing::info!(
+                            collection = row.name,
+                            "the copy of an index is being fetched; the index is used when all of it is here"
+                        ),
+                        Err(error) => {
+                            tracing::error!(
+                                collection = row.name, error = %Chain(&error), retry_in_s = RETRY_AFTER.as_secs(),
+                                "the index of a collection cannot be used"
+                            );
+                            self.put_off(&row.name);
+                        }
                     }
                     continue;
                 }
@@ -226,7 +268,7 @@ impl Keeper {
 
     /// Whether an index of this node is not ready.
     pub(super) fn waits(&self) -> bool {
-        !self.later().is_empty()
+        !self.later().is_empty() || self.fetches.are_under_way()
     }
 
     fn is_early(&self, name: &str) -> bool {
@@ -237,14 +279,39 @@ impl Keeper {
         self.later.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the index ready under a lease: its own folder if nobody else kept it since, else the newest copy, else an
-    /// empty one. Files that it lacks wait to be indexed again; what the rows do not know of goes.
-    async fn adopt(&self, lease: &IndexLease) -> Result<(), FeedError> {
+    /// Raises the token of a lease above that of the newest copy, where a database that was restored from a backup has
+    /// forgotten later owners: copies under this token would count as older than theirs for ever.
+    async fn above_copies(&self, lease: &IndexLease) -> Result<IndexLease, FeedError> {
+        let Some(blob) = &self.copies else { return Ok(lease.clone()) };
+        let name = lease.collection.as_str();
+        let newest = match mirror::newest_token(name, &lease.identity, &**blob).await {
+            Ok(newest) => newest.filter(|newest| *newest > lease.token),
+            Err(error) => {
+                // The folder can be used without it.
+                tracing::warn!(collection = name, error = %Chain(&error), "the copies of an index cannot be listed");
+                None
+            }
+        };
+        let Some(newest) = newest else { return Ok(lease.clone()) };
+        tracing::warn!(
+            collection = name,
+            token = lease.token,
+            newest,
+            "copies of an index are of a later owner than the database knows, as after a restore: the token is raised above theirs"
+        );
+        let raised = self.db.collections().raise_index_token(lease, newest).await?;
+        // Another node has taken it over; the next look sees that.
+        Ok(raised.unwrap_or_else(|| lease.clone()))
+    }
+
+    /// Makes the index ready under a lease: its own folder if that is `trusted`, because nobody else kept the index since,
+    /// else the newest copy, else an empty one. Files that it lacks wait to be indexed again; what the rows do not know of
+    /// goes. False: its copy is still being fetched.
+    async fn make_ready(&self, lease: &IndexLease, trusted: bool, patient: bool) -> Result<bool, FeedError> {
         let name = lease.collection.as_str();
         let folder = self.shelf.folder().join(name);
         // One that was opened to be read.
         self.let_go(name).await;
-        let trusted = FolderOwner::read(&folder).is_of(lease);
         let mut provenance = Provenance::Kept;
         if !trusted {
             if self.shelf.has_folder(name) {
@@ -252,6 +319,9 @@ impl Keeper {
             }
             let (shelf, of) = (self.shelf.clone(), name.to_owned());
             blocking(move || shelf.remove(&of)).await?;
+            if !self.is_fetched(lease, patient).await? {
+                return Ok(false);
+            }
             if let Some(made) = self.bring_copy(lease, &folder).await? {
                 provenance = Provenance::CopyOf(made);
             }
@@ -268,40 +338,69 @@ impl Keeper {
             "this node keeps the index of the collection"
         );
         let (shelf, lease) = (self.shelf.clone(), lease.clone());
-        Ok(blocking(move || shelf.keep(lease, index)).await?)
+        blocking(move || shelf.keep(lease, index)).await?;
+        Ok(true)
     }
 
-    /// Brings the newest copy of the index into its folder, and gives when it was made. Pieces that an earlier attempt
-    /// fetched are not fetched again: they are named by their digests.
-    async fn bring_copy(&self, lease: &IndexLease, folder: &Path) -> Result<Option<Timestamp>, FeedError> {
+    /// Fetches the pieces of the newest copy, if there are copies. False: that takes long, and goes on beside other work.
+    async fn is_fetched(&self, lease: &IndexLease, patient: bool) -> Result<bool, FeedError> {
+        if self.copies.is_none() {
+            return Ok(true);
+        }
+        let mut task = self.fetches.take(lease).unwrap_or_else(|| {
+            let (keeper, lease) = (self.clone(), lease.clone());
+            tokio::spawn(async move { keeper.fetch_pieces(&lease).await.map(drop) })
+        });
+        let done = tokio::select! {
+            done = &mut task => done,
+            () = self.clock.sleep(RENEW_EVERY), if !patient => {
+                self.fetches.put(lease, task);
+                return Ok(false);
+            }
+        };
+        match done {
+            Ok(fetched) => fetched.map(|()| true),
+            // As for all work of this process.
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    /// Fetches the newest copy aside, and prolongs the lease meanwhile. Pieces that an earlier attempt fetched are not fetched
+    /// again: they are named by their digests.
+    async fn fetch_pieces(&self, lease: &IndexLease) -> Result<Option<Fetched>, FeedError> {
         let Some(blob) = &self.copies else { return Ok(None) };
         let aside = self.fetched_aside(&lease.collection);
         let fetched = tokio::select! {
             fetched = mirror::fetch(&lease.collection, Some(&lease.identity), &**blob, &aside) => fetched,
             () = self.lost(lease) => {
-                self.remove_fetched(&lease.collection).await?;
                 return Err(FeedError::TakenOver { collection: lease.collection.clone() });
             }
         };
-        let made = match fetched {
-            Ok(fetched) => {
-                tokio::fs::rename(&fetched.folder, folder).await.map_err(mirror::io(folder))?;
-                Some(fetched.made)
-            }
-            Err(MirrorError::Nothing { .. }) => None,
-            Err(error) => return Err(error.into()),
-        };
+        match fetched {
+            Ok(fetched) => Ok(Some(fetched)),
+            Err(MirrorError::Nothing { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Brings the newest copy of the index into its folder, and gives when it was made.
+    async fn bring_copy(&self, lease: &IndexLease, folder: &Path) -> Result<Option<Timestamp>, FeedError> {
+        let fetched = self.fetch_pieces(lease).await?;
+        if let Some(fetched) = &fetched {
+            tokio::fs::rename(&fetched.folder, folder).await.map_err(mirror::io(folder))?;
+        }
         // Its files have one name each from here on: the log is written to.
         self.remove_fetched(&lease.collection).await?;
-        Ok(made)
+        Ok(fetched.map(|fetched| fetched.made))
     }
 
     fn fetched_aside(&self, name: &str) -> PathBuf {
         self.shelf.folder().join(format!("{FETCHED_ASIDE}{name}"))
     }
 
-    /// Removes the pieces of a copy.
+    /// Ends the fetch of a copy and removes its pieces.
     pub(super) async fn remove_fetched(&self, name: &str) -> Result<(), FeedError> {
+        self.fetches.end(name);
         let aside = self.fetched_aside(name);
         match tokio::fs::remove_dir_all(&aside).await {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

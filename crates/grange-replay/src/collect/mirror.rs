@@ -257,6 +257,11 @@ async fn bring(blob: &dyn Blob, name: &FileName, here: &Path) -> Result<(), Mirr
     tokio::fs::rename(&part, here).await.map_err(io(here))
 }
 
+/// The token of the newest copy of an index.
+pub async fn newest_token(name: &str, identity: &str, blob: &dyn Blob) -> Result<Option<i64>, MirrorError> {
+    Ok(newest_state(name, Some(identity), blob).await?.map(|state| state.token))
+}
+
 async fn newest_state(
     name: &str,
     identity: Option<&str>,

@@ -15,6 +15,7 @@
 
 mod copies;
 mod feeder;
+mod fetches;
 mod file_stamp;
 mod folder_owner;
 mod foreign;

@@ -117,6 +117,9 @@ impl Watcher {
                 self.forget(&served.name).await;
             }
         }
+        if let Some(follower) = &mut self.follower {
+            follower.remove_unlisted(|name| listed.iter().any(|row| row.name == name)).await;
+        }
         let mut failed = None;
         for row in listed {
             if let Err(error) = self.tend(&row).await {
@@ -284,38 +287,4 @@ async fn accounts(db: &Db) -> Result<HashMap<String, Account>, grange_db::Error>
         (user.name.as_str().to_owned(), account)
     };
     Ok(users.map(account).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use grange_base::Clock;
-    use grange_blob::Buckets;
-    use grange_index::{Settings, Stamp};
-    use grange_model::Actor;
-
-    use super::*;
-    use crate::holdings::LocalFiles;
-
-    #[tokio::test]
-    async fn rules_are_in_force_when_they_are_read_whatever_fails_afterwards() {
-        let dir = tempfile::tempdir().unwrap();
-        let settings = grange_db::Settings::default();
-        Db::migrate(&settings, dir.path(), &Clock::system()).await.unwrap();
-        let db = Db::open(&settings, dir.path(), Clock::system()).await.unwrap();
-        let shelf = Shelf::new(dir.path(), Settings::default(), true);
-        let archive: Arc<dyn Holdings> = Arc::new(LocalFiles::default());
-        let (collections, mut watcher) =
-            open_all(&db, &shelf, archive.clone(), Buckets::default(), None).await.unwrap();
-        let index = Index::open(dir.path().join("aside"), Settings::default()).unwrap();
-        assert!(index.snapshot().closest("com,e)/", Stamp::MAX).unwrap().is_none());
-        collections.add(Collection::new("news", Arc::new(index), archive));
-        let rule = serde_json::json!({ "surt_prefix": "com,e)/", "decision": "allow" });
-        db.access_rules().add(vec![rule], "", &Actor::new("anna", "cli")).await.unwrap();
-        let rows = db.access_rules().list().await.unwrap();
-        // All of a look that comes before its next question to the database.
-        watcher.enforce(&rows);
-        db.close().await;
-        assert!(watcher.step().await.is_err());
-        assert_eq!(collections.get("news").unwrap().rules().len(), 1);
-    }
 }

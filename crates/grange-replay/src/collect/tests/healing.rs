@@ -136,6 +136,15 @@ async fn one_index_that_cannot_be_opened_stops_no_other() {
         names.iter().filter(|listed| listed.name.as_str().starts_with(&format!("index-{of}."))).count()
     };
     assert!(copied(blob.list(None, 100).await.unwrap(), "good") > 0);
+    // A withdrawal reaches the copies as well.
+    let out = Which::File("a.warc".to_owned());
+    bed.db.collections().roll_back("good", &out, &anna()).await.unwrap();
+    bed.feed().await;
+    publisher.step().await.unwrap();
+    let fetched = crate::collect::mirror::fetch("good", None, &*blob, &bed.dir.path().join("there")).await;
+    let copy = grange_index::Index::open_read_only(&fetched.unwrap().folder, Settings::default()).unwrap();
+    assert_eq!(copy.snapshot().file_names().collect::<Vec<_>>(), ["b.warc"]);
+    assert!(bed.feeder.shelf.kept("bad").is_none());
     // One that cannot be copied comes before one that can.
     let last = bed.write("last/a.warc", &["http://e.com/a"]);
     bed.register("last", &last, false).await;

@@ -1,7 +1,8 @@
 //! Changes of an index, its rows and its owner while something else goes on, or was cut off.
 
 use std::fs;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use futures_util::FutureExt;
 use grange_index::{Batch, Index};
@@ -91,9 +92,11 @@ async fn an_index_whose_copy_takes_long_to_fetch_changes_hands_once() {
             };
             for _ in 0..60 {
                 hand.advance(Duration::from_secs(30));
-                while !prolonged(&db, clock.now() + SHORT - Duration::from_secs(60)).await {}
+                while !prolonged(&db, clock.now() + SHORT / 2 - Duration::from_secs(60)).await {}
                 third.keeper.tend(None).await.unwrap();
             }
+            // Files of another index are taken meanwhile.
+            while db.collections().get("kept").await.unwrap().files.indexed < 2 {}
             Ok(())
         }
         .boxed()
@@ -114,8 +117,15 @@ async fn an_index_whose_copy_takes_long_to_fetch_changes_hands_once() {
     publisher.step().await.unwrap();
     die(&bed, &one).await;
     assert!(third.set(node("three")).is_ok());
-    let tended = tokio::time::timeout(Duration::from_secs(150), two.keeper.tend(None)).await;
-    tended.expect("the leases were not prolonged").unwrap();
+    let path = bed.write("kept/b.warc", &["http://e.com/b"]);
+    bed.register("kept", &path, false).await;
+    let taken_over = async {
+        while two.shelf.kept("news").is_none() {
+            two.step().await.unwrap();
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(150), taken_over).await;
+    waited.expect("the index did not change hands while other work went on");
     let rows = bed.db.collections().indexes().await.unwrap();
     let owners = rows.iter().filter(|row| row.name != "archive").map(|row| {
         let owner = row.owner.as_ref().unwrap();
@@ -297,4 +307,44 @@ async fn an_index_folder_that_cannot_be_removed_holds_up_no_other_collection() {
     hand.advance(Duration::from_secs(60));
     bed.feed().await;
     assert_eq!(listed().await, ["archive", "news"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fetch_that_was_cut_off_continues_with_the_pieces_that_are_missing() {
+    let (clock, hand) = Clock::test("2026-01-01T00:00:00Z".parse().unwrap());
+    let bed = Bed::with(&grange_db::Settings::default(), clock.clone()).await;
+    let fetched: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (got, cut) = (Arc::clone(&fetched), AtomicBool::new(true));
+    let blob = HookedBlob::new(clock.clone(), move |act, name| {
+        // The list and the first piece come, and then the line is cut.
+        let mut got = got.lock().unwrap();
+        let is_piece = act == BlobAct::Get && !name.contains(".state") && name.starts_with("index-news");
+        let fails = is_piece && got.len() == 1 && cut.swap(false, Ordering::SeqCst);
+        if is_piece && !fails {
+            got.push(name);
+        }
+        let error = grange_blob::Error::Unreachable { place: "memory".to_owned(), source: "cut".into() };
+        async move { if fails { Err(error) } else { Ok(()) } }.boxed()
+    });
+    let blob: Arc<dyn Blob> = Arc::new(blob);
+    let (one, two) =
+        (bed.node("one", LEASE, Some(Arc::clone(&blob))), bed.node("two", LEASE, Some(Arc::clone(&blob))));
+    let path = bed.write("x/a.warc", &["http://e.com/a"]);
+    bed.register("news", &path, false).await;
+    feed(&one).await;
+    hand.advance(Duration::from_secs(400));
+    let mut publisher = Publisher::new(bed.db.clone(), one.shelf.clone(), Arc::clone(&blob), clock);
+    publisher.step().await.unwrap();
+    die(&bed, &one).await;
+    two.keeper.tend(None).await.unwrap();
+    assert!(two.shelf.kept("news").is_none());
+    assert_eq!(fetched.lock().unwrap().len(), 1);
+    hand.advance(Duration::from_secs(60));
+    two.keeper.tend(None).await.unwrap();
+    assert_eq!(captures(&two, "news"), ["com,e)/a a.warc -"]);
+    let mut names = fetched.lock().unwrap().clone();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), fetched.lock().unwrap().len(), "{names:?}");
+    assert!(names.len() > 2 && !bed.dir.path().join("two/index/.fetch-news").exists(), "{names:?}");
 }

@@ -4,6 +4,7 @@ mod healing;
 mod hooked_blob;
 mod meanwhile;
 mod ownership;
+mod watching;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -38,22 +38,24 @@ async fn two_feeders_on_one_database_keep_one_index_between_them() {
         }
         // Each takes what it can get.
         let both = async || loop {
-            let steps = (one.step().await.unwrap(), two.step().await.unwrap());
-            if steps == (Step::Idle, Step::Idle) {
+            let (first, second) = tokio::join!(one.step(), two.step());
+            if (first.unwrap(), second.unwrap()) == (Step::Idle, Step::Idle) {
                 break;
             }
         };
         both().await;
         assert_eq!(bed.files("news", CollectedState::Indexed).await.len(), 8);
-        check(bed, one, "news").await;
-        assert!(two.shelf.kept("news").is_none() && !two.shelf.has_folder("news"));
+        // Either may have been the first.
+        let [keeper, other] = if one.shelf.kept("news").is_some() { [one, two] } else { [two, one] };
+        check(bed, keeper, "news").await;
+        assert!(other.shelf.kept("news").is_none() && !other.shelf.has_folder("news"));
         let files = bed.db.collections();
         for name in ["3.warc", "5.warc"] {
             files.roll_back("news", &Which::File(name.to_owned()), &anna()).await.unwrap();
         }
         both().await;
         assert_eq!(bed.files("news", CollectedState::Out).await, ["3.warc", "5.warc"]);
-        check(bed, one, "news").await;
+        check(bed, keeper, "news").await;
     })
     .await;
 }
@@ -193,4 +195,58 @@ async fn a_command_is_told_which_node_keeps_the_index() {
     let error = bed.node("second", LEASE, None).step_of(Some("news")).await.unwrap_err();
     assert!(matches!(error, crate::collect::FeedError::KeptElsewhere { .. }), "{error}");
     assert!(error.to_string().contains("news: test;"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_token_rises_above_copies_of_owners_that_a_restored_database_has_forgotten() {
+    let bed = Bed::new().await;
+    let blob: Arc<dyn Blob> = Arc::new(Memory::new(Clock::system()));
+    let one = bed.node("one", LEASE, Some(Arc::clone(&blob)));
+    let path = bed.write("x/a.warc", &["http://e.com/a"]);
+    bed.register("news", &path, false).await;
+    feed(&one).await;
+    let token = || one.shelf.kept("news").unwrap().lease.token;
+    assert_eq!(token(), 1);
+    // The copy of a later owner.
+    let identity = one.shelf.kept("news").unwrap().lease.identity;
+    let owner = crate::collect::mirror::CopyOwner { name: "news", identity: &identity, token: 7 };
+    let later = grange_index::Index::open(bed.dir.path().join("later"), Settings::default()).unwrap();
+    let aside = bed.dir.path().join("aside");
+    crate::collect::mirror::publish(&later, owner, &*blob, &aside, &Clock::system()).await.unwrap();
+    // It starts again: nothing is read again, and what it publishes counts.
+    for expected in [8, 8] {
+        one.shelf.close("news");
+        one.keeper.tend(None).await.unwrap();
+        assert_eq!(token(), expected);
+        assert_eq!(captures(&one, "news"), ["com,e)/a a.warc -"]);
+        assert_eq!(bed.files("news", CollectedState::Indexed).await, ["a.warc"]);
+    }
+    let mut publisher = Publisher::new(bed.db.clone(), one.shelf.clone(), Arc::clone(&blob), Clock::system());
+    publisher.step().await.unwrap();
+    let there = bed.dir.path().join("there");
+    let fetched = crate::collect::mirror::fetch("news", None, &*blob, &there).await.unwrap();
+    let copy = grange_index::Index::open_read_only(&fetched.folder, Settings::default()).unwrap();
+    assert_eq!(copy.snapshot().file_names().collect::<Vec<_>>(), ["a.warc"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_starts_waits_for_its_own_indexes_and_takes_others_over_later() {
+    let bed = Bed::new().await;
+    let (one, two) = (bed.node("one", LEASE, None), bed.node("two", LEASE, None));
+    let path = bed.write("x/a.warc", &["http://e.com/a"]);
+    bed.register("news", &path, false).await;
+    feed(&one).await;
+    die(&bed, &one).await;
+    two.keeper.tend_own().await.unwrap();
+    assert!(two.shelf.kept("news").is_none());
+    one.shelf.close("news");
+    one.keeper.tend_own().await.unwrap();
+    assert_eq!(captures(&one, "news"), ["com,e)/a a.warc -"]);
+    die(&bed, &one).await;
+    two.keeper.tend(None).await.unwrap();
+    assert!(two.shelf.kept("news").is_some());
+    // What is in its folder is of another time.
+    one.shelf.close("news");
+    one.keeper.tend_own().await.unwrap();
+    assert!(one.shelf.kept("news").is_none());
 }
