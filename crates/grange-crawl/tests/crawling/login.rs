@@ -1,13 +1,16 @@
 //! With its log-ins a crawl sees what readers see, and the archive never learns the password of a form.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use grange_crawl::fetch::login::{FormLogin, FormMethod, SuccessCheck};
 use grange_crawl::job::{Credential, CredentialKind};
 use grange_crawl::record::settings::Packing;
 use grange_testkit::web::{Options, PASSWORD, Profile, Rules, Sub, USER, Web};
 
-use super::{captured, job, run, serve, template};
+use super::site::{Asked, Reply, Site};
+use super::{captured, job, run, serve, template, template_to};
 
 fn web() -> Web {
     Web::new(Options { hosts: 3, pages: 6, seed: 7, profile: Profile::Deterministic, ..Options::default() })
@@ -114,4 +117,46 @@ async fn a_form_in_the_address_leaves_no_password_behind_either() {
     assert!(asked.keys().any(|url| url.contains(PASSWORD)), "the form was sent");
     assert_eq!(tell_tales(&root), Vec::<PathBuf>::new());
     server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_whose_server_hung_up_is_sent_again() {
+    let posts = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&posts);
+    let answer = move |asked: Asked| {
+        let count = Arc::clone(&count);
+        async move {
+            let is_let_in = asked.headers.get("cookie").is_some_and(|cookie| cookie.contains("session=1"));
+            match (asked.method.as_str(), asked.url.as_str()) {
+                ("POST", "members.test/enter") if count.fetch_add(1, Ordering::SeqCst) == 0 => None,
+                ("POST", "members.test/enter") => {
+                    Some(Reply::page("welcome").with("Set-Cookie: session=1; Path=/"))
+                }
+                (_, "members.test/robots.txt") => Some(Reply::status(404)),
+                (_, "members.test/") if is_let_in => Some(Reply::links("in", vec!["/page".to_owned()])),
+                (_, url) if is_let_in => Some(Reply::page(url)),
+                _ => Some(Reply::status(403)),
+            }
+        }
+    };
+    let site = Site::serve(answer).await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let mut wanted = job(template_to(site.addr()), vec!["http://members.test/".to_owned()]);
+    let form = FormLogin {
+        login_url: "http://members.test/enter".to_owned(),
+        method: FormMethod::Post,
+        fields: vec![("password".to_owned(), PASSWORD.to_owned())],
+        page_url: None,
+        success: SuccessCheck { sets_cookie: Some("session".to_owned()), ..SuccessCheck::default() },
+    };
+    wanted.credentials =
+        vec![Credential { domain: "members.test".to_owned(), kind: CredentialKind::Form(form) }];
+    run(wanted, &root).await;
+    assert_eq!(posts.load(Ordering::SeqCst), 2);
+    let found = captured(&root);
+    for url in ["http://members.test/", "http://members.test/page"] {
+        let statuses: Vec<_> = found[url].iter().map(|capture| capture.status).collect();
+        assert_eq!(statuses, [200], "{url}");
+    }
 }
