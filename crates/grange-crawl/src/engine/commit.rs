@@ -67,6 +67,21 @@ pub enum CommitError {
     Frontier(#[from] FrontierError),
     #[error("cannot write the files of the crawl; free some space or mend the disk, then resume")]
     Io(#[from] io::Error),
+    /// See [`crate::record::unsynced`].
+    #[error(
+        "cannot sync the files of the crawl: the disk did not take what was written; check it, then resume. The resume \
+         restores the files from {note}"
+    )]
+    Unsynced { note: PathBuf },
+    #[error(
+        "cannot sync the files of the crawl, and cannot note that in {note}: the last seconds of its WARC files and logs may be \
+         lost; check the disk, then resume"
+    )]
+    Lost {
+        note: PathBuf,
+        #[source]
+        source: io::Error,
+    },
 }
 
 /// What the committer shares with the rest of the engine.
@@ -100,6 +115,8 @@ pub(super) struct Committer {
     pub(super) clock: Clock,
     pub(super) rhythm: Rhythm,
     pub(super) inbox: mpsc::Receiver<Message>,
+    /// Where it is noted that a sync failed.
+    pub(super) note: PathBuf,
     /// A folder on the disk that is written to.
     pub(super) disk: PathBuf,
     /// Deliveries for the chunk after the one being closed. Not more than there are permits to pack.
@@ -110,6 +127,20 @@ pub(super) struct Committer {
 impl Committer {
     /// Runs until told to finish. Answers the manifest of the last chunk; none if whoever delivers is gone.
     pub(super) fn run(mut self) -> Result<Option<Manifest>, CommitError> {
+        let ended = self.run_until_told();
+        if !self.recorder.sync_failed() {
+            return ended;
+        }
+        let note = self.note;
+        let error = match self.recorder.unsynced().save(&note) {
+            Ok(()) => CommitError::Unsynced { note },
+            Err(source) => CommitError::Lost { note, source },
+        };
+        tracing::error!(%error, "the crawl ends");
+        Err(error)
+    }
+
+    fn run_until_told(&mut self) -> Result<Option<Manifest>, CommitError> {
         let mut synced = Instant::now();
         let mut batch = Vec::with_capacity(BATCH);
         loop {
@@ -195,6 +226,8 @@ impl Committer {
                     self.ledger.holds.clear(Hold::Committer);
                     return Some(value);
                 }
+                // It cannot be tried again. See [`crate::record::unsynced`].
+                Err(_) if self.recorder.sync_failed() => return None,
                 Err(error) if self.wait_for_disk(&error) => {}
                 Err(_) => return None,
             }
@@ -293,7 +326,7 @@ impl Committer {
 
     /// Closes the last chunk. None if the crawl gave up on a full disk: what is in the files may then be more than the
     /// frontier knows of, and only a resume can tell.
-    fn finish(mut self) -> Result<Option<Manifest>, CommitError> {
+    fn finish(&mut self) -> Result<Option<Manifest>, CommitError> {
         let now = self.clock.now();
         while self.recorder.is_rotating() {
             // No worker is left, so nothing can be under way for the old chunk.

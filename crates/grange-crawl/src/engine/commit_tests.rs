@@ -84,6 +84,7 @@ fn a_chunk_whose_captures_could_not_be_written_is_never_closed() {
         clock: Clock::system(),
         rhythm: Rhythm { chunk_size: 0, chunk_age: Duration::ZERO, sync_every: Duration::from_secs(60) },
         inbox,
+        note: folder.path().join("unsynced.json"),
         disk: folder.path().to_owned(),
         held: Vec::new(),
         waiting_for_chunk: Vec::new(),

@@ -22,7 +22,9 @@ const SERVERS_MAX: usize = 1_000;
 
 /// What is known of all servers, by queue and by [`authority`](super::hosts::authority).
 #[derive(Debug, Default)]
-pub(super) struct Contacts(Mutex<HashMap<Box<str>, HashMap<Box<str>, Contact>>>);
+pub(super) struct Contacts(Mutex<Queues>);
+
+type Queues = HashMap<Box<str>, HashMap<Box<str>, Contact>>;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Contact {
@@ -135,16 +137,12 @@ impl Contacts {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, HashMap<Box<str>, Contact>>> {
+    fn lock(&self) -> MutexGuard<'_, Queues> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn contact<'a>(
-    queues: &'a mut HashMap<Box<str>, HashMap<Box<str>, Contact>>,
-    queue: &str,
-    server: &str,
-) -> &'a mut Contact {
+fn contact<'a>(queues: &'a mut Queues, queue: &str, server: &str) -> &'a mut Contact {
     if !queues.contains_key(queue) {
         halve(queues, QUEUES_MAX);
         queues.insert(queue.into(), HashMap::new());

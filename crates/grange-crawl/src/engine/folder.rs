@@ -123,6 +123,11 @@ impl Folder {
         self.root.join("state/cookies.txt")
     }
 
+    /// What is to be restored before the crawl goes on; there after a failed sync.
+    pub fn unsynced(&self) -> PathBuf {
+        self.root.join("state/unsynced.json")
+    }
+
     /// Where a running crawl takes orders.
     pub fn socket(&self) -> PathBuf {
         self.root.join("state/control.sock")

@@ -191,6 +191,9 @@ fn joined(written: Result<Written, tokio::task::JoinError>) -> Written {
 /// when it is full.
 const OUTBOX: usize = 256;
 
+#[cfg(test)]
+mod sync_tests;
+
 fn channel() -> (mpsc::Sender<Message>, mpsc::Receiver<Message>) {
     mpsc::channel(OUTBOX)
 }

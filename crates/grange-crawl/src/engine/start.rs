@@ -34,6 +34,7 @@ use crate::record::oracle::{DedupRules, DuplicateOracle};
 use crate::record::parcel::Scratch;
 use crate::record::recorder::{Desk, Places, Recorder};
 use crate::record::state::State;
+use crate::record::unsynced::Unsynced;
 use crate::report::Statistics;
 use crate::scope::{LiveScope, RepeatedContent, Scope, ScopeError, ScopeLog, SessionPaths};
 use crate::virus::{Scanner, ScannerError};
@@ -200,6 +201,7 @@ fn open(
         .map_err(|error| StartError::Template(format!("write.name: {error}")))?;
     let desk = Desk::new(files, template.write.writers);
     let places = Places { logs: folder.logs(), manifests: folder.manifests(), job: job.name.clone() };
+    restore_unsynced(&folder).map_err(failed("restore the files of", folder.root()))?;
     let (recorder, recovered) =
         Recorder::open(places, desk.clone(), state, now).map_err(failed("recover", &folder.warcs()))?;
     let mut repeated = RepeatedContent::new(template.scope.repeated_content);
@@ -221,7 +223,7 @@ fn open(
         tracing::info!(queues = revived, "hosts that could not be reached are tried again");
     }
     if !lost.is_empty() {
-        tracing::warn!(urls = lost.len(), "captures were lost to a power cut; fetching them again");
+        tracing::warn!(urls = lost.len(), "captures were lost to the disk; fetching them again");
         frontier.add(&lost, now)?;
     }
     let (outbox, inbox) = channel();
@@ -243,6 +245,7 @@ fn open(
             sync_every: template.write.sync_every.0,
         },
         inbox,
+        note: folder.unsynced(),
         disk: folder.warcs(),
         held: Vec::new(),
         waiting_for_chunk: Vec::new(),
@@ -289,6 +292,20 @@ fn open(
         give_up,
         snapshots: watch::Sender::new(snapshot),
     })
+}
+
+/// Restores what a failed sync left in doubt.
+fn restore_unsynced(folder: &Folder) -> io::Result<()> {
+    let note = folder.unsynced();
+    let Some(unsynced) = Unsynced::load(&note)? else { return Ok(()) };
+    let cut = unsynced.restore(&folder.warcs(), &folder.logs())?;
+    fs::remove_file(&note)?;
+    tracing::warn!(
+        files = unsynced.files.len(),
+        cut,
+        "files restored after a failed sync; captures of those that were cut are fetched again"
+    );
+    Ok(())
 }
 
 /// The scope as it was when an earlier run ended, however it ended.

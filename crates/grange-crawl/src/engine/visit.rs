@@ -500,7 +500,8 @@ impl Way<'_> {
         if crawl.hosts.is_found(host) || !crawl.template.fetch.proxy.is_empty() {
             return Ok(());
         }
-        if claim.tries > 0 {
+        // A robots.txt is asked for at its own times, each time as if it had never been.
+        if claim.tries > 0 || claim.is_prerequisite() {
             crawl.fetcher.forget_failure(host);
         }
         let answer = crawl.fetcher.resolve(host).await;

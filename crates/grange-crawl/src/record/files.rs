@@ -16,6 +16,7 @@ use warc::{Algorithm, Date, Hasher};
 use super::parcel::Parcel;
 use super::settings::Write;
 use super::state::{FileEntry, OpenMark};
+use super::unsynced::UnsyncedFile;
 
 /// Which kind of file a capture goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -55,6 +56,11 @@ pub struct Files {
     /// The newest chunk that was left: its files take no tickets of their own accord.
     left: u32,
     open: Vec<OpenFile>,
+    /// What was to be forced to the disk may not be there.
+    sync_failed: bool,
+    /// Makes the next sync fail, as a broken disk does.
+    #[cfg(test)]
+    pub(super) fault: bool,
 }
 
 #[derive(Debug)]
@@ -100,6 +106,9 @@ impl Files {
             serial,
             left: 0,
             open: Vec::new(),
+            sync_failed: false,
+            #[cfg(test)]
+            fault: false,
         })
     }
 
@@ -164,7 +173,7 @@ impl Files {
     }
 
     /// Closes the files that take no tickets and have none out, and tells of them in `closed`. What is in them must be
-    /// committed: a closed file is never cut again. If it fails it can be tried again.
+    /// committed: a closed file is never cut again. If it fails it cannot be tried again: see [`Files::unsynced`].
     pub fn close_retired(&mut self, closed: &mut Vec<FileEntry>) -> io::Result<()> {
         let mut at = 0;
         while at < self.open.len() {
@@ -173,11 +182,32 @@ impl Files {
                 at += 1;
                 continue;
             }
-            // What a full disk refuses, it refuses here, while the file is still ours.
-            file.warc.sync()?;
-            closed.push(self.open.swap_remove(at).close()?);
+            // Before it is ours no more: what a file system refuses as late as this is noted with its name.
+            self.sync_failed |= file.warc.sync().is_err();
+            if self.sync_failed {
+                return Err(sync_failure());
+            }
+            let entry = self.open.swap_remove(at).close();
+            self.sync_failed |= entry.is_err();
+            closed.push(entry?);
         }
         Ok(())
+    }
+
+    /// Whether bytes of an open file may not be on the disk, whatever a later sync says.
+    pub fn sync_failed(&self) -> bool {
+        self.sync_failed
+    }
+
+    /// What is to be restored of every open file after a failed sync, at the latest when the crawl is resumed.
+    pub fn unsynced(&self) -> Vec<UnsyncedFile> {
+        let describe = |file: &OpenFile| UnsyncedFile {
+            name: file.name.to_string(),
+            size: file.warc.size(),
+            sha512: file.sha512.clone().finish().hex(),
+            synced: file.warc.synced(),
+        };
+        self.open.iter().map(describe).collect()
     }
 
     /// Whether a file of a chunk up to `chunk` is still open.
@@ -208,7 +238,15 @@ impl Files {
     }
 
     pub fn sync(&mut self) -> io::Result<()> {
-        self.open.iter_mut().try_for_each(|file| file.warc.sync())
+        #[cfg(test)]
+        if self.fault {
+            self.sync_failed = true;
+            return Err(sync_failure());
+        }
+        for file in &mut self.open {
+            self.sync_failed |= file.warc.sync().is_err();
+        }
+        if self.sync_failed { Err(sync_failure()) } else { Ok(()) }
     }
 
     /// Goes on with a file of an earlier run, cut at its mark. Answers how many bytes the mark promised that
@@ -218,8 +256,15 @@ impl Files {
         if path.exists() {
             return Ok(Resumed::Closed(describe(&path, mark)?));
         }
-        let warc = WarcFile::reopen_at(&path, mark.end, mark.records, &self.options)?;
+        let mut warc = WarcFile::reopen_at(&path, mark.end, mark.records, &self.options)?;
+        // An earlier run may not have come to it.
+        warc.sync()?;
         let missing = mark.end.saturating_sub(warc.size());
+        if warc.size() == 0 {
+            // Not even its warcinfo record is there; it is written again under another name.
+            warc.abandon();
+            return Ok(Resumed::Open { missing, kept: 0 });
+        }
         let kept = warc.size();
         self.serial += 1;
         let ticket =
@@ -245,6 +290,10 @@ impl Files {
         }
         Ok(swept)
     }
+}
+
+fn sync_failure() -> io::Error {
+    io::Error::other("the disk did not take what was written to WARC files")
 }
 
 /// What became of a file of an earlier run.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::files::digest_file;
 use super::state::FileEntry;
+use super::unsynced::UnsyncedLog;
 
 /// The logs a crawl keeps, by name. All exist from the start: a tool that looks for one finds it, if empty.
 pub const NAMES: [&str; 8] = [
@@ -32,6 +33,9 @@ struct LogFile {
     file: File,
     end: u64,
     pending: Vec<u8>,
+    /// Written since the last sync: some seconds' worth.
+    unsynced: Vec<u8>,
+    sync_failed: bool,
 }
 
 impl Logs {
@@ -63,8 +67,31 @@ impl Logs {
         self.files.values_mut().try_for_each(LogFile::write)
     }
 
+    /// Forces all lines to the disk. After a failure every later call fails too: the system may have dropped what it could
+    /// not write, and a second sync would succeed without it.
     pub fn sync(&mut self) -> io::Result<()> {
-        self.files.values_mut().try_for_each(|log| log.file.sync_data())
+        self.files.values_mut().try_for_each(LogFile::sync)
+    }
+
+    /// Whether lines may not be on the disk, whatever a later sync says.
+    pub fn sync_failed(&self) -> bool {
+        self.files.values().any(|log| log.sync_failed)
+    }
+
+    /// What is to be restored of every log after a failed sync.
+    pub fn unsynced(&self) -> Vec<UnsyncedLog> {
+        let logs = self.files.iter().map(|(name, log)| UnsyncedLog {
+            name: (*name).to_owned(),
+            synced: log.end - log.unsynced.len() as u64,
+            tail: log.unsynced.clone(),
+        });
+        logs.collect()
+    }
+
+    /// Makes a sync of this log fail, as a broken disk does.
+    #[cfg(test)]
+    pub(super) fn break_sync(&mut self, name: &str) {
+        self.files.get_mut(name).unwrap().sync_failed = true;
     }
 
     pub fn ends(&self) -> BTreeMap<String, u64> {
@@ -146,7 +173,20 @@ impl LogFile {
             file.set_len(end)?;
         }
         file.seek(SeekFrom::Start(end))?;
-        Ok(LogFile { file, end, pending: Vec::new() })
+        // An earlier run may not have come to it.
+        file.sync_data()?;
+        Ok(LogFile { file, end, pending: Vec::new(), unsynced: Vec::new(), sync_failed: false })
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        if !self.sync_failed {
+            let synced = self.file.sync_data();
+            self.sync_failed = synced.is_err();
+            synced?;
+            self.unsynced.clear();
+            return Ok(());
+        }
+        Err(io::Error::other("the disk did not take what was written to logs"))
     }
 
     fn write(&mut self) -> io::Result<()> {
@@ -160,7 +200,7 @@ impl LogFile {
             return Err(error);
         }
         self.end += self.pending.len() as u64;
-        self.pending.clear();
+        self.unsynced.append(&mut self.pending);
         Ok(())
     }
 }

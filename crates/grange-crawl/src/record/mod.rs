@@ -13,6 +13,7 @@ pub mod parcel;
 pub mod recorder;
 pub mod settings;
 pub mod state;
+pub mod unsynced;
 
 pub use oracle::{DuplicateOracle, NoOracle, Original};
 pub use parcel::{Parcel, Scratch};

@@ -15,6 +15,7 @@ use super::files::{Files, Lane, Resumed, Ticket, digest_file};
 use super::logs::Logs;
 use super::parcel::Parcel;
 use super::state::{FileEntry, State, Work};
+use super::unsynced::Unsynced;
 use crate::log::CrawlLine;
 
 /// Where a recorder writes.
@@ -35,6 +36,8 @@ pub struct Recorder {
     state: State,
     /// When the chunk was begun.
     begun: Timestamp,
+    #[cfg(test)]
+    fault: Option<(Option<&'static str>, u64)>,
 }
 
 /// Gives out tickets for files.
@@ -170,7 +173,16 @@ impl Recorder {
         desk.chunk.store(state.chunk, Ordering::Release);
         *desk.work_so_far() = state.work.clone();
         let logs = Logs::open(&places.logs, &state.logs)?;
-        Ok((Recorder { places, desk, logs, state, begun: now }, recovered))
+        let recorder = Recorder {
+            places,
+            desk,
+            logs,
+            state,
+            begun: now,
+            #[cfg(test)]
+            fault: None,
+        };
+        Ok((recorder, recovered))
     }
 
     pub fn desk(&self) -> &Desk {
@@ -248,8 +260,36 @@ impl Recorder {
 
     /// Forces everything to the disk.
     pub fn sync(&mut self) -> io::Result<()> {
+        #[cfg(test)]
+        self.break_if_due();
         self.logs.sync()?;
         self.desk.files().sync()
+    }
+
+    /// Whether something that was written may not be on the disk, and no later sync can tell.
+    pub fn sync_failed(&self) -> bool {
+        self.logs.sync_failed() || self.desk.files().sync_failed()
+    }
+
+    /// What is to be restored of the open files after a failed sync.
+    pub fn unsynced(&self) -> Unsynced {
+        Unsynced { files: self.desk.files().unsynced(), logs: self.logs.unsynced() }
+    }
+
+    /// Makes a sync fail, that of a log or that of the WARC files, once so many URLs are logged.
+    #[cfg(test)]
+    pub(crate) fn break_sync(&mut self, log: Option<&'static str>, urls: u64) {
+        self.fault = Some((log, urls));
+    }
+
+    #[cfg(test)]
+    fn break_if_due(&mut self) {
+        let Some((log, urls)) = self.fault else { return };
+        let in_doubt = self.unsynced().files.iter().any(|file| file.synced < file.size);
+        match log.filter(|_| in_doubt && self.state.urls >= urls) {
+            Some(name) => self.logs.break_sync(name),
+            None => self.desk.files().fault = in_doubt && log.is_none() && self.state.urls >= urls,
+        }
     }
 
     /// How old the chunk is and how many bytes of WARC files it has.

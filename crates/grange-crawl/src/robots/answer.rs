@@ -119,12 +119,8 @@ struct Failing {
     last: Timestamp,
     tries: u32,
     /// The last failure; 0 if it was not noted.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     status: i32,
-}
-
-fn is_zero(status: &i32) -> bool {
-    *status == 0
 }
 
 /// What counts now.

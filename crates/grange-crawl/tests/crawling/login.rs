@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use grange_crawl::fetch::login::{FormLogin, FormMethod, SuccessCheck};
@@ -157,4 +158,46 @@ async fn of_two_hosts_of_a_domain_that_ask_for_a_password_the_one_it_was_entered
         (Some(200), Some(401)),
         "{found:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_whose_server_hung_up_is_sent_again() {
+    let posts = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&posts);
+    let answer = move |asked: Asked| {
+        let count = Arc::clone(&count);
+        async move {
+            let is_let_in = asked.headers.get("cookie").is_some_and(|cookie| cookie.contains("session=1"));
+            match (asked.method.as_str(), asked.url.as_str()) {
+                ("POST", "members.test/enter") if count.fetch_add(1, Ordering::SeqCst) == 0 => None,
+                ("POST", "members.test/enter") => {
+                    Some(Reply::page("welcome").with("Set-Cookie: session=1; Path=/"))
+                }
+                (_, "members.test/robots.txt") => Some(Reply::status(404)),
+                (_, "members.test/") if is_let_in => Some(Reply::links("in", vec!["/page".to_owned()])),
+                (_, url) if is_let_in => Some(Reply::page(url)),
+                _ => Some(Reply::status(403)),
+            }
+        }
+    };
+    let site = Site::serve(answer).await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let mut wanted = job(template_to(site.addr()), vec!["http://members.test/".to_owned()]);
+    let form = FormLogin {
+        login_url: "http://members.test/enter".to_owned(),
+        method: FormMethod::Post,
+        fields: vec![("password".to_owned(), PASSWORD.to_owned())],
+        page_url: None,
+        success: SuccessCheck { sets_cookie: Some("session".to_owned()), ..SuccessCheck::default() },
+    };
+    wanted.credentials =
+        vec![Credential { domain: "members.test".to_owned(), kind: CredentialKind::Form(form) }];
+    run(wanted, &root).await;
+    assert_eq!(posts.load(Ordering::SeqCst), 2);
+    let found = captured(&root);
+    for url in ["http://members.test/", "http://members.test/page"] {
+        let statuses: Vec<_> = found[url].iter().map(|capture| capture.status).collect();
+        assert_eq!(statuses, [200], "{url}");
+    }
 }

@@ -14,6 +14,7 @@ mod judges;
 mod limits;
 mod login;
 mod mirror;
+mod names;
 mod politeness;
 mod redirects;
 mod retries;

@@ -219,8 +219,15 @@ impl WarcFile {
         self.whole()?;
         let synced = self.file.sync_data();
         self.sync_failed = synced.is_err();
-        self.unsynced = 0;
+        if synced.is_ok() {
+            self.unsynced = 0;
+        }
         synced
+    }
+
+    /// How many bytes of the file are on the disk for certain. Of a file that was left open, those before that count too.
+    pub fn synced(&self) -> u64 {
+        self.size - self.unsynced
     }
 
     fn whole(&self) -> io::Result<()> {
@@ -330,7 +337,10 @@ mod tests {
         // A pipe cannot be synced.
         let (_reader, writer) = io::pipe().unwrap();
         let file = std::mem::replace(&mut warc.file, File::from(std::os::fd::OwnedFd::from(writer)));
+        let synced = warc.synced();
+        warc.grown(5, 0).unwrap();
         assert!(warc.sync().is_err());
+        assert_eq!((warc.synced(), warc.size()), (synced, synced + 5));
         warc.file = file;
         assert!(warc.sync().is_err(), "a second sync could succeed without the bytes of the first");
         assert!(warc.close().is_err());
