@@ -249,3 +249,26 @@ async fn answer(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A database that was restored by hand, or lost, has forgotten the repositories; their folders have not.
+    #[test]
+    fn folders_of_repositories_and_responses_that_wait_there_keep_their_numbers() {
+        let (settings, data) = (Settings::default(), tempfile::tempdir().unwrap());
+        assert!(numbers_of_folders(&settings, data.path()).is_empty(), "there is no folder yet");
+        let root = root(&settings, data.path());
+        for (repository, file) in
+            [("4", "oai-9-20260101120000-00000.warc.gz"), ("17", "oai-12-20260101120000-00000.warc.gz.open")]
+        {
+            let responses = grange_harvest::oai::answers_below(&root.join(repository));
+            std::fs::create_dir_all(&responses).unwrap();
+            std::fs::write(responses.join(file), b"").unwrap();
+        }
+        std::fs::create_dir_all(root.join("+journal")).unwrap();
+        let seen = HighestNumbers { oai_job: 12, oai_repository: 17, ..HighestNumbers::default() };
+        assert_eq!(numbers_of_folders(&settings, data.path()), seen);
+    }
+}

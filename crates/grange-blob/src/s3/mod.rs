@@ -244,17 +244,19 @@ impl S3 {
 
     /// Moves the object that was read to the attic; the name is free only once the copy is there. Stores have no removal with
     /// a condition: another process may have put the right object there meanwhile, so it is looked at right before.
-    async fn retire(&self, name: &FileName, read: &ObjectMeta) -> Result<(), Error> {
+    async fn retire(&self, name: &FileName, read: Option<&ObjectMeta>) -> Result<(), Error> {
         let now = self.clock.now().strftime("%Y%m%dT%H%M%SZ");
         let id = uuid::Uuid::new_v4().simple().to_string();
         let attic = self.key(&["attic", &format!("{now}-{}", &id[..8]), name.as_str()]);
         let moved = async {
             self.store.copy(&self.file(name), &attic).await?;
             self.store.head(&attic).await?;
-            let now = self.store.head(&self.file(name)).await?;
-            if (now.e_tag, now.last_modified) != (read.e_tag.clone(), read.last_modified) {
-                let source = "it was replaced meanwhile; repeat the repair if it is still needed".into();
-                return Err(S3Error::Precondition { path: self.file(name).to_string(), source });
+            if let Some(read) = read {
+                let now = self.store.head(&self.file(name)).await?;
+                if (&now.e_tag, now.last_modified) != (&read.e_tag, read.last_modified) {
+                    let source = "it was replaced meanwhile; repeat the repair if it is still needed".into();
+                    return Err(S3Error::Precondition { path: self.file(name).to_string(), source });
+                }
             }
             self.store.delete(&self.file(name)).await
         };
@@ -345,19 +347,24 @@ impl Blob for S3 {
         let _lock = self.lock(name).await;
         let deciding = check::deciding(name, expected);
         let not_found = || Error::NotFound { name: name.clone(), place: self.place.clone() };
-        let before = self.head(name).await?.ok_or_else(not_found)?;
+        let before = match self.head(name).await {
+            Ok(found) => Some(found.ok_or_else(not_found)?),
+            // It may not even be possible to look at it.
+            Err(_) if deciding.is_err() => None,
+            Err(error) => return Err(error),
+        };
         let summed = match self.sum(name, deciding.as_deref().unwrap_or_default()).await {
             // Without a checksum only an object that cannot be read is taken; the copy is made by the store itself.
             Err(error) if deciding.is_err() => {
                 tracing::warn!(place = self.place, %name, error = %Chain(&error), "an unreadable copy goes to the attic");
-                return self.retire(name, &before).await;
+                return self.retire(name, before.as_ref()).await;
             }
             summed => summed?,
         };
         let (_, found) = summed.ok_or_else(not_found)?;
         deciding?;
         check::removable(name, &self.place, expected, found)?;
-        self.retire(name, &before).await
+        self.retire(name, before.as_ref()).await
     }
 
     async fn free(&self) -> Result<Space, Error> {

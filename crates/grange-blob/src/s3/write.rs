@@ -141,7 +141,7 @@ async fn retire_wrong(s3: &S3, name: &FileName, size: u64, sums: &Checksums) -> 
     if check::read_back(name, &s3.place, (size, sums), read).is_ok() {
         return Ok(());
     }
-    s3.retire(name, &before).await
+    s3.retire(name, Some(&before)).await
 }
 
 /// After the attempt to give the name: reads back what lies there now, whoever put it.
