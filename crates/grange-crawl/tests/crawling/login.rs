@@ -130,9 +130,10 @@ async fn of_two_hosts_of_a_domain_that_ask_for_a_password_the_one_it_was_entered
         let host = asked.url.split('/').next().unwrap_or_default().to_owned();
         log.lock().unwrap().extend(with.then_some(host));
         async move {
-            Some(match with || asked.url.ends_with("/robots.txt") {
-                true => Reply::links("x", ["//www.one.test/a", "//one.test/b"].map(str::to_owned)),
-                false => Reply::status(401).with("WWW-Authenticate: Basic realm=\"all\""),
+            Some(if with || asked.url.ends_with("/robots.txt") {
+                Reply::links("x", ["//www.one.test/a", "//one.test/b"].map(str::to_owned))
+            } else {
+                Reply::status(401).with("WWW-Authenticate: Basic realm=\"all\"")
             })
         }
     })
