@@ -52,7 +52,7 @@ pub fn write_job_index(
         writeln!(out, "{}", legend.line()).map_err(failed)?;
     }
     let mut line = Vec::new();
-    let mut originals = OriginalFinder::new(snapshot);
+    let mut originals = OriginalFinder::new(snapshot, None);
     let answered = Query::new(Keys::Range(String::new(), None)).run(snapshot, |view| {
         let Some(count) = view.job().and_then(|job| report.jobs.get_mut(job)) else { return Ok(Next::More) };
         line.clear();

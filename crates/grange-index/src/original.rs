@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::capture::Capture;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;
 use crate::stamp::Stamp;
 use crate::view::CaptureView;
@@ -22,17 +22,21 @@ pub(crate) struct OriginalFinder<'s> {
     times: HashMap<Box<[u8]>, Vec<Stamp>>,
     /// Captures of other URLs.
     elsewhere: HashMap<Box<[u8]>, Option<Capture>>,
+    /// Rows that may still be read.
+    rows_left: Option<u64>,
     #[cfg(test)]
     pub(crate) urls_read: usize,
 }
 
 impl<'s> OriginalFinder<'s> {
-    pub(crate) fn new(snapshot: &'s Snapshot) -> Self {
+    /// Beyond `rows_most` rows the answer is [`Error::Unfinished`].
+    pub(crate) fn new(snapshot: &'s Snapshot, rows_most: Option<u64>) -> Self {
         Self {
             snapshot,
             surt: None,
             times: HashMap::new(),
             elsewhere: HashMap::new(),
+            rows_left: rows_most,
             #[cfg(test)]
             urls_read: 0,
         }
@@ -72,6 +76,9 @@ impl<'s> OriginalFinder<'s> {
         }
         let mut captures = self.snapshot.captures(&revisit.surt(), Stamp::MIN)?;
         while let Some(view) = captures.next()? {
+            if let Some(left) = &mut self.rows_left {
+                *left = left.checked_sub(1).ok_or(Error::Unfinished { most: 0 })?;
+            }
             let essence = view.digest_essence();
             if view.is_revisit() || view.is_description() || essence.is_empty() {
                 continue;

@@ -78,6 +78,17 @@ impl AccessCheck {
         }
     }
 
+    /// Looks at so many captures at most for the types of revisits; [`Self::is_cut_short`] says whether that was too few. A clone
+    /// has no limit.
+    pub(crate) fn limit(&mut self, rows: u64) {
+        self.originals.limit(rows);
+    }
+
+    /// Whether a limit kept it from judging everything.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.originals.is_exhausted()
+    }
+
     /// Whether nothing was decided by anybody: only the documentation of crawls is hidden.
     pub(crate) fn is_without_rules(&self) -> bool {
         self.rules.is_empty()
@@ -212,7 +223,9 @@ impl AccessCheck {
     /// The type of the original of a revisit as the index knows it; none if it knows of no original.
     fn original_types(&self, revisit: &Capture) -> Vec<String> {
         let found = self.originals.find(&self.snapshot, revisit).unwrap_or_else(|error| {
-            note(Err(error));
+            if !matches!(error, grange_index::Error::Unfinished { .. }) {
+                note(Err(error));
+            }
             None
         });
         found.and_then(|original| original.mime).into_iter().collect()

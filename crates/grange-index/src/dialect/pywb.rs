@@ -149,7 +149,7 @@ pub fn answer(
     }
     let mut collapse = ask.collapse.clone();
     let (mut skip, mut told, mut failed) = (ask.skip, 0, None);
-    let mut originals = OriginalFinder::new(snapshot);
+    let mut originals = OriginalFinder::new(snapshot, params.rows_most);
     let mut line = String::new();
     let noticed = ask.query.run(snapshot, |view| {
         if !visible(view) || collapse.as_mut().is_some_and(|one| one.judge(view) == Collapsed::Repeated) {

@@ -54,7 +54,7 @@ proptest! {
         let mut lines: Vec<String> = own.chain(others).collect();
         lines.sort();
         let (_folder, snapshot) = super::loaded(&lines.concat());
-        let mut finder = OriginalFinder::new(&snapshot);
+        let mut finder = OriginalFinder::new(&snapshot, None);
         let mut captures = snapshot.captures(SURT, Stamp::MIN).unwrap();
         while let Some(view) = captures.next().unwrap() {
             let revisit = view.to_capture();
@@ -79,7 +79,7 @@ fn the_captures_of_a_url_are_read_once_for_all_its_revisits() {
     lines.push(line("com,example)/other", 0, "text/html", Some("B"), 1001));
     lines.sort();
     let (_folder, snapshot) = super::loaded(&lines.concat());
-    let mut finder = OriginalFinder::new(&snapshot);
+    let mut finder = OriginalFinder::new(&snapshot, None);
     let mut captures = snapshot.captures(SURT, Stamp::MIN).unwrap();
     let mut found = 0;
     while let Some(view) = captures.next().unwrap() {
@@ -88,4 +88,21 @@ fn the_captures_of_a_url_are_read_once_for_all_its_revisits() {
         }
     }
     assert_eq!((found, finder.urls_read), (334, 1));
+}
+
+#[test]
+fn rows_read_for_originals_count_as_rows_of_the_answer() {
+    let mut lines: Vec<String> =
+        (1..50).map(|second| line(SURT, second, "warc/revisit", Some("A"), second as usize)).collect();
+    lines.push(line(SURT, 0, "text/html", Some("A"), 1000));
+    lines.sort();
+    let (_folder, snapshot) = super::loaded(&lines.concat());
+    // One row is asked for, and all fifty of the URL are looked at.
+    let mut params =
+        crate::dialect::Params::parse("url=example.com&limit=1&sort=reverse&resolveRevisits=true");
+    for (most, finished) in [(2, false), (49, false), (50, true)] {
+        params.rows_most = Some(most);
+        let answer = crate::dialect::pywb(&snapshot, &params, "", &|_| true, &mut Vec::new());
+        assert_eq!(answer.is_ok(), finished, "{most}: {answer:?}");
+    }
 }

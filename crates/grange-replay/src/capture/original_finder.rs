@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use grange_index::query::{Keys, Next, Query};
@@ -18,10 +19,13 @@ pub(crate) struct OriginalFinder {
     /// Only captures of which the index knows the type count.
     typed: bool,
     known: Mutex<Option<Contents>>,
+    /// Rows that may still be read.
+    rows_left: AtomicU64,
     #[cfg(test)]
     urls_read: std::sync::atomic::AtomicUsize,
 }
 
+/// Without its limit, and with nothing known.
 impl Clone for OriginalFinder {
     fn clone(&self) -> Self {
         Self::new(self.typed)
@@ -63,14 +67,24 @@ impl OriginalFinder {
         Self {
             typed,
             known: Mutex::new(None),
+            rows_left: AtomicU64::new(u64::MAX),
             #[cfg(test)]
             urls_read: 0.into(),
         }
     }
 
+    /// Reads so many rows and then finds no more: every answer is [`Error::Unfinished`].
+    pub(crate) fn limit(&mut self, rows: u64) {
+        self.rows_left = AtomicU64::new(rows);
+    }
+
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.rows_left.load(Ordering::Relaxed) == 0
+    }
+
     #[cfg(test)]
     fn urls_read(&self) -> usize {
-        self.urls_read.load(std::sync::atomic::Ordering::Relaxed)
+        self.urls_read.load(Ordering::Relaxed)
     }
 
     pub(crate) fn find(&self, snapshot: &Snapshot, revisit: &Capture) -> Result<Option<Capture>, Error> {
@@ -83,8 +97,12 @@ impl OriginalFinder {
             Some(contents) if contents.surt == revisit.surt => contents,
             known => {
                 #[cfg(test)]
-                self.urls_read.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                known.insert(Contents::read(snapshot, &revisit.surt, self.typed)?)
+                self.urls_read.fetch_add(1, Ordering::Relaxed);
+                let left = self.rows_left.load(Ordering::Relaxed);
+                let (contents, rows) = Contents::read(snapshot, &revisit.surt, self.typed, left)
+                    .inspect_err(|_| self.rows_left.store(0, Ordering::Relaxed))?;
+                self.rows_left.store(left.saturating_sub(rows), Ordering::Relaxed);
+                known.insert(contents)
             }
         };
         contents.find(snapshot, revisit, self.typed)
@@ -92,7 +110,8 @@ impl OriginalFinder {
 }
 
 impl Contents {
-    fn read(snapshot: &Snapshot, surt: &str, typed: bool) -> Result<Self, Error> {
+    /// The captures of a URL, and how many rows were read for them.
+    fn read(snapshot: &Snapshot, surt: &str, typed: bool, rows_max: u64) -> Result<(Self, u64), Error> {
         let mut contents = Self {
             surt: surt.to_owned(),
             hasher: RandomState::new(),
@@ -103,7 +122,11 @@ impl Contents {
             last: None,
         };
         let mut digest = String::new();
-        let run = Query::new(Keys::Exact(surt.to_owned())).run(snapshot, |view| {
+        let mut rows = 0;
+        let mut query = Query::new(Keys::Exact(surt.to_owned()));
+        query.rows_most = Some(rows_max);
+        let run = query.run(snapshot, |view| {
+            rows += 1;
             if !view.is_revisit() && (!typed || view.mime().is_some()) {
                 digest.clear();
                 let digest = view.digest_into(&mut digest).then_some(&*digest);
@@ -114,7 +137,7 @@ impl Contents {
         run?;
         contents.by_digest.sort_unstable();
         contents.by_digest.dedup();
-        Ok(contents)
+        Ok((contents, rows))
     }
 
     fn add(&mut self, time: Stamp, status: Option<u16>, digest: Option<&str>) {

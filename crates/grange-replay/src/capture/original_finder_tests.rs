@@ -100,3 +100,21 @@ fn the_captures_of_a_url_are_read_once_for_all_its_revisits() {
     }
     assert_eq!(finder.urls_read(), 1);
 }
+
+#[test]
+fn a_limit_ends_the_reading_for_good() {
+    let mut lines: Vec<String> =
+        (1..50).map(|second| line(SURT, second, "warc/revisit", 200, 0, second as usize)).collect();
+    lines.push(line(SURT, 0, "text/html", 200, 0, 1000));
+    let (_folder, snapshot) = loaded(lines);
+    let revisit = captures(&snapshot).pop().unwrap();
+    for (rows, found) in [(10, false), (49, false), (51, true)] {
+        let mut finder = OriginalFinder::new(true);
+        finder.limit(rows);
+        for _ in 0..2 {
+            assert_eq!(finder.find(&snapshot, &revisit).is_ok(), found, "{rows}");
+            assert_eq!(finder.is_exhausted(), !found, "{rows}");
+        }
+        assert!(finder.clone().find(&snapshot, &revisit).unwrap().is_some(), "a clone has no limit");
+    }
+}

@@ -85,8 +85,9 @@ pub(super) fn answer(
 ) -> Response {
     let takes_gzip = asker.takes_gzip && params.get("gzip") != Some("false");
     let content_type = dialect.content_type(&params);
-    let access = AccessCheck::new(&collection, &asker.person);
-    let request = Request { dialect, collection, access };
+    let mut access = AccessCheck::new(&collection, &asker.person);
+    access.limit(SHORT_ROWS_MAX);
+    let mut request = Request { dialect, collection, access };
     let mut short = Short(Vec::new());
     params.rows_most = Some(SHORT_ROWS_MAX);
     match request.run(&params, &mut short) {
@@ -99,12 +100,15 @@ pub(super) fn answer(
                     short = second;
                 }
             }
-            return whole(short.0, content_type, takes_gzip);
+            if !request.access.is_cut_short() {
+                return whole(short.0, content_type, takes_gzip);
+            }
         }
         Err(Failure::Send(_) | Failure::Index(Error::Unfinished { .. })) => {}
         Err(failure) => return request.failed(&failure),
     }
     params.rows_most = None;
+    request.access = request.access.clone();
     let Ok(place) = Arc::clone(&served.long_answers).try_acquire_owned() else {
         let message = "too many long answers are under way; ask again in a moment, or for less with limit";
         let mut response = request.dialect.refuse(StatusCode::SERVICE_UNAVAILABLE, message);
