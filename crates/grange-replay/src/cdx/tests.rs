@@ -248,9 +248,12 @@ async fn a_revisit_among_many_is_judged_by_its_original() {
             ..Rule::new("com,example)/", Decision::Block { message: String::new() })
         };
         bed.collections.get("news").unwrap().set_rules(RuleSet::from(vec![rule]));
-        for path in
-            ["/news/cdx?url=example.com&limit=1&sort=reverse", "/news/cdx/ia?url=example.com&limit=-1"]
-        {
+        // The last one alone, and the last one behind others.
+        for path in [
+            "/news/cdx?url=example.com&from=20200101004999",
+            "/news/cdx/ia?url=example.com&from=20200101004999",
+            "/news/cdx?url=example.com&limit=1&sort=reverse",
+        ] {
             let said = bed.get(path).await;
             assert_eq!(said.text().lines().count(), shown, "{path}: {}", said.text());
         }
