@@ -7,6 +7,7 @@ use cdx::Legend;
 use serde_json::json;
 
 use crate::error::{Error, Result};
+use crate::original::OriginalFinder;
 use crate::query::{Keys, Next, Query};
 use crate::snapshot::Snapshot;
 use crate::view::CaptureView;
@@ -51,13 +52,14 @@ pub fn write_job_index(
         writeln!(out, "{}", legend.line()).map_err(failed)?;
     }
     let mut line = Vec::new();
+    let mut originals = OriginalFinder::new(snapshot, None);
     let answered = Query::new(Keys::Range(String::new(), None)).run(snapshot, |view| {
         let Some(count) = view.job().and_then(|job| report.jobs.get_mut(job)) else { return Ok(Next::More) };
         line.clear();
         match kind {
             JobIndexKind::Cdx => view.to_capture().to_entry().write_cdx(&legend, &mut line),
             JobIndexKind::Dedup if view.mime().is_some_and(|mime| mime.starts_with("text/")) => {}
-            JobIndexKind::Dedup | JobIndexKind::Full => duplicate_line(snapshot, view, &mut line)?,
+            JobIndexKind::Dedup | JobIndexKind::Full => duplicate_line(&mut originals, view, &mut line)?,
         }
         if !line.is_empty() {
             *count += 1;
@@ -70,14 +72,18 @@ pub fn write_job_index(
     Ok(report)
 }
 
-fn duplicate_line(snapshot: &Snapshot, view: &CaptureView<'_>, line: &mut Vec<u8>) -> Result<()> {
+fn duplicate_line(
+    originals: &mut OriginalFinder<'_>,
+    view: &CaptureView<'_>,
+    line: &mut Vec<u8>,
+) -> Result<()> {
     let capture = view.to_capture();
     // Papers of the job and captures without a digest are nothing that a crawl could meet again.
     let (Some(url), Some(digest)) = (&capture.url, &capture.digest) else { return Ok(()) };
     if !url.starts_with("http") {
         return Ok(());
     }
-    let origin = if view.is_revisit() { snapshot.original(view)? } else { None };
+    let origin = if view.is_revisit() { originals.find(view)? } else { None };
     let origin = origin.as_ref().unwrap_or(&capture);
     let told = json!({
         "url": url,

@@ -32,6 +32,7 @@ mod log;
 mod log_v1;
 mod manifest;
 mod merge;
+mod original;
 mod plan;
 pub mod query;
 mod records;

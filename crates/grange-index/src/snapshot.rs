@@ -120,31 +120,6 @@ impl Snapshot {
         Ok(layers)
     }
 
-    /// Where the payload of a revisit stands: an original of the same URL with its digest, the nearest earlier one if there
-    /// is one, else the first capture anywhere with the digest.
-    pub fn original(&self, revisit: &CaptureView<'_>) -> Result<Option<Capture>> {
-        let essence = revisit.digest_essence();
-        if essence.is_empty() {
-            return Ok(None);
-        }
-        let mut best: Option<Capture> = None;
-        let mut captures = self.captures(&revisit.surt(), Stamp::MIN)?;
-        while let Some(view) = captures.next()? {
-            if view.time() > revisit.time() && best.is_some() {
-                break;
-            }
-            if !view.is_revisit() && !view.is_description() && view.digest_essence() == essence {
-                best = Some(view.to_capture());
-            }
-        }
-        if best.is_some() {
-            return Ok(best);
-        }
-        let mut digest = String::new();
-        revisit.digest_into(&mut digest);
-        Ok(self.digest(&digest)?.map(|found| found.first).filter(|first| !first.is_revisit()))
-    }
-
     /// What is known of a digest, in any of its spellings: the first capture with it (originals before revisits) and how
     /// many there are.
     pub fn digest(&self, text: &str) -> Result<Option<DigestUse>> {

@@ -14,7 +14,7 @@ use grange_index::query::{Keys, Next, Query};
 use grange_index::{Capture, CaptureView, Snapshot, Stamp};
 use warc::RecordType;
 
-use crate::capture::{About, Loaded, first_originals};
+use crate::capture::{About, Loaded, OriginalFinder};
 use crate::collection::{Collection, Collections};
 
 /// Whoever asks, as rules see them.
@@ -64,6 +64,8 @@ pub(crate) struct AccessCheck {
     rules: Arc<RuleSet>,
     person: Person,
     hint: LookupHint,
+    /// For the types of revisits.
+    originals: OriginalFinder,
 }
 
 impl AccessCheck {
@@ -74,12 +76,29 @@ impl AccessCheck {
             rules: collection.rules(),
             person: person.clone(),
             hint: LookupHint::default(),
+            originals: OriginalFinder::new(true),
         }
+    }
+
+    /// Looks at so many captures at most for the types of revisits; [`Self::is_cut_short`] says whether that was too few. A clone
+    /// has no limit.
+    pub(crate) fn limit(&mut self, rows: u64) {
+        self.originals.limit(rows);
+    }
+
+    /// Whether a limit kept it from judging everything.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.originals.is_exhausted()
     }
 
     /// Whether nothing was decided by anybody: only the documentation of crawls is hidden.
     pub(crate) fn is_without_rules(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// The rule that hides all documentation of crawls from the reader, if no other rule opens some of it.
+    pub(crate) fn hides_documentation(&self) -> Option<&CompiledRule> {
+        self.rules.hides_documentation(&self.collection, &self.person.reader())
     }
 
     fn hides(&self, facts: &CaptureFacts<'_>) -> Option<&CompiledRule> {
@@ -208,11 +227,13 @@ impl AccessCheck {
 
     /// The type of the original of a revisit as the index knows it; none if it knows of no original.
     fn original_types(&self, revisit: &Capture) -> Vec<String> {
-        let found = first_originals(&self.snapshot, revisit).unwrap_or_else(|error| {
-            note(Err(error));
-            Vec::new()
+        let found = self.originals.find(&self.snapshot, revisit).unwrap_or_else(|error| {
+            if !matches!(error, grange_index::Error::Unfinished { .. }) {
+                note(Err(error));
+            }
+            None
         });
-        found.into_iter().find_map(|original| original.mime).into_iter().collect()
+        found.and_then(|original| original.mime).into_iter().collect()
     }
 
     /// How much the reader may see, if that can be said without looking at everything: captures and files.

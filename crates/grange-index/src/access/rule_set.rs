@@ -106,6 +106,15 @@ impl RuleSet {
         self.rules.len()
     }
 
+    pub(super) fn rules(&self) -> &[CompiledRule] {
+        &self.rules
+    }
+
+    /// The rule that is always there.
+    pub(super) const fn documentation(&self) -> &CompiledRule {
+        &self.documentation
+    }
+
     /// Every rule about a capture.
     pub(super) fn about<'s, 'k>(
         &'s self,

@@ -71,6 +71,18 @@ impl RuleSet {
         hiding.max_by_key(|rule| weight(rule)).map_or(Verdict::Visible, Verdict::Hidden)
     }
 
+    /// The rule that hides all documentation of crawls in a collection, if no allow for the reader speaks of it.
+    pub fn hides_documentation(&self, collection: &str, reader: &Reader<'_>) -> Option<&CompiledRule> {
+        let documentation = self.documentation();
+        let opens = |rule: &CompiledRule| {
+            rule.rule.decision == Decision::Allow
+                && rule.rule.collection.as_deref().is_none_or(|one| one == collection)
+                && rule.is_for(reader)
+                && lifts(rule, documentation)
+        };
+        (!self.rules().iter().any(opens)).then_some(documentation)
+    }
+
     /// Every rule about a capture and what it does for a reader; those that hide it first, the one that decides at the head.
     pub fn explain<'r>(&'r self, facts: &CaptureFacts<'_>, reader: &Reader<'_>) -> Vec<RuleEffect<'r>> {
         let embedded = facts.embedded_key();

@@ -191,6 +191,8 @@ pub fn answer(
         }
         if skip > 0 {
             skip -= 1;
+            // Counters count what earlier pages told.
+            teller.note_digest(view);
             return Ok(Next::More);
         }
         if most.is_some_and(|most| told >= most) {

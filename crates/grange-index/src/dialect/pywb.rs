@@ -9,6 +9,7 @@ use super::line::quoted;
 use super::params::{BadRequest, Params};
 use super::{Answer, CDXJ, Failure, JSON, LINK, NDJSON, TEXT, Visible};
 use crate::capture::Capture;
+use crate::original::OriginalFinder;
 use crate::query::{Collapse, Collapsed, Field, Filter, Next, Order, Query};
 use crate::snapshot::Snapshot;
 use crate::view::CaptureView;
@@ -148,6 +149,7 @@ pub fn answer(
     }
     let mut collapse = ask.collapse.clone();
     let (mut skip, mut told, mut failed) = (ask.skip, 0, None);
+    let mut originals = OriginalFinder::new(snapshot, params.rows_most);
     let mut line = String::new();
     let noticed = ask.query.run(snapshot, |view| {
         if !visible(view) || collapse.as_mut().is_some_and(|one| one.judge(view) == Collapsed::Repeated) {
@@ -174,7 +176,7 @@ pub fn answer(
             if ask.is_plain(view) {
                 plain(view, ask.fields(), &mut line);
             } else {
-                let object = object(snapshot, view, &ask, visible)?;
+                let object = object(snapshot, view, &ask, visible, &mut originals)?;
                 match ask.output {
                     Output::Text => text_line(&object, &ask, &mut line),
                     Output::Cdxj => {
@@ -277,6 +279,7 @@ fn object(
     view: &CaptureView<'_>,
     ask: &Ask,
     visible: Visible<'_>,
+    originals: &mut OriginalFinder<'_>,
 ) -> crate::Result<Map<String, Value>> {
     let mut object = Map::new();
     let mut put = |name: &str, field: &Field| {
@@ -294,7 +297,7 @@ fn object(
         object.insert(name, value);
     }
     if ask.resolve {
-        let original = if view.is_revisit() { snapshot.original(view)? } else { None };
+        let original = if view.is_revisit() { originals.find(view)? } else { None };
         let original = match original {
             Some(original) if is_visible(snapshot, &original, visible)? => Some(original),
             _ => None,

@@ -102,12 +102,14 @@ impl Query {
                 Ok(Next::More)
             }
         };
+        // Of one key, nothing in time comes behind what is not.
+        let is_behind = |out_of_time: bool| out_of_time && matches!(self.keys, Keys::Exact(_));
         match (self.order, &self.keys) {
             (Order::Ascending, _) | (Order::Closest(_), Keys::Range(..)) => {
                 let mut rows = self.ascending(snapshot)?;
                 while answered.past_damage(|| rows.advance())? {
                     if let Some(view) = rows.current()
-                        && give(&view)? == Next::Stop
+                        && (is_behind(view.time() > self.to) || give(&view)? == Next::Stop)
                     {
                         break;
                     }
@@ -117,7 +119,7 @@ impl Query {
                 let mut rows = self.descending(snapshot);
                 while answered.past_damage(|| rows.advance())? {
                     if let Some(view) = rows.current()
-                        && give(&view)? == Next::Stop
+                        && (is_behind(view.time() < self.from) || give(&view)? == Next::Stop)
                     {
                         break;
                     }

@@ -331,6 +331,68 @@ proptest::proptest! {
     }
 }
 
+/// Rows of three pages of one block, and one of a fourth; by their offsets all differ.
+fn many_lines() -> String {
+    let mut lines: Vec<String> = (0..9001_u64)
+        .map(|offset| {
+            let key = ["com,example)/", "com,example)/a", "com,example,shop)/"][offset as usize % 3];
+            let (digest, status) =
+                (["A", "B"][offset as usize / 1000 % 2].repeat(32), [200, 404][offset as usize % 7 / 5]);
+            format!(
+                "{key} {} {{\"url\": \"http://x/\", \"mime\": \"text/html\", \"status\": \"{status}\", \
+                 \"digest\": \"sha1:{digest}\", \"length\": \"{offset}\", \"offset\": \"{offset}\", \
+                 \"filename\": \"a.warc.gz\"}}\n",
+                20_140_101_000_000 + offset / 2000 * 1_000_000 + offset / 60 % 24 * 10_000 + offset % 60
+            )
+        })
+        .collect();
+    lines.sort();
+    lines.concat()
+}
+
+/// The model of numbered pages is the answer without pages; there are no fewer of them than it takes, and behind the last one
+/// is nothing.
+#[test]
+fn numbered_pages_together_are_the_whole_answer() {
+    let (_folder, snapshot) = super::loaded(&many_lines());
+    let count_ia = |text: &str| text.trim().parse::<usize>().unwrap();
+    let count_pywb = |text: &str| {
+        let counted: serde_json::Value = serde_json::from_str(text).unwrap();
+        counted["pages"].as_u64().unwrap() as usize
+    };
+    let whats = ["url=*.example.com", "url=example.com&matchType=prefix&from=20140102&to=2014"];
+    let ia: [&str; 8] = [
+        "",
+        "&sort=reverse",
+        "&filter=statuscode:200",
+        "&collapse=timestamp:10",
+        "&collapse=digest&showSkipCount=true&lastSkipTimestamp=true",
+        "&showDupeCount=true",
+        "&collapse=timestamp:10&showGroupCount=true&showUniqCount=true",
+        "&collapse=statuscode&showDupeCount=true",
+    ];
+    let pywb = ["", "&sort=reverse", "&filter==status:404", "&collapseTime=10", "&resolveRevisits=true"];
+    type Count<'c> = &'c dyn Fn(&str) -> usize;
+    let dialects: [(&str, Dialect, Count<'_>, &[&str]); 2] =
+        [("ia", as_ia, &count_ia, &ia), ("pywb", as_pywb, &count_pywb, &pywb)];
+    let mut asked = 0;
+    for (name, dialect, count, hows) in dialects {
+        for (what, how) in whats.into_iter().flat_map(|what| hows.iter().map(move |how| (what, *how))) {
+            let query = format!("{what}{how}");
+            let whole = dialect(&snapshot, &query).unwrap();
+            for size in ["&pageSize=1", "&pageSize=2"] {
+                let ask = |more: &str| dialect(&snapshot, &format!("{query}{size}{more}")).unwrap();
+                let pages = count(&ask("&showNumPages=true"));
+                let together: String = (0..pages).map(|page| ask(&format!("&page={page}"))).collect();
+                assert!(together == whole, "{name} {query}{size}: {pages} pages");
+                assert_eq!(ask(&format!("&page={pages}")), "", "{name} {query}{size}");
+                asked += pages;
+            }
+        }
+    }
+    assert!(asked > 60, "{asked}");
+}
+
 #[test]
 fn the_last_captures_behind_a_place_are_the_last_of_all() {
     let (_folder, snapshot) = super::loaded(LINES);
@@ -390,8 +452,18 @@ fn openwaybacks_xml() {
 #[test]
 fn an_answer_beyond_its_rows_is_unfinished_and_not_shortened() {
     let (_folder, snapshot) = super::loaded(LINES);
-    let mut params = Params::parse("url=example.com&filter=status:404");
-    for (most, finished) in [(3, false), (4, true)] {
+    let ends = "url=example.com&to=2014&filter=status:404";
+    let begins = "url=example.com&from=2015&sort=reverse&filter=status:404";
+    // Of one URL nothing is read behind the row that is out of time.
+    for (query, most, finished) in [
+        ("url=example.com&filter=status:404", 3, false),
+        ("url=example.com&filter=status:404", 4, true),
+        (ends, 1, false),
+        (ends, 2, true),
+        (begins, 1, false),
+        (begins, 2, true),
+    ] {
+        let mut params = Params::parse(query);
         params.rows_most = Some(most);
         let answer = pywb(&snapshot, &params, "", &|_| true, &mut Vec::new());
         match answer {

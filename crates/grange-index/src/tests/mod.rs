@@ -8,6 +8,7 @@ mod faults;
 mod jobs;
 mod loading;
 mod model;
+mod originals;
 mod promises;
 mod records;
 

@@ -5,7 +5,8 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
-use tokio::sync::mpsc::Receiver;
+
+use crate::piece_channel::{BrokenOff, PieceReceiver};
 
 /// Why a body broke off.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,12 @@ pub enum BodyError {
     Stopping,
 }
 
+impl BrokenOff for BodyError {
+    fn broken_off() -> Self {
+        Self::Ended
+    }
+}
+
 /// A body: in hand, or read piece by piece.
 #[derive(Debug)]
 pub enum Body {
@@ -30,7 +37,7 @@ pub enum Body {
 /// Pieces that a thread reads ahead.
 #[derive(Debug)]
 pub struct Pieces {
-    pub(super) receiver: Receiver<Result<Bytes, BodyError>>,
+    pub(super) receiver: PieceReceiver<BodyError>,
     /// The length of all pieces, where it can be known beforehand.
     pub(super) len: Option<u64>,
     /// A piece that was looked at and not yet given out.
@@ -71,7 +78,7 @@ impl Body {
             Self::Whole(bytes) => Poll::Ready(Some(Ok(std::mem::take(bytes)))),
             Self::Stream(pieces) => match pieces.looked.take() {
                 Some(piece) => Poll::Ready(Some(Ok(piece))),
-                None => pieces.receiver.poll_recv(context),
+                None => pieces.receiver.poll_next(context),
             },
         }
     }

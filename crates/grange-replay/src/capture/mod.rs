@@ -8,6 +8,7 @@ mod encoding;
 mod lately;
 mod open;
 mod original;
+mod original_finder;
 mod stream;
 
 #[cfg(test)]
@@ -21,8 +22,9 @@ pub(crate) use lately::Lately;
 pub(crate) use open::matches;
 pub(crate) use open::open_at;
 pub use open::{OpenError, open};
-pub(crate) use original::first_originals;
+pub(crate) use original::described;
 pub use original::{Loaded, NoPayload, Original, load};
+pub(crate) use original_finder::OriginalFinder;
 pub(crate) use stream::reader_at;
 
 /// Where a record lies.

@@ -1,5 +1,6 @@
 //! A capture whole: for a revisit, the payload of the original it stands for.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use grange_index::query::{Keys, Next, Order, Query};
@@ -76,7 +77,7 @@ pub async fn load(
         tried += 1;
         match open(collection, &place, undo.clone()).await {
             Ok((found, body)) if !is_revisit(&found) => {
-                let original = Some(Original { capture: original, about: found });
+                let original = Some(Original { capture: described(original, &found), about: found });
                 return Ok(Loaded { about, original, body });
             }
             Ok(_) => {}
@@ -89,8 +90,10 @@ pub async fn load(
 }
 
 /// The records with the payload of a revisit, by what the index alone knows, the likeliest first. For one without a digest,
-/// which a server's "not modified" often has none of: the captures of its URL before it.
-pub(crate) fn first_originals(
+/// which a server's "not modified" often has none of: the captures of its URL before it. What tests hold
+/// [`super::OriginalFinder`] against.
+#[cfg(test)]
+pub(super) fn first_originals(
     snapshot: &Snapshot,
     revisit: &Capture,
 ) -> Result<Vec<Capture>, grange_index::Error> {
@@ -120,15 +123,8 @@ pub(super) fn originals(
             found.push(capture);
         }
     };
-    if let (Some(file), Some(offset)) =
-        (revisit.extra.get("orig.filename").and_then(|file| file.as_str()), number(revisit, "orig.offset"))
-    {
-        add(Capture {
-            file: file.to_owned(),
-            offset: Some(offset),
-            length: number(revisit, "orig.length"),
-            ..Capture::default()
-        });
+    if let Some(named) = named_by_line(revisit) {
+        add(named);
     }
     let unchanged = refers.is_some_and(|refers| refers.profile == Profile::ServerNotModified);
     let likeness = |capture: &Capture| match (digest, &capture.digest) {
@@ -173,6 +169,23 @@ pub(super) fn originals(
     Ok(found)
 }
 
+/// The original that the line of a revisit names: its place, and nothing else.
+pub(super) fn named_by_line(revisit: &Capture) -> Option<Capture> {
+    let file = revisit.extra.get("orig.filename")?.as_str()?.to_owned();
+    let (offset, length) = (Some(number(revisit, "orig.offset")?), number(revisit, "orig.length"));
+    Some(Capture { file, offset, length, ..Capture::default() })
+}
+
+/// A capture of which only the place was known, with what its record says of it: rules judge by key and time.
+pub(crate) fn described(capture: Capture, about: &About) -> Capture {
+    if !capture.surt.is_empty() {
+        return capture;
+    }
+    let time = about.date.and_then(|date| Stamp::parse(date.digits14())).unwrap_or_default();
+    let surt = about.uri.as_deref().map(grange_index::key).unwrap_or_default();
+    Capture { surt, time, url: about.uri.clone(), mime: about.mime(), ..capture }
+}
+
 fn number(capture: &Capture, name: &str) -> Option<u64> {
     let value = capture.extra.get(name)?;
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
@@ -180,7 +193,7 @@ fn number(capture: &Capture, name: &str) -> Option<u64> {
 
 /// What two digests say of two contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Likeness {
+pub(super) enum Likeness {
     Same,
     Other,
     /// Made by different algorithms: nothing.
@@ -190,7 +203,7 @@ enum Likeness {
 }
 
 /// Compares two digests; case and label do not count.
-fn likeness(one: &str, other: &str) -> Likeness {
+pub(super) fn likeness(one: &str, other: &str) -> Likeness {
     let same = match (warc::Digest::parse(one.as_bytes()), warc::Digest::parse(other.as_bytes())) {
         (Ok(one), Ok(other)) if one.algorithm() != other.algorithm() => return Likeness::Incomparable,
         (Ok(one), Ok(other)) => one == other,
@@ -202,7 +215,7 @@ fn likeness(one: &str, other: &str) -> Likeness {
     if same { Likeness::Same } else { Likeness::Other }
 }
 
-fn bare(digest: &str) -> &str {
+pub(super) fn bare(digest: &str) -> &str {
     digest.rsplit(':').next().unwrap_or(digest)
 }
 
@@ -226,11 +239,15 @@ fn near(
         });
         run.map(|_| found)
     };
-    let in_file = |capture: &Capture| (capture.status.is_none(), capture.file.clone(), capture.offset);
     let mut found = few(Order::Descending, Stamp::MIN, time, &fits)?;
-    found.sort_by_cached_key(|capture| (std::cmp::Reverse(capture.time), in_file(capture)));
+    found.sort_by_cached_key(|capture| (Reverse(capture.time), in_file(capture)));
     let mut later = few(Order::Ascending, time, Stamp::MAX, &|capture| capture.time > time && fits(capture))?;
     later.sort_by_cached_key(|capture| (capture.time, in_file(capture)));
     found.append(&mut later);
     Ok(found)
+}
+
+/// The order of captures of one moment.
+pub(super) fn in_file(capture: &Capture) -> (bool, String, Option<u64>) {
+    (capture.status.is_none(), capture.file.clone(), capture.offset)
 }

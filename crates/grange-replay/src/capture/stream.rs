@@ -2,25 +2,21 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 use warc::{Reader, Record};
 
 use super::body::{Body, BodyError, Pieces};
 use super::open::{OpenError, matches};
 use super::{About, Place, Undo};
 use crate::holdings::Holdings;
+use crate::piece_channel::{PieceSender, channel};
 
 /// Threads that read bodies at a time. Each holds up to 24 MB while it unpacks a damaged record, and far less usually.
 static READERS: Semaphore = Semaphore::const_new(64);
-/// Pieces of a body that wait for the network.
-const PIECES: usize = 4;
 const PIECE_BYTES: usize = 64 << 10;
-/// A client that takes nothing for so long is gone, or holds the thread on purpose.
-const STALLED: Duration = Duration::from_secs(60);
 /// Plain bytes that are passed over in search of a record that is not the first of its member.
 const PASS_BYTES_MAX: u64 = 4 << 30;
 
@@ -84,14 +80,13 @@ pub(super) async fn open(
     undo: impl Fn(&About) -> Undo + Send + 'static,
 ) -> Result<(About, Body), OpenError> {
     let (tell, told) = oneshot::channel();
-    let (send, receiver) = mpsc::channel(PIECES);
     let runtime = Handle::current();
+    let (sender, receiver) = channel(runtime.clone());
     let permit = READERS.acquire().await.map_err(|_| OpenError::NoPlace)?;
     let at = place.clone();
     tokio::task::spawn_blocking(move || {
         let _permit = permit;
-        let sender = Sender { runtime: runtime.clone(), send };
-        read(&Source { holdings, runtime, place }, undo, tell, &sender);
+        read(&Source { holdings, runtime, place }, undo, tell, sender);
     });
     let read_error = |source| OpenError::Read { file: at.file.clone(), offset: at.offset, source };
     let about = match told.await {
@@ -157,13 +152,19 @@ impl Source {
 
 type Told = io::Result<Option<(About, Undo)>>;
 
-fn read(source: &Source, undo: impl Fn(&About) -> Undo, tell: oneshot::Sender<Told>, sender: &Sender) {
+fn read(
+    source: &Source,
+    undo: impl Fn(&About) -> Undo,
+    tell: oneshot::Sender<Told>,
+    mut sender: PieceSender<BodyError>,
+) {
     let mut tell = Some(tell);
     // First the record that fits what the index says; then the first one there, which is the best there is.
     for any in [false, true] {
-        match serve(source, any, &undo, &mut tell, sender) {
-            Ok(true) => return,
-            Ok(false) => {}
+        match serve(source, any, &undo, &mut tell, &mut sender) {
+            Ok(Served::Whole) => return sender.finish(),
+            Ok(Served::InPart) => return,
+            Ok(Served::NotFound) => {}
             Err(error) => {
                 if let Some(tell) = tell {
                     let _ = tell.send(Err(error));
@@ -179,20 +180,28 @@ fn read(source: &Source, undo: impl Fn(&About) -> Undo, tell: oneshot::Sender<To
     }
 }
 
-/// Finds the record and sends it. False if it is not there.
+/// How much of a record was sent.
+enum Served {
+    Whole,
+    /// The client left, or there is more than may be sent.
+    InPart,
+    NotFound,
+}
+
+/// Finds the record and sends it.
 fn serve(
     source: &Source,
     any: bool,
     undo: impl Fn(&About) -> Undo,
     tell: &mut Option<oneshot::Sender<Told>>,
-    sender: &Sender,
-) -> io::Result<bool> {
+    sender: &mut PieceSender<BodyError>,
+) -> io::Result<Served> {
     let mut reader = source.reader()?;
     let mut first = true;
     while let Some(mut record) = reader.next()? {
         let place = record.place();
         if !first && (place.is_seekable() || place.plain > PASS_BYTES_MAX) {
-            return Ok(false);
+            return Ok(Served::NotFound);
         }
         first = false;
         if any || matches(&record, &source.place) {
@@ -205,56 +214,37 @@ fn serve(
             if let Some(tell) = tell.take()
                 && tell.send(Ok(Some((about, undo)))).is_ok()
             {
-                pump(&mut record, undo, sender)?;
+                return pump(&mut record, undo, sender);
             }
-            return Ok(true);
+            return Ok(Served::InPart);
         }
     }
-    Ok(false)
+    Ok(Served::NotFound)
 }
 
-fn pump(record: &mut Record<'_>, undo: Undo, sender: &Sender) -> io::Result<()> {
+fn pump(record: &mut Record<'_>, undo: Undo, sender: &mut PieceSender<BodyError>) -> io::Result<Served> {
     match undo {
-        Undo::Skip => Ok(()),
+        Undo::Skip => Ok(Served::Whole),
         Undo::Transfer => pieces(record.payload()?, u64::MAX, sender),
         Undo::Content { bytes_max } => pieces(record.content()?, bytes_max, sender),
     }
 }
 
-fn pieces(mut body: impl Read, bytes_max: u64, sender: &Sender) -> io::Result<()> {
+fn pieces(mut body: impl Read, bytes_max: u64, sender: &mut PieceSender<BodyError>) -> io::Result<Served> {
     let mut left = bytes_max;
     loop {
         let mut piece = Vec::with_capacity(PIECE_BYTES);
         body.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece)?;
         if piece.is_empty() {
-            return Ok(());
+            return Ok(Served::Whole);
         }
         let Some(rest) = left.checked_sub(piece.len() as u64) else {
             sender.send(Err(BodyError::TooLarge { bytes_max }));
-            return Ok(());
+            return Ok(Served::InPart);
         };
         left = rest;
         if !sender.send(Ok(piece.into())) {
-            return Ok(());
-        }
-    }
-}
-
-struct Sender {
-    runtime: Handle,
-    send: mpsc::Sender<Result<Bytes, BodyError>>,
-}
-
-impl Sender {
-    /// False when nobody takes it any more.
-    fn send(&self, piece: Result<Bytes, BodyError>) -> bool {
-        match self.send.try_send(piece) {
-            Ok(()) => true,
-            Err(mpsc::error::TrySendError::Closed(_)) => false,
-            Err(mpsc::error::TrySendError::Full(piece)) => {
-                let sending = tokio::time::timeout(STALLED, self.send.send(piece));
-                self.runtime.block_on(async { matches!(sending.await, Ok(Ok(()))) })
-            }
+            return Ok(Served::InPart);
         }
     }
 }

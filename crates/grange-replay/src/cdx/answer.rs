@@ -2,26 +2,22 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use futures_util::stream;
 use grange_base::Chain;
 use grange_index::dialect::{Answer, Failure, Params};
 use grange_index::{CaptureView, Error, Stamp};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
 
 use super::Served;
 use super::asker::Asker;
 use super::dialect::Dialect;
 use crate::access_check::AccessCheck;
 use crate::collection::Collection;
+use crate::piece_channel::BodyWriter;
 use crate::wayback::fuzzy;
 
 /// Rows read for an answer in place. Some two milliseconds: nobody else on the thread notices.
@@ -30,10 +26,6 @@ const SHORT_ROWS_MAX: u64 = 2_000;
 const SHORT_BYTES_MAX: usize = 64 << 10;
 /// Bytes of one piece of a long answer.
 const PIECE_BYTES: usize = 64 << 10;
-/// Pieces made ahead of the reader.
-const PIECES_AHEAD: usize = 4;
-/// A reader who takes nothing for this long is gone; a thread waits for them.
-const READER_IDLE_MAX: Duration = Duration::from_secs(60);
 /// Below this gzip gains nothing that a packet would not carry anyway.
 const GZIP_BYTES_MIN: usize = 1400;
 
@@ -93,8 +85,9 @@ pub(super) fn answer(
 ) -> Response {
     let takes_gzip = asker.takes_gzip && params.get("gzip") != Some("false");
     let content_type = dialect.content_type(&params);
-    let access = AccessCheck::new(&collection, &asker.person);
-    let request = Request { dialect, collection, access };
+    let mut access = AccessCheck::new(&collection, &asker.person);
+    access.limit(SHORT_ROWS_MAX);
+    let mut request = Request { dialect, collection, access };
     let mut short = Short(Vec::new());
     params.rows_most = Some(SHORT_ROWS_MAX);
     match request.run(&params, &mut short) {
@@ -107,44 +100,42 @@ pub(super) fn answer(
                     short = second;
                 }
             }
-            return whole(short.0, content_type, takes_gzip);
+            if !request.access.is_cut_short() {
+                return whole(short.0, content_type, takes_gzip);
+            }
         }
         Err(Failure::Send(_) | Failure::Index(Error::Unfinished { .. })) => {}
         Err(failure) => return request.failed(&failure),
     }
     params.rows_most = None;
+    request.access = request.access.clone();
     let Ok(place) = Arc::clone(&served.long_answers).try_acquire_owned() else {
         let message = "too many long answers are under way; ask again in a moment, or for less with limit";
         let mut response = request.dialect.refuse(StatusCode::SERVICE_UNAVAILABLE, message);
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
         return response;
     };
-    let (send, mut receive) = mpsc::channel::<io::Result<Bytes>>(PIECES_AHEAD);
-    let handle = Handle::current();
+    let (mut out, body) = BodyWriter::new(PIECE_BYTES, Handle::current());
     tokio::task::spawn_blocking(move || {
         let _place = place;
-        let pieces = Pieces { send: send.clone(), handle: handle.clone(), piece: Vec::new() };
         let done = if takes_gzip {
-            let mut out = GzEncoder::new(pieces, Compression::fast());
-            request
-                .run(&params, &mut out)
-                .and_then(|_| Ok(out.finish()?))
-                .and_then(|mut out| Ok(out.flush()?))
+            let mut packer = GzEncoder::new(&mut out, Compression::fast());
+            request.run(&params, &mut packer).and_then(|_| Ok(packer.finish().map(drop)?))
         } else {
-            let mut out = pieces;
-            request.run(&params, &mut out).and_then(|_| Ok(out.flush()?))
+            request.run(&params, &mut out).map(drop)
         };
-        match done {
-            // Whoever asked went away.
-            Ok(()) | Err(Failure::Send(_)) => {}
+        let done = done.map_err(|failure| match failure {
+            // The client left.
+            Failure::Send(error) => error,
             // The status is sent already: all that can be said is that this is not the end.
-            Err(failure) => {
+            failure => {
                 tracing::error!(error = %Chain(&failure), "an answer was cut short");
-                let _ = handle.block_on(send.send(Err(io::Error::other(failure.to_string()))));
+                io::Error::other(failure.to_string())
             }
-        }
+        });
+        // What went wrong was logged, or is the client's own leaving.
+        let _ = out.finish(done);
     });
-    let body = Body::from_stream(stream::poll_fn(move |context| receive.poll_recv(context)));
     let mut response = ([(header::CONTENT_TYPE, content_type)], body).into_response();
     if takes_gzip {
         mark_gzip(&mut response);
@@ -186,34 +177,5 @@ impl Write for Short {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Sends what is written in pieces, waiting for whoever reads them.
-struct Pieces {
-    send: mpsc::Sender<io::Result<Bytes>>,
-    handle: Handle,
-    piece: Vec<u8>,
-}
-
-impl Write for Pieces {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.piece.extend_from_slice(bytes);
-        if self.piece.len() >= PIECE_BYTES {
-            self.flush()?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if self.piece.is_empty() {
-            return Ok(());
-        }
-        let piece = Bytes::from(std::mem::take(&mut self.piece));
-        let sent = tokio::time::timeout(READER_IDLE_MAX, self.send.send(Ok(piece)));
-        match self.handle.block_on(sent) {
-            Ok(Ok(())) => Ok(()),
-            _ => Err(io::ErrorKind::BrokenPipe.into()),
-        }
     }
 }

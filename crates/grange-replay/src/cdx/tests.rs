@@ -225,3 +225,37 @@ async fn lines_are_taken_only_where_writing_is_on_and_never_from_browsers() {
     assert_eq!(bed.post("/news/delete", cdx11).await.text(), "Deleted 1 records\n");
     assert_eq!(bed.get("/news?url=example.com&fl=length").await.text(), "");
 }
+
+/// What takes longer than an answer in place may take is judged in a thread, and as it is.
+#[tokio::test]
+async fn a_revisit_among_many_is_judged_by_its_original() {
+    let bed = Bed::new();
+    let digest = format!("sha1:{}", "A".repeat(32));
+    let lines: Vec<String> = (0..5_000)
+        .map(|n| {
+            let mime = if n == 0 { "video/mp4" } else { "warc/revisit" };
+            format!(
+                "com,example)/ {} {{\"url\": \"http://example.com/\", \"mime\": \"{mime}\", \"digest\": \"{digest}\", \
+                 \"offset\": \"{n}\", \"filename\": \"a.warc.gz\"}}\n",
+                20_200_101_000_000_u64 + n
+            )
+        })
+        .collect();
+    bed.load("news", &lines.concat());
+    for (mime, shown) in [("image/*", 1), ("video/*", 0)] {
+        let rule = Rule {
+            mime: Some(mime.to_owned()),
+            ..Rule::new("com,example)/", Decision::Block { message: String::new() })
+        };
+        bed.collections.get("news").unwrap().set_rules(RuleSet::from(vec![rule]));
+        // The last one alone, and the last one behind others.
+        for path in [
+            "/news/cdx?url=example.com&from=20200101004999",
+            "/news/cdx/ia?url=example.com&from=20200101004999",
+            "/news/cdx?url=example.com&limit=1&sort=reverse",
+        ] {
+            let said = bed.get(path).await;
+            assert_eq!(said.text().lines().count(), shown, "{path}: {}", said.text());
+        }
+    }
+}

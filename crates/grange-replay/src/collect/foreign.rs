@@ -164,7 +164,7 @@ impl ForeignFiles {
     /// A file that was away, that is new, or that only an index line names: such a name comes from outside and may not lead
     /// out of the folders.
     async fn find(&self, name: &str) -> Option<()> {
-        if self.is_stored(name) {
+        if self.is_stored(name) || !is_name_of_file(name) {
             return None;
         }
         if self.find_away(name).await.is_none() {
@@ -194,6 +194,16 @@ impl ForeignFiles {
     }
 }
 
+/// Packages that one file can be in: those within others are not read at all.
+const PACKAGES_MAX: usize = 3;
+/// No file system or bucket has names longer than this.
+const NAME_BYTES_MAX: usize = 1024;
+
+/// Whether a file can have this name. Names come from outside, and each package in one costs a question to the database.
+fn is_name_of_file(name: &str) -> bool {
+    name.len() <= NAME_BYTES_MAX && own_and_packages(name).count() <= 1 + PACKAGES_MAX
+}
+
 /// A name, and those of the packages that it can be in, the longest first.
 fn own_and_packages(name: &str) -> impl Iterator<Item = &str> {
     let above =
@@ -211,5 +221,27 @@ impl Holdings for ForeignFiles {
             return self.far.read_at(file, offset, len).await;
         }
         self.local.read_at(file, offset, len).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_asks_for_few_rows() {
+        for (name, rows) in [
+            ("a.warc.gz".to_owned(), Some(1)),
+            ("x.wacz/archive/a.warc.gz".to_owned(), Some(2)),
+            ("in/x.wacz/archive/a.warc.gz".to_owned(), Some(2)),
+            ("z.wacz/y.wacz/x.wacz/a.warc.gz".to_owned(), Some(4)),
+            ("z.wacz/y.wacz/x.wacz/w.wacz/a.warc.gz".to_owned(), None),
+            ("x.wacz/".repeat(10_000), None),
+            ("x/".repeat(511), Some(1)),
+            ("x/".repeat(513), None),
+        ] {
+            let asked = is_name_of_file(&name).then(|| own_and_packages(&name).count());
+            assert_eq!(asked, rows, "{} bytes: {:.40}", name.len(), name);
+        }
     }
 }

@@ -9,23 +9,23 @@ mod zip;
 
 pub(crate) use records::{copy_range, pack_record};
 
-use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use bytes::Bytes;
 use grange_index::Stamp;
 use grange_index::dialect::Params;
 use grange_index::query::Query;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 use urlkey::MatchType;
 
-use crate::lines::Pieces;
 use crate::pages;
+use crate::piece_channel::BodyWriter;
 use crate::wayback::{View, repaired};
 
-/// Exports written at a time: each reads and packs as fast as its reader takes it.
+/// Exports written at a time: each reads and packs as fast as its client takes it.
 static WRITERS: Semaphore = Semaphore::const_new(8);
+/// Sent at a time.
+const PIECE_BYTES: usize = 128 << 10;
 
 /// What is exported, in words and as a question.
 #[derive(Debug)]
@@ -87,66 +87,24 @@ pub(crate) fn answer(view: View, format: &str, query: &str) -> Response {
     let (content_type, end) =
         if wacz { ("application/wacz", "wacz") } else { ("application/warc", "warc.gz") };
     let name = format!("attachment; filename=\"{}-export.{end}\"", view.collection.name);
-    let (send, receive) = mpsc::channel(4);
     let runtime = Handle::current();
+    let (mut out, body) = BodyWriter::new(PIECE_BYTES, runtime.clone());
     tokio::task::spawn_blocking(move || {
         let _permit = permit;
-        let mut out = Out::new(send);
         let done = if wacz {
             zip::wacz(&view, &selection, &runtime, &mut out)
         } else {
-            records::warc(&view, &selection, &runtime, &mut out, &mut |_| Ok(())).and_then(|()| out.send())
+            records::warc(&view, &selection, &runtime, &mut out, &mut |_| Ok(()))
         };
-        if let Err(error) = done {
+        if let Err(error) = out.finish(done) {
             tracing::warn!(%error, selection = selection.text, "an export broke off");
-            // The receiver sees an error, not an end: half a file must not look whole.
-            let _ = out.send.blocking_send(Err(error));
         }
     });
-    let mut response = Response::new(Body::new(Pieces(receive)));
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     if let Ok(name) = HeaderValue::from_str(&name) {
         headers.insert(header::CONTENT_DISPOSITION, name);
     }
     response
-}
-
-/// Sent at a time.
-const PIECE_BYTES: usize = 128 << 10;
-
-/// Where an export is written: pieces that go out as they fill.
-pub(crate) struct Out {
-    send: mpsc::Sender<std::io::Result<Bytes>>,
-    buffer: Vec<u8>,
-    /// Bytes written in all.
-    pub(super) written: u64,
-}
-
-impl Out {
-    pub(crate) fn new(send: mpsc::Sender<std::io::Result<Bytes>>) -> Self {
-        Self { send, buffer: Vec::with_capacity(PIECE_BYTES), written: 0 }
-    }
-
-    /// Sends what is left.
-    pub(crate) fn send(&mut self) -> std::io::Result<()> {
-        let piece = std::mem::replace(&mut self.buffer, Vec::with_capacity(PIECE_BYTES));
-        let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        self.send.blocking_send(Ok(piece.into())).map_err(gone)
-    }
-}
-
-impl std::io::Write for Out {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.buffer.extend_from_slice(bytes);
-        self.written += bytes.len() as u64;
-        if self.buffer.len() >= PIECE_BYTES {
-            self.send()?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }

@@ -1,19 +1,22 @@
 //! Records copied out of their files, one gzip member each.
 
 use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use grange_index::query::Next;
+use grange_index::query::{Keys, Next, Query};
 use grange_index::{Capture, Position};
 use tokio::runtime::Handle;
 
 use super::Selection;
-use crate::capture::{About, Place, first_originals, reader_at};
+use crate::capture::{About, OriginalFinder, Place, described, reader_at};
 use crate::holdings::Holdings;
+use crate::piece_channel::BodyWriter;
 use crate::wayback::View;
 
 /// Captures read from the index at a time, so that no lock and no cursor waits for a slow reader.
@@ -34,9 +37,9 @@ pub(super) trait Sink: Write {
     fn written(&self) -> u64;
 }
 
-impl Sink for super::Out {
+impl Sink for BodyWriter {
     fn written(&self) -> u64 {
-        self.written
+        self.written()
     }
 }
 
@@ -49,9 +52,12 @@ pub(super) fn warc(
     tell: &mut dyn FnMut(&Copied<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     write_info(view, selection, out)?;
-    let mut seen = HashSet::new();
+    let originals = OriginalFinder::new(false);
+    let mut brought = Brought::default();
     let mut query = selection.query.clone();
     loop {
+        // A client that left ends it, also where everything is hidden.
+        out.flush()?;
         let mut batch = Vec::with_capacity(BATCH);
         let mut last: Option<Position> = None;
         let mut rows = 0;
@@ -66,16 +72,18 @@ pub(super) fn warc(
         looked.map_err(io::Error::other)?;
         for capture in batch {
             let original = if capture.is_revisit() {
-                first_originals(&view.snapshot, &capture).map_err(io::Error::other)?.into_iter().next()
+                originals.find(&view.snapshot, &capture).map_err(io::Error::other)?
             } else {
                 None
             };
-            // What the reader may not see does not come along: a revisit then stands without it.
-            let original = original.filter(|original| view.access.hides_capture(original).is_none());
+            // What the reader may not see does not come along: a revisit then stands without it. What is selected itself
+            // comes in its turn.
+            let original = original.filter(|original| {
+                !is_selected(&selection.query, original)
+                    && view.access.hides_capture(original).is_none()
+                    && brought.is_new(original)
+            });
             for capture in original.into_iter().chain([capture]) {
-                if !seen.insert((capture.file.clone(), capture.offset)) {
-                    continue;
-                }
                 let offset = out.written();
                 if copy(view, &capture, runtime, out)? {
                     let length = out.written() - offset;
@@ -87,6 +95,36 @@ pub(super) fn warc(
             Some(last) if rows == BATCH => query.after = Some(last),
             _ => return Ok(()),
         }
+    }
+}
+
+/// Whether a capture is among those that a query is about.
+fn is_selected(query: &Query, capture: &Capture) -> bool {
+    let has_key = match &query.keys {
+        Keys::Exact(key) => capture.surt == *key,
+        Keys::Range(start, end) => {
+            *start <= capture.surt && end.as_ref().is_none_or(|end| capture.surt < *end)
+        }
+    };
+    has_key && (query.from..=query.to).contains(&capture.time)
+}
+
+/// Originals that came along, as hashes of their places.
+#[derive(Default)]
+struct Brought {
+    hasher: RandomState,
+    places: HashSet<u64>,
+}
+
+/// Originals remembered, in some 20 MB. Behind them one may come along again.
+const BROUGHT_MAX: usize = 1_000_000;
+
+impl Brought {
+    fn is_new(&mut self, original: &Capture) -> bool {
+        if self.places.len() >= BROUGHT_MAX {
+            self.places.clear();
+        }
+        self.places.insert(self.hasher.hash_one((&original.file, original.offset)))
     }
 }
 
@@ -161,6 +199,7 @@ fn find(view: &View, capture: &Capture, place: &Place, runtime: &Handle) -> io::
             continue;
         }
         let about = About::of(&mut record)?;
+        let capture = &described(capture.clone(), &about);
         if view.access.hides_content(capture, &about, None).is_some() {
             return Ok(Found::Hidden);
         }

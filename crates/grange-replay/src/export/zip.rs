@@ -7,9 +7,10 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Handle;
 
+use super::Selection;
 use super::records::{Sink, warc};
-use super::{Out, Selection};
 use crate::memento;
+use crate::piece_channel::BodyWriter;
 use crate::wayback::View;
 
 /// Pages named in the package; they are where people begin, not an index.
@@ -28,7 +29,7 @@ struct Member {
 
 /// Writes one member.
 struct MemberWriter<'o> {
-    out: &'o mut Out,
+    out: &'o mut BodyWriter,
     name: &'static str,
     header: u64,
     start: u64,
@@ -44,8 +45,8 @@ const VERSION: u16 = 45;
 const DOS_TIME: [u8; 4] = [0, 0, 0x21, 0];
 
 impl<'o> MemberWriter<'o> {
-    fn start(out: &'o mut Out, name: &'static str) -> io::Result<Self> {
-        let header = out.written;
+    fn start(out: &'o mut BodyWriter, name: &'static str) -> io::Result<Self> {
+        let header = out.written();
         let mut head = Vec::with_capacity(64);
         head.extend_from_slice(b"PK\x03\x04");
         head.extend_from_slice(&VERSION.to_le_bytes());
@@ -60,12 +61,12 @@ impl<'o> MemberWriter<'o> {
         head.extend_from_slice(&[1, 0, 16, 0]);
         head.extend_from_slice(&[0; 16]);
         out.write_all(&head)?;
-        let start = out.written;
+        let start = out.written();
         Ok(Self { out, name, header, start, crc: crc32fast::Hasher::new(), sha256: Sha256::new() })
     }
 
     fn finish(self) -> io::Result<Member> {
-        let (crc, len) = (self.crc.finalize(), self.out.written - self.start);
+        let (crc, len) = (self.crc.finalize(), self.out.written() - self.start);
         self.out.write_all(b"PK\x07\x08")?;
         self.out.write_all(&crc.to_le_bytes())?;
         self.out.write_all(&len.to_le_bytes())?;
@@ -84,18 +85,23 @@ impl Write for MemberWriter<'_> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.out.flush()
     }
 }
 
 impl Sink for MemberWriter<'_> {
     fn written(&self) -> u64 {
-        self.out.written - self.start
+        self.out.written() - self.start
     }
 }
 
 /// Writes the package: records, index, pages, and what describes them.
-pub(super) fn wacz(view: &View, selection: &Selection, runtime: &Handle, out: &mut Out) -> io::Result<()> {
+pub(super) fn wacz(
+    view: &View,
+    selection: &Selection,
+    runtime: &Handle,
+    out: &mut BodyWriter,
+) -> io::Result<()> {
     let mut members = Vec::new();
     let mut index = Sorter::new(SortOptions::default());
     let mut pages = vec![json!({"format": "json-pages-1.0", "id": "pages", "title": "Pages"}).to_string()];
@@ -155,8 +161,7 @@ pub(super) fn wacz(view: &View, selection: &Selection, runtime: &Handle, out: &m
     digest.write_all(json!({"path": "datapackage.json", "hash": hash}).to_string().as_bytes())?;
     members.push(digest.finish()?);
 
-    directory(&members, out)?;
-    out.send()
+    directory(&members, out)
 }
 
 /// The name of a page within a package: the same for the same capture in every package. Validators ask for one, and for a title;
@@ -167,8 +172,8 @@ fn page_id(url: &str, ts: &str) -> String {
 }
 
 /// The central directory, in its 64-bit form throughout: nobody can know beforehand how long an export becomes.
-fn directory(members: &[Member], out: &mut Out) -> io::Result<()> {
-    let start = out.written;
+fn directory(members: &[Member], out: &mut BodyWriter) -> io::Result<()> {
+    let start = out.written();
     for member in members {
         let mut entry = Vec::with_capacity(96);
         entry.extend_from_slice(b"PK\x01\x02");
@@ -190,7 +195,7 @@ fn directory(members: &[Member], out: &mut Out) -> io::Result<()> {
         }
         out.write_all(&entry)?;
     }
-    let (end, count) = (out.written, members.len() as u64);
+    let (end, count) = (out.written(), members.len() as u64);
     let mut tail = Vec::with_capacity(128);
     tail.extend_from_slice(b"PK\x06\x06");
     tail.extend_from_slice(&44u64.to_le_bytes());

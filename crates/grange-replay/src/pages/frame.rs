@@ -2,12 +2,13 @@
 
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use grange_i18n::Tongue;
 use grange_index::query::{Keys, Next, Query};
 use grange_index::{Capture, Stamp};
 
 use super::{captures_of, render, when};
+use crate::lookup_pool;
 use crate::memento::{self, Links};
 use crate::wayback::{Request, View};
 
@@ -29,17 +30,22 @@ struct Frame<'a> {
 /// Captures counted for a banner; beyond it the exact number helps nobody and costs time.
 const COUNTED_MAX: u64 = 10_000;
 
-pub(crate) fn frame(view: &View, asked_for: &Request, capture: &Capture, url: &str, exact: &str) -> Response {
-    let (name, t) = (view.collection.name.as_str(), &view.tongue());
-    let around = view.around(&capture.surt, capture.time).unwrap_or_default();
-    let mut captures = 0;
-    let counted = Query::new(Keys::Exact(capture.surt.clone())).run(&view.snapshot, |row| {
-        captures += u64::from(view.sees(row));
-        Ok(if captures < COUNTED_MAX { Next::More } else { Next::Stop })
+pub(crate) async fn frame(
+    view: &View,
+    asked_for: &Request,
+    capture: &Capture,
+    url: &str,
+    exact: &str,
+) -> Response {
+    let (key, time, its_view) = (capture.surt.clone(), capture.time, view.clone());
+    let looked = lookup_pool::run(move || {
+        let around = its_view.around(&key, time).unwrap_or_default();
+        (around, count(&its_view, key))
     });
-    if let Err(error) = counted {
-        tracing::warn!(error = %grange_base::Chain(&error), "the index could not be read");
-    }
+    let Some((around, captures)) = looked.await else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
+    let (name, t) = (view.collection.name.as_str(), &view.tongue());
     let href = |time: Stamp| format!("/{name}/{}/{url}", memento::digits(time));
     let page = Frame {
         t,
@@ -63,4 +69,17 @@ pub(crate) fn frame(view: &View, asked_for: &Request, capture: &Capture, url: &s
         response.headers_mut().insert(header::LINK, links);
     }
     response
+}
+
+/// The captures of a URL, as far as they are counted.
+fn count(view: &View, key: String) -> u64 {
+    let mut captures = 0;
+    let counted = Query::new(Keys::Exact(key)).run(&view.snapshot, |row| {
+        captures += u64::from(view.sees(row));
+        Ok(if captures < COUNTED_MAX { Next::More } else { Next::Stop })
+    });
+    if let Err(error) = counted {
+        tracing::warn!(error = %grange_base::Chain(&error), "the index could not be read");
+    }
+    captures
 }

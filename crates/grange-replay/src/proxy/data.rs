@@ -1,28 +1,30 @@
 //! Commands that hand out what is stored: a file, one record of it, the metadata of a job.
 
 use std::io::{self, Write as _};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use grange_index::access::CompiledRule;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::chain::Ask;
 use super::control::command;
 use super::record_access::RecordAccess;
 use super::{Proxy, page, visible_file};
 use crate::capture::{self, About, Place, Undo};
-use crate::export::Out;
 use crate::holdings::HoldingsError;
-use crate::lines::Pieces;
+use crate::piece_channel::BodyWriter;
 use crate::reader::reason;
 
 /// Larger objects are saved by browsers instead of shown, as in the documents.
 const SHOWN_BYTES_MAX: u64 = 1_000_000;
-/// Pieces of an answer written ahead of the reader.
-const PIECES_AHEAD: usize = 4;
+/// Answers written at a time: each takes a thread for as long as its client reads.
+pub(super) const WRITERS_MAX: usize = 64;
+/// Sent at a time.
+const PIECE_BYTES: usize = 128 << 10;
 /// Metadata files of one job: it has one, or a few more if it was taken up again.
 const METADATA_FILES_MAX: u32 = 20;
 
@@ -61,10 +63,11 @@ async fn get_file(proxy: &Proxy, ask: &Ask, file: &str) -> Response<Body> {
             return page::message(ask, StatusCode::SERVICE_UNAVAILABLE, &text);
         }
     };
+    let Ok(permit) = Arc::clone(&proxy.writers).try_acquire_owned() else { return busy(ask) };
     let name: String =
         file.chars().filter(|letter| letter.is_ascii_alphanumeric() || "._-".contains(*letter)).collect();
     let (asked, runtime) = (file.to_owned(), Handle::current());
-    let body = written(move |out| visible_file::write(&access, &asked, &runtime, out));
+    let body = written(permit, move |out| visible_file::write(&access, &asked, &runtime, out));
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
@@ -74,17 +77,25 @@ async fn get_file(proxy: &Proxy, ask: &Ask, file: &str) -> Response<Body> {
     response
 }
 
-/// A body that a thread writes while it is sent. What breaks off ends in an error: half of it must not look whole.
-fn written(write: impl FnOnce(&mut Out) -> io::Result<()> + Send + 'static) -> Body {
-    let (send, receive) = mpsc::channel(PIECES_AHEAD);
+/// A body that a thread writes while it is sent.
+fn written(
+    permit: OwnedSemaphorePermit,
+    write: impl FnOnce(&mut BodyWriter) -> io::Result<()> + Send + 'static,
+) -> Body {
+    let (mut out, body) = BodyWriter::new(PIECE_BYTES, Handle::current());
     tokio::task::spawn_blocking(move || {
-        let mut out = Out::new(send.clone());
-        if let Err(error) = write(&mut out).and_then(|()| out.send()) {
+        let _permit = permit;
+        let done = write(&mut out);
+        if let Err(error) = out.finish(done) {
             tracing::warn!(%error, "an answer of the proxy broke off");
-            let _ = send.blocking_send(Err(error));
         }
     });
-    Body::new(Pieces(receive))
+    body
+}
+
+fn busy(ask: &Ask) -> Response<Body> {
+    let text = "Too many files are being sent; ask again in a moment.";
+    page::message(ask, StatusCode::SERVICE_UNAVAILABLE, text)
 }
 
 /// One record: the content, as the documents' viewer proxy gives it.
@@ -150,19 +161,26 @@ async fn get_metadata(proxy: &Proxy, ask: &Ask, job: &str) -> Response<Body> {
         let text = format!("There is no metadata of a job {job} here.");
         return page::message(ask, StatusCode::NOT_FOUND, &text);
     }
+    // What no rule opens needs no reading.
+    let by_rule = files.iter().map(|(access, _)| access.hides_documentation()).collect::<Option<Vec<_>>>();
+    if let Some(rule) = by_rule.and_then(|rules| rules.into_iter().next()) {
+        let reason = reason(rule, &ask.who.tongue());
+        return page::message(ask, StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS, &reason);
+    }
+    let Ok(permit) = Arc::clone(&proxy.writers).try_acquire_owned() else { return busy(ask) };
     let runtime = Handle::current();
     let at = runtime.clone();
     let looked = tokio::task::spawn_blocking(move || {
         let seen = first_visible(&files, &at);
-        (files, seen)
+        (files, seen, permit)
     });
-    let (files, seen) = match looked.await {
+    let (files, seen, permit) = match looked.await {
         Ok(looked) => looked,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     };
     match seen {
-        Ok(Seen::Visible) => {
-            let body = written(move |out| {
+        Ok(Seen::Visible | Seen::Unknown) => {
+            let body = written(permit, move |out| {
                 files.iter().try_for_each(|(access, file)| metadata(access, file, &runtime, out))
             });
             ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], body).into_response()
@@ -203,11 +221,16 @@ enum Seen {
     Visible,
     /// There are records, and this rule hides one of them.
     Hidden(Box<CompiledRule>),
+    /// Much is hidden, and not everything was looked at: what is visible is found while it is sent.
+    Unknown,
     Nothing,
 }
 
+/// Content that is passed over in search of a visible record, before the answer begins.
+const PASSED_BYTES_MAX: u64 = 64 << 20;
+
 fn first_visible(files: &[(RecordAccess, String)], runtime: &Handle) -> io::Result<Seen> {
-    let mut seen = Seen::Nothing;
+    let (mut seen, mut left) = (Seen::Nothing, PASSED_BYTES_MAX);
     for (access, file) in files {
         let place = Place { file: file.clone(), ..Place::default() };
         let mut reader = capture::reader_at(&access.holdings, &place, runtime)?;
@@ -220,16 +243,22 @@ fn first_visible(files: &[(RecordAccess, String)], runtime: &Handle) -> io::Resu
                 None => return Ok(Seen::Visible),
                 Some(rule) => seen = Seen::Hidden(Box::new(rule.clone())),
             }
+            match left.checked_sub(record.content_length().unwrap_or(PASSED_BYTES_MAX)) {
+                Some(rest) => left = rest,
+                None => return Ok(Seen::Unknown),
+            }
         }
     }
     Ok(seen)
 }
 
 /// Writes the records of a metadata file that the reader may see, whole.
-fn metadata(access: &RecordAccess, file: &str, runtime: &Handle, out: &mut Out) -> io::Result<()> {
+fn metadata(access: &RecordAccess, file: &str, runtime: &Handle, out: &mut BodyWriter) -> io::Result<()> {
     let place = Place { file: file.to_owned(), ..Place::default() };
     let mut reader = capture::reader_at(&access.holdings, &place, runtime)?;
     while let Some(mut record) = reader.next()? {
+        // A client that left ends it, also where everything is hidden.
+        out.flush()?;
         let about = About::of(&mut record)?;
         if about.uri.is_none() || access.hides(&about, record.place().offset).is_some() {
             continue;

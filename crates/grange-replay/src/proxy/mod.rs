@@ -33,6 +33,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 pub use authority::{Authority, AuthorityError};
@@ -51,13 +52,16 @@ pub struct Proxy {
     options: Arc<Options>,
     authority: Arc<Authority>,
     sessions: Sessions,
+    /// For answers that threads write.
+    writers: Arc<Semaphore>,
 }
 
 impl Proxy {
     /// Opens the proxy with the authority in `folder`, which is made on the first call.
     pub fn open(collections: Collections, options: Options, folder: &Path) -> Result<Self, AuthorityError> {
         let authority = Arc::new(Authority::open(folder)?);
-        Ok(Self { collections, options: Arc::new(options), authority, sessions: Sessions::default() })
+        let (options, writers) = (Arc::new(options), Arc::new(Semaphore::new(data::WRITERS_MAX)));
+        Ok(Self { collections, options, authority, sessions: Sessions::default(), writers })
     }
 
     pub fn authority(&self) -> &Authority {

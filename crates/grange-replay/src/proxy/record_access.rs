@@ -51,6 +51,12 @@ impl RecordAccess {
         self.checks.iter().all(AccessCheck::is_without_rules)
     }
 
+    /// The rule that hides all documentation of crawls, if no rule of any of the collections opens some of it.
+    pub(super) fn hides_documentation(&self) -> Option<&CompiledRule> {
+        let hidden = self.checks.iter().map(AccessCheck::hides_documentation).collect::<Option<Vec<_>>>();
+        hidden?.into_iter().next()
+    }
+
     /// The rule that hides a record. Its collections are those whose index lists it: it is visible if it is in one of them. A
     /// record that none lists, such as a request, must be visible in all that have the file.
     pub(super) fn hides(&self, about: &About, offset: u64) -> Option<&CompiledRule> {

@@ -305,3 +305,53 @@ async fn the_metadata_of_a_job_is_handed_out_whole() {
     let (status, body) = resolve(&running.proxy, asked, "01 Jan 2020 00:00:00 GMT").await;
     assert_eq!((status, body.len()), (200, url.len() + 1 + log.len() + 2));
 }
+
+/// Clients that open a file and do not read it: each holds a thread, and the process has no more than 512.
+#[tokio::test]
+async fn clients_that_do_not_read_hold_only_some_of_the_threads() {
+    let running = running().await;
+    let body = vec![b'x'; 2 << 20];
+    running.bed.add("big.warc", &http("http://big.org/", "2020-01-01T00:00:00Z", HTML, &body));
+    let now = "01 Jan 2020 00:00:00 GMT";
+    let file = "http://viewerproxy.invalid/getFile?arcFile=big.warc";
+    let mut silent = Vec::new();
+    for _ in 0..data::WRITERS_MAX {
+        silent.push(response(&running.proxy, file, now).await);
+    }
+    assert!(silent.iter().all(|response| response.status() == StatusCode::OK));
+    let (status, text) = resolve(&running.proxy, file, now).await;
+    assert_eq!(status, 503);
+    assert!(String::from_utf8_lossy(&text).contains("Too many files are being sent"));
+    // The threads are for the files only: everything else goes on.
+    assert_eq!(resolve(&running.proxy, "http://e.org/film", now).await.0, 200);
+    drop(silent);
+    grange_testkit::until("the threads are free", async || resolve(&running.proxy, file, now).await.0 == 200)
+        .await;
+}
+
+#[tokio::test]
+async fn metadata_that_no_rule_opens_is_not_even_read() {
+    let running = running().await;
+    let path = running.bed.folder.path().join("8-metadata-1.warc.gz");
+    std::fs::write(&path, b"WARC/1.1 and nothing that could be read").unwrap();
+    running.bed.files.add("8-metadata-1.warc.gz", crate::holdings::Section::whole(path).unwrap());
+    let (asked, now) = ("http://viewerproxy.invalid/getMetadata?jobID=8", "01 Jan 2020 00:00:00 GMT");
+    let collection = running.proxy.collections.get("local").unwrap();
+    let allow = |key: &str| Rule::new(key, Decision::Allow);
+    let audience = |rule: Rule, network: &str| Rule {
+        audience: vec![grange_index::access::Audience::Network(network.to_owned())],
+        ..rule
+    };
+    for (rules, hidden) in [
+        (vec![], true),
+        (vec![allow(""), allow("org,e)/")], true),
+        (vec![audience(allow("metadata:"), "10.0.0.0/8")], true),
+        (vec![Rule { collection: Some("other".to_owned()), ..allow("metadata:") }], true),
+        (vec![audience(allow("metadata:"), "127.0.0.0/8")], false),
+        (vec![Rule { collection: Some("local".to_owned()), ..allow("metadata://e.org/") }], false),
+    ] {
+        collection.set_rules(RuleSet::from(rules.clone()));
+        let (status, _) = resolve(&running.proxy, asked, now).await;
+        assert_eq!(status == 451, hidden, "{status}: {rules:?}");
+    }
+}

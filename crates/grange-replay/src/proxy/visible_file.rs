@@ -38,6 +38,8 @@ pub(super) fn write(
     let zstd = reader.container() == warc::Container::Zstd;
     let mut member: Option<Member> = None;
     loop {
+        // Also where everything is hidden and nothing is written: a client that left ends it.
+        out.flush()?;
         let next = match reader.next()? {
             None => None,
             Some(mut record) => {

@@ -4,7 +4,7 @@ use super::headers::refresh_value;
 use super::modifier::Modifier;
 use super::place::Place;
 use super::script::{self, Source};
-use super::{css, head, srcset};
+use super::{animated, css, head, srcset};
 
 /// The element an attribute stands on, as far as it matters.
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ pub(super) struct Around<'a> {
     pub(super) meta: String,
     /// A script of type `module`.
     pub(super) is_module: bool,
+    /// An animation that changes a link.
+    pub(super) moves_link: bool,
     /// The page is shown in a frame of ours.
     pub(super) framed: bool,
     /// Wombat is there, so that scripts can be changed to meet it.
@@ -61,6 +63,8 @@ pub(super) fn change(around: &Around<'_>, name: &str, value: &str, place: &Place
         {
             link(Modifier::Object)
         }
+        "to" | "from" | "by" if around.moves_link => script_or(around, value, place, Modifier::Main),
+        "values" if around.moves_link => animated::rewrite(value, place).map_or(Change::Keep, Change::Value),
         "value" if around.tag == "param" && is_address(value) => link(Modifier::Object),
         "content" if around.tag == "meta" => meta(around, value, place),
         // They check or ask for what only the live site could give.
@@ -84,10 +88,11 @@ pub(super) fn known(name: &[u8]) -> Option<&'static str> {
     let names: &[&'static str] = match name {
         [b'o' | b'O', b'n' | b'N', _, ..] => return Some(EVENT),
         _ => match name.len() {
+            2 => &["to", "by"],
             3 => &["src"],
-            4 => &["href", "data", "ping", "icon", "cite"],
+            4 => &["href", "data", "from", "ping", "icon", "cite"],
             5 => &["style", "value", "nonce"],
-            6 => &["srcset", "target", "action", "srcdoc", "poster", "usemap", "lowsrc", "dynsrc"],
+            6 => &["srcset", "target", "values", "action", "srcdoc", "poster", "usemap", "lowsrc", "dynsrc"],
             7 => &["content", "archive", "classid"],
             8 => &["manifest", "longdesc", "codebase"],
             9 => &["integrity"],
@@ -102,6 +107,15 @@ pub(super) fn known(name: &[u8]) -> Option<&'static str> {
         .iter()
         .copied()
         .find(|known| known.as_bytes()[0] == first && name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// The same in XML, where any prefix can stand for the namespace of links.
+pub(super) fn known_in_xml(name: &[u8]) -> Option<&'static str> {
+    let is_link = || {
+        let (prefix, local) = name.split_at(memchr::memrchr(b':', name)?);
+        (local == b":href" && !prefix.is_empty() && prefix != b"xmlns").then_some("xlink:href")
+    };
+    known(name).or_else(is_link)
 }
 
 fn href(around: &Around<'_>, value: &str, place: &Place) -> Change {

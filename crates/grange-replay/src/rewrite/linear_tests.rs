@@ -189,6 +189,8 @@ const HTML: &[&str] = &[
     "url(",
     "url(/x)",
     "<p onclick=\"",
+    "<set attributename=href values=\"",
+    "../x;",
     "this",
     "<a href=\"javascript:",
     "<meta ",
@@ -350,12 +352,18 @@ const XML: &[&str] = &[
     "url(",
     "url(/x)",
     "<a href='../x'/>",
+    "x:href='/x'",
+    "<set attributeName='href' values='",
+    "../x;",
 ];
 
 const JSON: &[&str] = &[
     "/*", "*/", "/**/", " ", "{", "}", "[", "]", "(", ")", "a", ".", "\"", "\\", ",", ":", "1", "f(", "f({",
     "é",
 ];
+
+/// A list of addresses between semicolons.
+const LINKS: &[&str] = &["/x", "x", ";", "; ", " ", "../x;", "#a;", "http://o.org/;", "é"];
 
 const SRCSET: &[&str] = &["/x", " ", ",", ", ", "(", ")", "1x", "../x", "\n", "data:,", "é", "/x 1x,"];
 
@@ -372,6 +380,7 @@ fn rewriters() -> Vec<(&'static str, Rewrite, &'static [&'static str])> {
         ("XML", |text| pushed(Kind::Xml, text, usize::MAX), XML),
         ("JSON", |text| pushed(Kind::Json, text, usize::MAX), JSON),
         ("import map", |text| importmap::rewrite(text, &place()).map_or(0, |text| text.len()), JSON),
+        ("animated", |text| animated::rewrite(text, &place()).map_or(0, |text| text.len()), LINKS),
         ("srcset", |text| srcset::rewrite(text, &place()).map_or(0, |text| text.len()), SRCSET),
     ]
 }

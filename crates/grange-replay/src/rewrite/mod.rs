@@ -5,6 +5,7 @@
 //! the body holds, the work is that of walking over it a few times ([`work`]), and damaged text goes through as far
 //! as it can be read.
 
+mod animated;
 mod assets;
 mod attributes;
 mod charset;

@@ -73,6 +73,19 @@ fn links_of_a_page() {
             "<svg><image xlink:href=\"{im_}https://example.org/x\" /><use href=#y></svg>",
         ),
         (
+            "<svg><a href=#><set attributeName=href to=http://o.org/ begin=0>",
+            "<svg><a href=#><set attributeName=href to=\"{mp_}http://o.org/\" begin=0>",
+        ),
+        (
+            "<svg><animate values='#;/x' from=/y by=z attributename=XLINK:HREF>",
+            "<svg><animate values=\"#;{mp_}https://example.org/x\" from=\"{mp_}https://example.org/y\" by=z \
+             attributename=XLINK:HREF>",
+        ),
+        (
+            "<svg><set attributeName=x to=/x><a x:href=/x to=/x values=/x v-bind:href=/x>",
+            "<svg><set attributeName=x to=/x><a x:href=/x to=/x values=/x v-bind:href=/x>",
+        ),
+        (
             "<link rel=stylesheet href=/s.css>",
             "<link rel=stylesheet href=\"{cs_}https://example.org/s.css\">",
         ),

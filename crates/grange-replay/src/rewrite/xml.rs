@@ -1,9 +1,12 @@
-//! XML, above all SVG pictures: addresses in `href`, `xlink:href` and `src`, and styles in attributes and in elements.
+//! XML, above all SVG pictures: addresses in `href` (under any prefix) and `src`, those that animations put there, refreshes, and
+//! styles in attributes and in elements.
 
-use super::css;
+use std::ops::Range;
+
+use super::headers::refresh_value;
 use super::modifier::Modifier;
 use super::place::Place;
-use super::work;
+use super::{animated, css, work};
 
 /// A document on its way out, with changes in between.
 struct Document<'a> {
@@ -12,12 +15,14 @@ struct Document<'a> {
     out: String,
     /// Everything before this offset is out, or replaced.
     copied: usize,
+    /// Those of the tag at hand.
+    attributes: Vec<(&'a str, Range<usize>)>,
 }
 
 /// The document with its links rewritten; `None` when there is nothing to change.
 pub(super) fn rewrite(text: &str, place: &Place) -> Option<String> {
     let bytes = text.as_bytes();
-    let mut document = Document { text, place, out: String::new(), copied: 0 };
+    let mut document = Document { text, place, out: String::new(), copied: 0, attributes: Vec::new() };
     let mut at = 0;
     while let Some(open) = memchr::memchr(b'<', &bytes[at..]).map(|len| at + len) {
         let from = at;
@@ -91,41 +96,31 @@ impl Document<'_> {
         work::spend(new.len());
     }
 
-    /// Reads one tag from behind its `<` and changes its attributes; returns the offset behind it.
+    /// Changes the attributes of the tag whose inside begins at `from`; returns the offset behind it.
     fn tag(&mut self, from: usize, modifier: Modifier) -> usize {
+        let mut attributes = std::mem::take(&mut self.attributes);
+        attributes.clear();
         let text = self.text;
-        let bytes = text.as_bytes();
-        let mut at = from;
-        let mut name_start = from;
-        while let Some(&byte) = bytes.get(at) {
-            match byte {
-                b'>' => return at + 1,
-                // Damage: a new tag begins before this one ended.
-                b'<' => return at,
-                b'"' | b'\'' => {
-                    let Some(end) = memchr::memchr(byte, &bytes[at + 1..]).map(|len| at + 1 + len) else {
-                        return bytes.len();
-                    };
-                    let name = text[name_start..at].trim_end().trim_end_matches('=').trim_end();
-                    if let Some(changed) = attribute(name, &text[at + 1..end], modifier, self.place) {
-                        self.replace(at + 1, end, &changed);
-                    }
-                    at = end + 1;
-                    name_start = at;
-                }
-                _ if byte.is_ascii_whitespace() => {
-                    at += 1;
-                    // `href = "…"` has space in front of its sign.
-                    if bytes.get(at).is_some_and(|next| {
-                        !next.is_ascii_whitespace() && !matches!(next, b'=' | b'"' | b'\'')
-                    }) {
-                        name_start = at;
-                    }
-                }
-                _ => at += 1,
+        let end = read_attributes(text, from, &mut attributes);
+        let value = |wanted: &str| {
+            let found = attributes.iter().find(|(name, _)| *name == wanted);
+            found.map_or_else(String::new, |(_, at)| {
+                htmlize::unescape_attribute(&text[at.clone()]).trim().to_ascii_lowercase()
+            })
+        };
+        let tag = local_name(&text.as_bytes()[from - 1..end]);
+        let purpose = match tag {
+            b"meta" if value("http-equiv") == "refresh" => Purpose::Refresh,
+            b"animate" | b"set" if animated::is_link(&value("attributeName")) => Purpose::Animation,
+            _ => Purpose::Other(modifier),
+        };
+        for (name, at) in &attributes {
+            if let Some(changed) = attribute(name, &text[at.clone()], purpose, self.place) {
+                self.replace(at.start, at.end, &changed);
             }
         }
-        bytes.len()
+        self.attributes = attributes;
+        end
     }
 
     /// Changes the texts of a style element, from behind its start tag; returns the offset of the next tag.
@@ -153,17 +148,76 @@ impl Document<'_> {
     }
 }
 
-fn attribute(name: &str, value: &str, modifier: Modifier, place: &Place) -> Option<String> {
-    if !matches!(name, "href" | "xlink:href" | "src" | "style") {
+/// Reads the names of attributes and where their values stand, from behind the `<` of a tag; returns the offset behind it.
+fn read_attributes<'a>(text: &'a str, from: usize, attributes: &mut Vec<(&'a str, Range<usize>)>) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    let mut name_start = from;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'>' => return at + 1,
+            // Damage: a new tag begins before this one ended.
+            b'<' => return at,
+            b'"' | b'\'' => {
+                let Some(end) = memchr::memchr(byte, &bytes[at + 1..]).map(|len| at + 1 + len) else {
+                    return bytes.len();
+                };
+                let name = text[name_start..at].trim_end().trim_end_matches('=').trim_end();
+                attributes.push((name, at + 1..end));
+                at = end + 1;
+                name_start = at;
+            }
+            _ if byte.is_ascii_whitespace() => {
+                at += 1;
+                // `href = "…"` has space in front of its sign.
+                if bytes
+                    .get(at)
+                    .is_some_and(|next| !next.is_ascii_whitespace() && !matches!(next, b'=' | b'"' | b'\''))
+                {
+                    name_start = at;
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// What the attributes of a tag are for.
+#[derive(Clone, Copy)]
+enum Purpose {
+    /// `<meta http-equiv="refresh">` of XHTML inside.
+    Refresh,
+    /// It changes a link.
+    Animation,
+    Other(Modifier),
+}
+
+fn attribute(name: &str, value: &str, purpose: Purpose, place: &Place) -> Option<String> {
+    let is_link = name == "src" || is_href(name);
+    let is_known = match purpose {
+        Purpose::Refresh => name == "content",
+        Purpose::Animation => animated::holds_values(name),
+        Purpose::Other(_) => false,
+    };
+    if !is_link && !is_known && name != "style" {
         return None;
     }
     work::spend(value.len());
     let decoded = htmlize::unescape_attribute(value);
-    let changed = match name {
-        "style" => css::rewrite(&decoded, place)?,
-        _ => place.changed(&decoded, modifier)?,
+    let changed = match purpose {
+        _ if name == "style" => css::rewrite(&decoded, place)?,
+        Purpose::Refresh if is_known => refresh_value(&decoded, place)?,
+        Purpose::Animation if is_known => animated::rewrite(&decoded, place)?,
+        Purpose::Other(modifier) => place.changed(&decoded, modifier)?,
+        Purpose::Refresh | Purpose::Animation => place.changed(&decoded, Modifier::Main)?,
     };
     Some(escaped(&changed))
+}
+
+/// Whether an attribute is a link of XLink, whose namespace can have any prefix, or one without a prefix.
+fn is_href(name: &str) -> bool {
+    name == "href" || name.strip_suffix(":href").is_some_and(|prefix| !prefix.is_empty() && prefix != "xmlns")
 }
 
 /// As a text or as a value in either kind of quotes.
@@ -204,6 +258,20 @@ mod tests {
                 "<a title=\"x\" href = '/c/20200102030405mp_/http://o.org/?a&amp;b'>",
             ),
             (
+                "<a x:href='http://o.org/'/><set attributeName='x:href' to='http://o.org/'/>",
+                "<a x:href='/c/20200102030405mp_/http://o.org/'/>\
+                 <set attributeName='x:href' to='/c/20200102030405mp_/http://o.org/'/>",
+            ),
+            (
+                "<svg:animate values='#a;http://o.org/' from=\"/x\" by='y' attributeName='href' dur='1s'/>",
+                "<svg:animate values='#a;/c/20200102030405mp_/http://o.org/' \
+                 from=\"/c/20200102030405mp_/https://example.org/x\" by='y' attributeName='href' dur='1s'/>",
+            ),
+            (
+                "<h:meta content='0; url=http://o.org/' http-equiv='Refresh'/>",
+                "<h:meta content='0; url=/c/20200102030405mp_/http://o.org/' http-equiv='Refresh'/>",
+            ),
+            (
                 "<g style='fill:url(/x)'/>",
                 "<g style='fill:url(/c/20200102030405oe_/https://example.org/x)'/>",
             ),
@@ -240,6 +308,10 @@ mod tests {
             "<![CDATA[<a href='/x'>]]>",
             "<a href='#x'/>",
             "<a xmlns:href2='/x' hrefx='/y'/>",
+            "<a xmlns:href='http://o.org/' :href='http://o.org/'/>",
+            "<set attributeName='x' to='http://o.org/'/>",
+            "<g attributeName='href' to='http://o.org/' values='http://o.org/'/>",
+            "<h:meta content='0; url=http://o.org/' name='refresh'/>",
             "<a href='/x",
             "<",
             "<style/>url(/x)",

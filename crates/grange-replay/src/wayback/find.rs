@@ -17,7 +17,7 @@ use crate::reader::{Who, reason};
 const TRIED_MAX: usize = 50;
 
 /// A collection as one request sees it: one state of the index, one set of rules, one reader.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) collection: Arc<Collection>,
     pub(crate) snapshot: Arc<Snapshot>,

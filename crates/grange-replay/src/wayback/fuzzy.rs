@@ -32,6 +32,9 @@ const CACHE_BUSTERS: &[&str] = &[
     "uncache",
 ];
 
+/// Those that can also choose what is told: the minute of a film, the day of a timetable, the number of an entry.
+const TIMES: &[&str] = &["now", "ord", "t", "time", "timestamp", "ts"];
+
 /// Names that say where a reader came from, not what is shown; those that begin with `utm_` too.
 const TRACKERS: &[&str] = &["fbclid", "gclid", "msclkid"];
 
@@ -49,6 +52,8 @@ const PART_ENDINGS: &[&str] = &[
 enum Use {
     /// Looked at as a page, or something that may be. Its arguments are its identity.
     Document,
+    /// JSON: fetched by a script, which may show what stands in it.
+    Data,
     /// Fetched by a page or its scripts.
     Part,
 }
@@ -58,13 +63,18 @@ impl Use {
         let mime = mime.unwrap_or_default().to_ascii_lowercase();
         let is_part = mime.contains("javascript")
             || mime.contains("ecmascript")
-            || mime.ends_with("json")
             || matches!(
                 mime.as_str(),
                 "text/css" | "application/x-shockwave-flash" | "application/font-woff"
             )
             || ["image/", "font/", "audio/", "video/"].iter().any(|start| mime.starts_with(start));
-        if is_part { Self::Part } else { Self::Document }
+        if mime.split(';').next().unwrap_or_default().trim().ends_with("json") {
+            Self::Data
+        } else if is_part {
+            Self::Part
+        } else {
+            Self::Document
+        }
     }
 }
 
@@ -86,7 +96,7 @@ pub(super) fn distance(asked: &str, captured: &str, mime: Option<&str>) -> Optio
     let is_file = ending.is_some_and(|ending| PART_ENDINGS.contains(&ending.as_str()));
     let differ = asked_args.iter().filter(|arg| !args.contains(arg)).count()
         + args.iter().filter(|arg| !asked_args.contains(arg)).count();
-    (is_file && usage == Use::Part).then_some(differ)
+    (is_file && usage != Use::Document).then_some(differ)
 }
 
 fn split(url: &str) -> (&str, &str) {
@@ -101,11 +111,16 @@ fn meaningful(query: &str, usage: Use) -> Vec<&str> {
             let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
             let name = name.to_ascii_lowercase();
             let is = |names: &[&str]| names.contains(&name.as_str());
+            let with_any_value = match usage {
+                Use::Document => false,
+                Use::Data => !is(TIMES),
+                Use::Part => true,
+            };
             let is_noise = arg.is_empty()
                 || is(TRACKERS)
                 || name.starts_with("utm_")
-                || is(CACHE_BUSTERS) && (usage == Use::Part || is_moment(value))
-                || is(CALLBACKS) && usage == Use::Part;
+                || is(CACHE_BUSTERS) && (with_any_value || is_moment(value))
+                || is(CALLBACKS) && usage != Use::Document;
             !is_noise
         })
         .collect();
@@ -161,6 +176,7 @@ mod tests {
     #[test]
     fn noise_does_not_count_and_content_does() {
         let (html, js, png) = (Some("text/html"), Some("application/javascript"), Some("image/png"));
+        let json = Some("application/json; charset=utf-8");
         for (asked, captured, mime, expected) in [
             // A document: moments under names of cache busters, and where readers came from.
             ("http://e.org/x?a=1&_=1600000000000", "http://e.org/x?a=1", html, Some(0)),
@@ -188,7 +204,17 @@ mod tests {
             ("http://e.org/x?a=1&_=15", "http://e.org/x?a=1", Some("warc/revisit"), None),
             // Parts of pages.
             ("http://e.org/x?callback=jq123&a=1", "http://e.org/x?a=1&callback=jq9", js, Some(0)),
-            ("http://e.org/x?_=15&a=1", "http://e.org/x?a=1", Some("application/json"), Some(0)),
+            ("http://e.org/x?_=15&a=1", "http://e.org/x?a=1", json, Some(0)),
+            ("http://e.org/x?callback=f&a=1", "http://e.org/x?a=1", json, Some(0)),
+            // Of data, a time may choose what it tells.
+            ("http://e.org/x?t=15", "http://e.org/x?t=16", json, None),
+            ("http://e.org/x?time=1200", "http://e.org/x?time=1300", json, None),
+            ("http://e.org/x?now=2020-01-01", "http://e.org/x?now=2020-01-02", json, None),
+            ("http://e.org/x?ts=1600000000", "http://e.org/x?ts=1600000001", json, None),
+            ("http://e.org/x?ord=1", "http://e.org/x", json, None),
+            ("http://e.org/x?t=1600000000001", "http://e.org/x?t=1600000000002", json, Some(0)),
+            ("http://e.org/x?timestamp=1600000000001", "http://e.org/x", json, Some(0)),
+            ("http://e.org/x?t=15", "http://e.org/x?t=16", js, Some(0)),
             ("http://e.org/x?a=1", "http://e.org/x?a=2", js, None),
             ("http://e.org/x.png?a=1", "http://e.org/x.png?a=2", png, Some(2)),
             ("http://e.org/x.png", "http://e.org/x.png?v=2", png, Some(1)),

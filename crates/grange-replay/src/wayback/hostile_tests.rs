@@ -1,5 +1,7 @@
 //! Captures and requests made to break out: none leads elsewhere, none adds a header, none keeps the server busy.
 
+use std::fmt::Write as _;
+
 use grange_base::{Shutdown, Size};
 use http_body_util::BodyExt as _;
 
@@ -200,6 +202,110 @@ async fn a_body_past_its_budget_passes_unrewritten_and_stays_confined() {
             let ends = text.ends_with(&captured[captured.len() - captured.len() / 4..]);
             let passed = if path.contains("page") { ends } else { whole };
             assert_eq!(passed, unrewritten || !has_wombat() && path.contains(".js"), "{budget} {path}");
+        }
+    }
+}
+
+/// Scripts that took a lexer the square of their length, on a server with one thread that answers. What they cost is counted:
+/// within a budget of some looks at each byte they are rewritten to their ends.
+#[tokio::test]
+async fn scripts_made_to_be_slow_hold_nobody_up() {
+    const JS: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/javascript";
+    let scripts = [
+        format!("window;{}", "/[".repeat(80_000)),
+        format!("window;let {}", "{[".repeat(80_000)),
+        format!("window;{}", "`${".repeat(60_000)),
+    ];
+    let bed = Bed::new();
+    let mut records = vec![http("http://e.org/", T, HTML, b"<p>another page</p>")];
+    for (number, script) in scripts.iter().enumerate() {
+        records.push(http(&format!("http://e.org/{number}.js"), T, JS, script.as_bytes()));
+    }
+    bed.add_gz("a.warc.gz", &records);
+    let rewriting = RewritePool::new(Size::mib(8), Shutdown::never());
+    let site = site_with(&bed, Options { rewriting, ..Options::default() });
+    let body = async |path: String| {
+        let response = ask(&site, "GET", &path, &[]).await;
+        assert_eq!(response.status(), 200, "{path}");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        String::from_utf8_lossy(&body).into_owned()
+    };
+    for (number, script) in scripts.iter().enumerate() {
+        let path = format!("/local/20200101000000js_/http://e.org/{number}.js");
+        let page = "/local/20200101000000mp_/http://e.org/".to_owned();
+        let (one, other, page) = tokio::join!(body(path.clone()), body(path), body(page));
+        assert!(page.contains("another page"));
+        for rewritten in [one, other] {
+            assert_eq!(rewritten != *script, has_wombat(), "{script:.20}: its budget is used up");
+        }
+    }
+}
+
+/// The messages that are logged on this thread.
+#[derive(Clone, Default)]
+struct Log(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Text(String);
+        impl tracing::field::Visit for Text {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                // A String never fails to be written to.
+                let _ = write!(self.0, " {field}={value:?}");
+            }
+        }
+        let mut text = Text(event.metadata().level().to_string());
+        event.record(&mut text);
+        self.0.lock().unwrap().push(text.0);
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test]
+async fn a_body_past_its_budget_is_logged_once_with_its_address() {
+    let bed = Bed::new();
+    // One that is rewritten on this thread, one on another, one that comes in pieces.
+    let page = |repeated: usize| "<a href=/x>y</a>".repeat(repeated);
+    let sizes = [("short", 1_000), ("long", 20_000), ("pieces", 200_000)];
+    let records: Vec<Vec<u8>> = sizes
+        .iter()
+        .map(|(name, repeated)| http(&format!("http://e.org/{name}"), T, HTML, page(*repeated).as_bytes()))
+        .collect();
+    bed.add_gz("a.warc.gz", &records);
+    let log = Log::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    for (budget, lines) in [(1_000, 1), (1 << 30, 0)] {
+        let rewriting = RewritePool::new(Size(budget), Shutdown::never());
+        let site = site_with(&bed, Options { rewriting, ..Options::default() });
+        for (name, _) in sizes {
+            log.0.lock().unwrap().clear();
+            let response =
+                ask(&site, "GET", &format!("/local/20200101000000mp_/http://e.org/{name}"), &[]).await;
+            response.into_body().collect().await.unwrap();
+            let said = log.0.lock().unwrap().clone();
+            let about: Vec<&String> =
+                said.iter().filter(|line| line.contains("exceeded replay.rewrite_budget")).collect();
+            assert_eq!(about.len(), lines, "{name} within {budget}: {said:?}");
+            for line in about {
+                assert!(line.starts_with("WARN"), "{line}");
+                assert!(line.contains(&format!("url=\"http://e.org/{name}\"")), "{line}");
+                assert!(line.contains("the rest is served unrewritten"), "{line}");
+            }
         }
     }
 }

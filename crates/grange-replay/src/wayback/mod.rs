@@ -49,6 +49,7 @@ pub use rewrite_pool::RewritePool;
 use crate::cdx::{self, Options};
 use crate::collection::{Collection, Collections};
 use crate::export;
+use crate::lookup_pool;
 use crate::pages;
 use crate::reader::Who;
 use crate::rewrite::{self, STATIC_PREFIX};
@@ -140,10 +141,13 @@ impl Site {
             }
             _ if !is_read => (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]).into_response(),
             Address::TimeGate { url } => replay::time_gate(&view, &origin, &url, request.headers()),
-            Address::TimeMap { format, url } => timemap::answer(view, &origin, format, url),
+            Address::TimeMap { format, url } => timemap::answer(view, &origin, format, url).await,
             Address::Calendar { from, to, url, wide } => {
-                let query = request.uri().query().unwrap_or_default();
-                pages::captures(&view, &from, &to, &url, wide, query)
+                let query = request.uri().query().unwrap_or_default().to_owned();
+                let page = move || pages::captures(&view, &from, &to, &url, wide, &query);
+                lookup_pool::run(page)
+                    .await
+                    .unwrap_or_else(|| StatusCode::SERVICE_UNAVAILABLE.into_response())
             }
             Address::Home { query } => pages::collection(&view, query.as_deref()),
             Address::Export { format, query } => export::answer(view, &format, &query),

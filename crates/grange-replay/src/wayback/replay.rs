@@ -139,7 +139,7 @@ async fn attempt(
     let framed = asked_for.modifier == Modifier::Top;
     let may_redirect = capture.status.is_none_or(|status| (300..400).contains(&status));
     if framed && !may_redirect {
-        return Ok(Some(frame(view, asked_for, capture, url, &exact)));
+        return Ok(Some(frame(view, asked_for, capture, url, &exact).await));
     }
     let loaded = if framed {
         let about = about(view, capture).await?;
@@ -163,7 +163,7 @@ async fn attempt(
                 let to = format!("{}{exact}/{location}", asked_for.prefix);
                 redirect(StatusCode::FOUND, &to)
             }
-            None => frame(view, asked_for, capture, url, &exact),
+            None => frame(view, asked_for, capture, url, &exact).await,
         }));
     }
     if document && is_get && is_elsewhere(asked_for, url, &exact) {
@@ -207,11 +207,17 @@ fn to_exact(asked_for: &answer::Request, capture: &Capture, url: &str, exact: &s
     response
 }
 
-fn frame(view: &View, asked_for: &answer::Request, capture: &Capture, url: &str, exact: &str) -> Response {
+async fn frame(
+    view: &View,
+    asked_for: &answer::Request,
+    capture: &Capture,
+    url: &str,
+    exact: &str,
+) -> Response {
     if is_elsewhere(asked_for, url, exact) {
         return to_exact(asked_for, capture, url, exact);
     }
-    pages::frame(view, asked_for, capture, url, exact)
+    pages::frame(view, asked_for, capture, url, exact).await
 }
 
 /// `/<collection>/<url>`: leads to the capture for the time that the client names, or to the latest. Whatever the answer, it

@@ -191,3 +191,45 @@ async fn odd_answers_are_shown_as_they_were() {
         assert_eq!(sent.header("location"), None, "{url}");
     }
 }
+
+/// Browsers write the query of a link in the charset of its page, and the crawler did the same.
+#[tokio::test]
+async fn a_query_in_the_charset_of_its_page_leads_to_its_capture() {
+    let in_gbk = |text: &str| encoding_rs::GBK.encode(text).0.into_owned();
+    let link = "../s?q=你好";
+    let page = in_gbk(&format!("<meta charset=gbk><a href=\"{link}\">你好</a>"));
+    let other = in_gbk("<base href='http://s.org/b/'><a href=\"/s?q=你好\">你好</a>");
+    let bed = Bed::new();
+    let html = "HTTP/1.1 200 OK\r\nContent-Type: text/html";
+    bed.add_gz(
+        "a.warc.gz",
+        &[
+            http("http://e.org/a/page", DATE, html, &page),
+            http("http://e.org/a/other", DATE, &format!("{html}; charset=gb2312"), &other),
+            http("http://e.org/s?q=%C4%E3%BA%C3", DATE, html, b"found in GBK"),
+            http("http://e.org/s?q=%E4%BD%A0%E5%A5%BD", DATE, html, b"found in UTF-8"),
+            http("http://s.org/s?q=%C4%E3%BA%C3", DATE, html, b"found elsewhere"),
+        ],
+    );
+    let site = site(&bed);
+    for (url, found) in [("http://e.org/a/page", "found in GBK"), ("http://e.org/a/other", "found elsewhere")]
+    {
+        let sent = send(&site, "mp_", url, &[]).await;
+        let start = memchr::memmem::find(&sent.body, b"<a href=\"").unwrap() + b"<a href=\"".len();
+        let len = memchr::memchr(b'"', &sent.body[start..]).unwrap();
+        let href = &sent.body[start..start + len];
+        // What a browser makes of it: ASCII as it is, the bytes of the page's charset escaped.
+        let escaped: String = href
+            .iter()
+            .map(|byte| if byte.is_ascii() { char::from(*byte).to_string() } else { format!("%{byte:02X}") })
+            .collect();
+        let here = format!("http://h/local/{TIME}mp_/{url}");
+        let asked = url::Url::parse(&here).unwrap().join(&escaped).unwrap();
+        let path = &asked[url::Position::BeforePath..];
+        assert!(path.ends_with("?q=%C4%E3%BA%C3"), "{path}");
+        let response = ask(&site, "GET", path, &[]).await;
+        assert_eq!(response.status(), 200, "{path}");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(String::from_utf8_lossy(&body).contains(found), "{path}: {body:?}");
+    }
+}

@@ -433,3 +433,60 @@ async fn pages_speak_the_language_of_the_reader() {
     let response = ask(&site, "GET", path, &[("accept-language", "da")]).await;
     assert!(!response.headers().contains_key("vary"));
 }
+
+/// A URL can have any number of captures: what looks at all of them is no work for the threads that answer everybody.
+#[tokio::test]
+async fn captures_are_counted_beside_the_threads_that_answer() {
+    use futures_util::FutureExt as _;
+    let bed = bed();
+    let site = site(&bed);
+    for path in [
+        "/local/*/http://e.org/",
+        "/local/*/http://e.org/*",
+        "/local/*/http://e.org/?grange-view=list",
+        "/local/20200101*/http://e.org/",
+        "/local/timemap/link/http://e.org/",
+        "/local/20200101000000/http://e.org/",
+    ] {
+        let others = crate::lookup_pool::occupied().await;
+        assert!(ask(&site, "GET", path, &[]).now_or_never().is_none(), "{path} is answered on this thread");
+        drop(others);
+        assert_eq!(get(&site, path).await.0, 200, "{path}");
+    }
+    assert!(ask(&site, "GET", "/local/cdx?url=e.org", &[]).now_or_never().is_some(), "a lookup is");
+}
+
+/// Lines of other people's indexes may name any record as the original of a revisit.
+#[tokio::test]
+async fn an_original_that_a_line_names_is_judged_by_its_own_address() {
+    let date = "2020-01-01T00:00:00Z";
+    let secret = gzip(&http("http://secret.org/", date, HTML, b"<p>the secret</p>"));
+    let again = gzip(&revisit("http://e.org/", "2020-01-02T00:00:00Z", "", b"nobody has this", ""));
+    let bed = Bed::new();
+    let path = bed.folder.path().join("a.warc.gz");
+    std::fs::write(&path, [secret.clone(), again].concat()).unwrap();
+    bed.files.add("a.warc.gz", crate::holdings::Section::whole(path).unwrap());
+    let line = format!(
+        "org,e)/ 20200102000000 {{\"url\": \"http://e.org/\", \"mime\": \"warc/revisit\", \"status\": \"200\", \
+         \"offset\": \"{}\", \"filename\": \"a.warc.gz\", \"orig.filename\": \"a.warc.gz\", \"orig.offset\": \"0\"}}\n",
+        secret.len()
+    );
+    bed.collection.index.load(line.as_bytes(), None).unwrap();
+    let block = Decision::Block { message: "Blocked.".into() };
+    for (rules, shown) in [(vec![], true), (vec![Rule::new("org,secret)/", block)], false)] {
+        bed.collection.set_rules(RuleSet::from(rules));
+        let site = site(&bed);
+        let (status, _, page) = get(&site, "/local/20200102000000mp_/http://e.org/").await;
+        assert_eq!((status, page.contains("the secret")), if shown { (200, true) } else { (451, false) });
+        let export = ask(&site, "GET", "/local/export/warc?url=http://e.org/", &[]).await;
+        let export = export.into_body().collect().await.unwrap().to_bytes().to_vec();
+        let mut reader = warc::Reader::from_bytes(export).unwrap();
+        let mut uris = Vec::new();
+        while let Some(record) = reader.next().unwrap() {
+            uris.extend(record.target_uri().map(|uri| String::from_utf8_lossy(uri).into_owned()));
+        }
+        let expected =
+            if shown { vec!["http://secret.org/", "http://e.org/"] } else { vec!["http://e.org/"] };
+        assert_eq!(uris, expected);
+    }
+}

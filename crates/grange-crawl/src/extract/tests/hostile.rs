@@ -63,80 +63,83 @@ fn survive(body: &[u8]) {
     assert_sound(&extract(whole, &settings), &settings);
 }
 
+/// What the readers of all formats look for.
+const PIECES: &[&[u8]] = &[
+    b"<a href=",
+    b"<img srcset='",
+    b"<meta http-equiv=refresh content=",
+    b"<base href=",
+    b"url(",
+    b"@import",
+    b"image-set(",
+    b"\"",
+    b"'",
+    b"`",
+    b"\\",
+    b"\\u00",
+    b"\\x",
+    b"http://",
+    b"//a.b/",
+    b"/x.js",
+    b"<script>",
+    b"</script>",
+    b"<style>",
+    b"<!--",
+    b"-->",
+    b"<!--[if",
+    b"]>",
+    b"<![endif]",
+    b"&#x",
+    b"&amp;",
+    b"&",
+    b";",
+    b",",
+    b"(",
+    b")",
+    b"=",
+    b"<?xml version='1.0'?>",
+    b"<urlset>",
+    b"<loc>",
+    b"</loc>",
+    b"<rss>",
+    b"<link>",
+    b"</link>",
+    b"<![CDATA[",
+    b"]]>",
+    b"%PDF-1.4",
+    b"/URI (",
+    b"/URI <",
+    b"/ObjStm/FlateDecode stream\n",
+    b"#EXTM3U\n",
+    b"URI=\"",
+    b"Sitemap: ",
+    b"\n",
+    b"\r",
+    b" ",
+    b"\0",
+    b"\xff\xfe",
+    b"\xfe\xff",
+    b"\xef\xbb\xbf",
+    b"\xc3",
+    b"\xa9",
+    b"\x1b$B",
+    b"\x80",
+    b"%E",
+    b"data-src=",
+    b"style=",
+    b"onclick=",
+    b"<object codebase=",
+    b" data=",
+    b"<iframe srcdoc='",
+    b"0;url=",
+    b"rel=",
+    b">",
+    b"/>",
+    b"</",
+];
+
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
-    let piece = prop::sample::select(vec![
-        &b"<a href="[..],
-        b"<img srcset='",
-        b"<meta http-equiv=refresh content=",
-        b"<base href=",
-        b"url(",
-        b"@import",
-        b"image-set(",
-        b"\"",
-        b"'",
-        b"`",
-        b"\\",
-        b"\\u00",
-        b"\\x",
-        b"http://",
-        b"//a.b/",
-        b"/x.js",
-        b"<script>",
-        b"</script>",
-        b"<style>",
-        b"<!--",
-        b"-->",
-        b"<!--[if",
-        b"]>",
-        b"<![endif]",
-        b"&#x",
-        b"&amp;",
-        b"&",
-        b";",
-        b",",
-        b"(",
-        b")",
-        b"=",
-        b"<?xml version='1.0'?>",
-        b"<urlset>",
-        b"<loc>",
-        b"</loc>",
-        b"<rss>",
-        b"<link>",
-        b"</link>",
-        b"<![CDATA[",
-        b"]]>",
-        b"%PDF-1.4",
-        b"/URI (",
-        b"/URI <",
-        b"/ObjStm/FlateDecode stream\n",
-        b"#EXTM3U\n",
-        b"URI=\"",
-        b"Sitemap: ",
-        b"\n",
-        b"\r",
-        b" ",
-        b"\0",
-        b"\xff\xfe",
-        b"\xfe\xff",
-        b"\xef\xbb\xbf",
-        b"\xc3",
-        b"\xa9",
-        b"\x1b$B",
-        b"\x80",
-        b"%E",
-        b"data-src=",
-        b"style=",
-        b"onclick=",
-        b"<object codebase=",
-        b" data=",
-        b"<iframe srcdoc='",
-        b"0;url=",
-        b"rel=",
-        b">",
-        b"/>",
-        b"</",
-    ]);
+    let piece = prop::sample::select(PIECES);
     prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
 }
 
@@ -160,6 +163,21 @@ proptest! {
         page[at] = byte;
         survive(&page);
         survive(&page[..cut.index(page.len())]);
+    }
+}
+
+/// Of each, so many that a reader which looks at the rest for every one of them would not come to its end.
+#[test]
+fn a_document_of_one_piece_again_and_again_is_read() {
+    const BYTES: usize = 200_000;
+    let url = Url::parse(PAGE).unwrap();
+    let settings = eager();
+    for piece in PIECES {
+        let body = piece.repeat(BYTES / piece.len());
+        for content_type in TYPES {
+            let extraction = extract(document(&url, content_type, &body), &settings);
+            assert_sound(&extraction, &settings);
+        }
     }
 }
 

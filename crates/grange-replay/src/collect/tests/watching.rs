@@ -50,6 +50,25 @@ async fn rules_are_in_force_after_a_look_that_failed_behind_them_and_after_the_n
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_account_that_is_disabled_is_none_at_the_next_look() {
+    let bed = Bed::new().await;
+    let (collections, mut watcher) =
+        open_all(&bed.db, &bed.feeder.shelf, archive(&bed), Buckets::default(), None).await.unwrap();
+    let new = grange_db::NewUser {
+        name: "bert".parse().unwrap(),
+        role: grange_model::Role::Curator,
+        password_hash: None,
+    };
+    let bert = bed.db.users().create(new, &anna()).await.unwrap();
+    watcher.step().await.unwrap();
+    let account = collections.account("Bert").unwrap();
+    assert_eq!((account.role.as_str(), account.staff), ("curator", true));
+    bed.db.users().set_enabled(&bert.name, false, bert.edition, &anna()).await.unwrap();
+    watcher.step().await.unwrap();
+    assert_eq!(collections.account("bert"), None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_that_is_away_is_asked_seldom_about_a_damaged_copy() {
     let (clock, hand) = Clock::test("2026-01-01T00:00:00Z".parse().unwrap());
     let (asked, away) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));

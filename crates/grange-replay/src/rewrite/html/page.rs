@@ -71,7 +71,7 @@ impl Page {
         self.release(tag.start, copying);
         self.holding = if tag.holds_text || (self.charset.is_xml() && !tag.empty) {
             let kind = self.charset.word(tag.attributes, b"type");
-            Holding::of(tag.name, &kind, self.scripted)
+            Holding::of(self.local_name(tag.name), &kind, self.scripted)
         } else {
             // In HTML the inside of a style is text; where it is not, this is one of SVG or MathML.
             (tag.is(b"style") && !tag.empty).then_some(Holding::SvgStyle)

@@ -5,7 +5,8 @@ use htmlscan::Attribute;
 use super::copying::Copying;
 use super::held::Holding;
 use super::page::Page;
-use crate::rewrite::attributes::{Around, Change, change, known};
+use crate::rewrite::animated;
+use crate::rewrite::attributes::{Around, Change, change, known, known_in_xml};
 
 /// Where wombat looks for the address that a script had on the live page.
 const ORIGINAL_SOURCE: &[u8] = b" __wb_orig_src";
@@ -33,11 +34,13 @@ impl StartTag<'_> {
 impl Page {
     pub(super) fn attributes(&mut self, tag: &StartTag<'_>, copying: &mut Copying<'_>) {
         // Most tags have none of these; nothing is asked of them that would cost more.
+        let is_xml = self.charset.is_xml();
+        let known = |name| if is_xml { known_in_xml(name) } else { known(name) };
         let Some(first) = tag.attributes.iter().position(|attribute| known(attribute.name).is_some()) else {
             return;
         };
         let mut lower = [0; NAME_MAX];
-        let around = self.around(lower_case(tag.name, &mut lower), tag.attributes);
+        let around = self.around(lower_case(self.local_name(tag.name), &mut lower), tag.attributes);
         let mut disarmed: Vec<&[u8]> = Vec::new();
         let mut base = None;
         for attribute in &tag.attributes[first..] {
@@ -83,6 +86,13 @@ impl Page {
         }
     }
 
+    /// The name of an element without its prefix: in HTML it has none.
+    pub(super) fn local_name<'n>(&self, name: &'n [u8]) -> &'n [u8] {
+        let start =
+            if self.charset.is_xml() { memchr::memrchr(b':', name).map_or(0, |at| at + 1) } else { 0 };
+        &name[start..]
+    }
+
     fn around<'t>(&self, tag: &'t str, attributes: &[Attribute<'_>]) -> Around<'t> {
         let word = |name: &[u8]| self.charset.word(attributes, name);
         let has = |name: &[u8]| attributes.iter().any(|attribute| attribute.name.eq_ignore_ascii_case(name));
@@ -97,6 +107,7 @@ impl Page {
                 _ => String::new(),
             },
             is_module: tag == "script" && self.holding == Some(Holding::Module),
+            moves_link: animated::is_animation(tag) && animated::is_link(&word(b"attributename")),
             framed: self.options.framed,
             scripted: self.scripted,
         }

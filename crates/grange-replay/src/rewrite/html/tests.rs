@@ -211,6 +211,8 @@ fn expected(tags: Tags) -> Tags {
             purpose: word("as").filter(|_| tag == "link").unwrap_or_default(),
             meta: word("http-equiv").or_else(|| word("name")).filter(|_| tag == "meta").unwrap_or_default(),
             is_module: false,
+            moves_link: matches!(&*tag, "animate" | "set")
+                && word("attributename").is_some_and(|name| name.rsplit(':').next() == Some("href")),
             framed: false,
             scripted: false,
         };

@@ -69,6 +69,26 @@ fn parts_of_a_page_change_and_it_stays_well_formed() {
             "<style>/*<![CDATA[*/ a>b{} /*]]>*/</style>",
             "<style>/*<![CDATA[*/ a>b{} /*]]>*/</style>".to_owned(),
         ),
+        (
+            "<s:svg xmlns:s='s' xmlns:x='x'><s:a x:href='/x'/><s:set attributeName='x:href' to='/x'/></s:svg>",
+            format!(
+                "<s:svg xmlns:s='s' xmlns:x='x'><s:a x:href=\"{p}mp_/https://example.org/x\"/>\
+                 <s:set attributeName='x:href' to=\"{p}mp_/https://example.org/x\"/></s:svg>"
+            ),
+        ),
+        (
+            "<h:meta xmlns:h='http://www.w3.org/1999/xhtml' http-equiv='refresh' content='0;url=/x'/>",
+            format!(
+                "<h:meta xmlns:h='http://www.w3.org/1999/xhtml' http-equiv='refresh' \
+                 content=\"0;url={p}uo_/https://example.org/x\"/>"
+            ),
+        ),
+        (
+            "<h:style xmlns:h='http://www.w3.org/1999/xhtml'>a{b:url(/x)}</h:style>",
+            format!(
+                "<h:style xmlns:h='http://www.w3.org/1999/xhtml'>a{{b:url({p}oe_/https://example.org/x)}}</h:style>"
+            ),
+        ),
         ("<style/><a href='/x'/>", format!("<style/><a href=\"{p}mp_/https://example.org/x\"/>")),
         (
             "<noscript><img src='/i'/></noscript>",
