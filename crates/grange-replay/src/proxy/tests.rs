@@ -306,6 +306,24 @@ async fn the_metadata_of_a_job_is_handed_out_whole() {
     assert_eq!((status, body.len()), (200, url.len() + 1 + log.len() + 2));
 }
 
+#[tokio::test]
+async fn each_record_of_a_metadata_file_is_judged() {
+    let running = running().await;
+    let record = |name: &str| {
+        let url = format!("metadata://grange/crawl/{name}");
+        let date = "2020-01-01T00:00:00Z";
+        crate::tests::record("resource", &url, date, "Content-Type: text/plain\r\n", name.as_bytes())
+    };
+    running.bed.add_gz("9-metadata-1.warc.gz", &["logs/crawl.log", "reports/seeds.txt"].map(record));
+    let collection = running.proxy.collections.get("local").unwrap();
+    let seen = "metadata://grange/crawl/reports/";
+    collection.set_rules(RuleSet::from(vec![Rule::new(seen, Decision::Allow)]));
+    let asked = "http://viewerproxy.invalid/getMetadata?jobID=9";
+    let (status, body) = resolve(&running.proxy, asked, "01 Jan 2020 00:00:00 GMT").await;
+    let expected = format!("{seen}seeds.txt\nreports/seeds.txt\n\n");
+    assert_eq!((status, String::from_utf8_lossy(&body).into_owned()), (200, expected));
+}
+
 /// Clients that open a file and do not read it: each holds a thread, and the process has no more than 512.
 #[tokio::test]
 async fn clients_that_do_not_read_hold_only_some_of_the_threads() {
