@@ -79,7 +79,7 @@ impl Engine for Native {
         let Some(mut import) = begun else { return Ok(()) };
         match stored.orders().map(serde_json::from_str::<LastingOrders>) {
             Some(Ok(orders)) => {
-                import = importing(move || import.follow_orders(&orders).map(|()| import)).await?
+                import = importing(move || import.follow_orders(&orders).map(|()| import)).await?;
             }
             Some(Err(error)) => {
                 tracing::warn!(folder = folder.name(), %error, "the orders that were given to the crawl cannot be read");

@@ -149,7 +149,9 @@ impl Shared {
         self.frontier.put_marks(marks, &[])?;
         self.orders.send_modify(|orders| {
             let orders = Arc::make_mut(orders);
-            marks.iter().for_each(|(name, value)| orders.add(name, value));
+            for (name, value) in marks {
+                orders.add(name, value);
+            }
         });
         Ok(())
     }
