@@ -63,9 +63,13 @@ const LEFT_OUT: &[&str] =
 fn every_command_is_tried_on_a_folder_without_an_archive() {
     let folder = tempfile::tempdir().unwrap();
     let help = run(folder.path(), &["--help"]).ok().stdout;
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let commands = commands.take_while(|line| line.starts_with("  "));
-    let names: Vec<_> = commands.filter_map(|line| line.split_whitespace().next()).collect();
+    // Two spaces and a name; options and wrapped lines begin otherwise.
+    let listed = |line: &&str| {
+        let name = line.strip_prefix("  ");
+        name.is_some_and(|name| name.starts_with(|letter: char| letter.is_ascii_lowercase()))
+    };
+    let names: Vec<_> =
+        help.lines().filter(listed).filter_map(|line| line.split_whitespace().next()).collect();
     assert!(names.contains(&"db") && names.contains(&"settings"), "{help}");
     let known = NEEDS_AN_ARCHIVE.iter().chain(NEEDS_NONE).chain(LEFT_OUT);
     let known: Vec<_> = known.filter_map(|command| command.split(' ').next()).collect();
