@@ -100,3 +100,21 @@ async fn an_object_that_cannot_be_read_is_removed_without_a_checksum() {
     bench.blob.remove_to_attic(&file("a"), &grange_model::Checksums::default()).await.unwrap();
     assert_eq!((bench.names().await.len(), bench.attic().await), (0, vec![b"bytes".to_vec()]));
 }
+
+#[tokio::test]
+async fn a_file_of_a_swap_network_that_cannot_be_read_is_removed_without_a_checksum() {
+    let bench = Bench::swap().await.unwrap();
+    let super::insides::Insides::Swap(swap) = &bench.insides else { panic!() };
+    let nothing = grange_model::Checksums::default();
+    for name in ["a", "b", "c"] {
+        bench.put(name, b"bytes").await.unwrap();
+        let refused = bench.blob.remove_to_attic(&file(name), &nothing).await.unwrap_err();
+        assert_eq!(refused.code(), "blob-no-checksum", "it can be read");
+        *swap.unreadable.lock().unwrap() = Some(file(name));
+        assert!(bench.blob.checksum(&file(name), &[Algorithm::Sha512]).await.is_err());
+        bench.blob.remove_to_attic(&file(name), &nothing).await.unwrap();
+        let gone = bench.blob.remove_to_attic(&file(name), &nothing).await.unwrap_err();
+        assert_eq!(gone.code(), "blob-not-found");
+    }
+    assert_eq!((bench.names().await.len(), bench.attic().await), (0, vec![b"bytes".to_vec(); 3]));
+}

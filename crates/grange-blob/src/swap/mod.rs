@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio_util::io::StreamReader;
 
-use crate::blob::{Blob, Listed, MARKER, MarkedPart, Opened, Source, Space, Stat, Stored};
+use crate::blob::{Blob, Listed, MARKER, MarkedPart, Opened, Source, Space, Stat, Stored, UnlistedFiles};
 use crate::check;
 use crate::digest::{By, Proving, Summing};
 use crate::error::Error;
@@ -42,6 +42,9 @@ pub struct Swap {
     /// A byte of the next file changes on its way to the server.
     #[cfg(test)]
     pub(crate) flip_next: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    /// Its bytes do not come.
+    #[cfg(test)]
+    pub(crate) unreadable: std::sync::Arc<std::sync::Mutex<Option<FileName>>>,
 }
 
 /// A directory as a SWAP server lists it.
@@ -124,6 +127,8 @@ impl Swap {
             read_only,
             #[cfg(test)]
             flip_next: std::sync::Arc::default(),
+            #[cfg(test)]
+            unreadable: std::sync::Arc::default(),
         })
     }
 
@@ -224,6 +229,10 @@ impl Swap {
     /// Reads a stored file to its end.
     async fn each(&self, name: &FileName, mut act: impl FnMut(&Bytes) + Send) -> Result<Option<u64>, Error> {
         let Some(response) = self.file(name, None).await? else { return Ok(None) };
+        #[cfg(test)]
+        if self.unreadable.lock().unwrap().as_ref() == Some(name) {
+            return Err(self.unreachable(std::io::Error::from_raw_os_error(5)));
+        }
         let announced = response.content_length();
         let (mut size, mut pieces) = (0, response.bytes_stream());
         while let Some(bytes) = pieces.try_next().await.map_err(|error| self.unreachable(error))? {
@@ -245,6 +254,48 @@ impl Swap {
         let mut summing = Summing::inline(By::Second, algorithms);
         let size = self.each(name, |bytes| summing.update(bytes)).await?;
         Ok(size.map(|size| (size, summing.finish())))
+    }
+
+    /// Has the server take the file to its attic, provided that it has the tag.
+    async fn retire(&self, name: &FileName, tag: &str) -> Result<(), Error> {
+        let add = |request: reqwest::RequestBuilder| request.header(header::IF_MATCH, tag);
+        let (response, _) = self.ask(Method::DELETE, &self.target("put", name.as_str()), add).await?;
+        match response.status().as_u16() {
+            204 => Ok(()),
+            404 => Err(self.not_found(name)),
+            _ => Err(self.refused(&format!("remove {name}"), response).await),
+        }
+    }
+
+    /// Whether a file is there and its bytes do not come, twice in a row: its server answers, so it is not the network.
+    async fn is_unreadable(&self, name: &FileName) -> Result<bool, Error> {
+        for _ in 0..2 {
+            if self.stat(name).await?.is_none() || self.each(name, |_| ()).await.is_ok() {
+                return Ok(false);
+            }
+        }
+        Ok(self.stat(name).await?.is_some())
+    }
+
+    /// Lines of a folder, which ends with a slash or is empty for the root, after a name.
+    async fn page(&self, folder: &str, after: Option<&str>) -> Result<Page, Error> {
+        let escape = |text: &str| {
+            percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+        };
+        let folder: Vec<_> = folder.split('/').map(escape).collect();
+        let mut target = format!("{}{}?format=json", self.target("get", ""), folder.join("/"));
+        if let Some(after) = after {
+            target += "&after=";
+            target += &escape(after);
+        }
+        let page: Page = self.json(&target, "list the collection").await?;
+        if let Some(slice) = page.missing_slices.first() {
+            // A list with gaps would look like files that are lost.
+            let reason = format!("the server of slice {slice} is away");
+            let (place, doing) = (self.place.clone(), "list the collection".to_owned());
+            return Err(Error::Refused { place, doing, status: 503, reason });
+        }
+        Ok(page)
     }
 
     async fn json<T: DeserializeOwned>(&self, target: &str, doing: &str) -> Result<T, Error> {
@@ -298,19 +349,7 @@ impl Blob for Swap {
         let mut listed = Vec::new();
         let mut after = after.map(|name| name.as_str().to_owned());
         while listed.len() < limit {
-            let mut target = self.target("get", "") + "?format=json";
-            if let Some(after) = &after {
-                target += "&after=";
-                target += &percent_encoding::utf8_percent_encode(after, percent_encoding::NON_ALPHANUMERIC)
-                    .to_string();
-            }
-            let page: Page = self.json(&target, "list the collection").await?;
-            if let Some(slice) = page.missing_slices.first() {
-                // A list with gaps would look like files that are lost.
-                let reason = format!("the server of slice {slice} is away");
-                let (place, doing) = (self.place.clone(), "list the collection".to_owned());
-                return Err(Error::Refused { place, doing, status: 503, reason });
-            }
+            let page = self.page("", after.as_deref()).await?;
             for line in page.entries.into_iter().filter(|line| !line.directory) {
                 let Ok(name) = line.name.parse::<FileName>() else { continue };
                 if name.as_str() == MARKER {
@@ -326,6 +365,39 @@ impl Blob for Swap {
         }
         listed.truncate(limit);
         Ok(listed)
+    }
+
+    async fn unlisted(&self, limit: usize) -> Result<UnlistedFiles, Error> {
+        let (mut found, mut folders) = (UnlistedFiles::default(), vec![String::new()]);
+        while let Some(folder) = folders.pop() {
+            let mut after = None;
+            loop {
+                let page = match self.page(&folder, after.as_deref()).await {
+                    // It went since its name was listed.
+                    Err(Error::Refused { status: 404, .. }) if !folder.is_empty() => break,
+                    page => page?,
+                };
+                for line in page.entries {
+                    let path = format!("{folder}{}", line.name);
+                    if line.directory {
+                        folders.push(path + "/");
+                        continue;
+                    }
+                    if folder.is_empty() && line.name.parse::<FileName>().is_ok() {
+                        continue;
+                    }
+                    found.count += 1;
+                    if found.paths.len() < limit {
+                        found.paths.push((format!("{}/{path}", self.place), line.size));
+                    }
+                }
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(found)
     }
 
     async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error> {
@@ -361,6 +433,11 @@ impl Blob for Swap {
     async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error> {
         self.writable()?;
         let deciding = check::deciding(name, expected);
+        // Without a checksum only a file that cannot be read is taken; the server moves it without reading.
+        if deciding.is_err() && self.is_unreadable(name).await? {
+            tracing::warn!(place = self.place, %name, "an unreadable copy goes to the attic");
+            return self.retire(name, "*").await;
+        }
         let mut algorithms = deciding.as_ref().ok().cloned().unwrap_or_default();
         // By which SWAP itself is told which bytes are meant.
         if !algorithms.contains(&Algorithm::Sha512) {
@@ -369,14 +446,7 @@ impl Blob for Swap {
         let (_, found) = self.sum(name, &algorithms).await?.ok_or_else(|| self.not_found(name))?;
         check::removable(name, &self.place, expected, found.only(&deciding?))?;
         let tag = found.get(Algorithm::Sha512).ok_or_else(|| self.foreign("no checksum"))?;
-        let tag = format!("\"sha512-{}\"", data_encoding::HEXLOWER.encode(tag));
-        let add = |request: reqwest::RequestBuilder| request.header(header::IF_MATCH, &tag);
-        let (response, _) = self.ask(Method::DELETE, &self.target("put", name.as_str()), add).await?;
-        match response.status().as_u16() {
-            204 => Ok(()),
-            404 => Err(self.not_found(name)),
-            _ => Err(self.refused(&format!("remove {name}"), response).await),
-        }
+        self.retire(name, &format!("\"sha512-{}\"", data_encoding::HEXLOWER.encode(tag))).await
     }
 
     async fn free(&self) -> Result<Space, Error> {
