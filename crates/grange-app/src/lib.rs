@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use grange_base::Clock;
 use grange_db::Db;
+use jiff::Timestamp;
 
 pub use access::{Access, AccessTest, RuleDraft, RulePart};
 pub use archive::OpenArchive;
@@ -78,6 +79,11 @@ impl App {
             oai: None,
             buckets: grange_blob::Buckets::default(),
         }
+    }
+
+    /// The time that plans, leases and records go by: the database's.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// With what the settings say about harvests; without it the defaults hold and logins cannot be kept.

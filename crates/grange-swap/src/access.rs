@@ -25,6 +25,17 @@ const MIN_KEY_BYTES: usize = 16;
 /// How long a ticket is good, seconds: a client follows a redirect at once; clocks of servers may differ a little.
 const TICKET_SECONDS: u64 = 300;
 
+/// What a ticket is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TicketState {
+    Valid,
+    /// Made with our key for this very act, and over since then; seconds since 1970.
+    Expired {
+        until: u64,
+    },
+    Wrong,
+}
+
 /// The secret of a network.
 #[derive(Clone)]
 pub struct Key {
@@ -95,12 +106,17 @@ impl Key {
         text
     }
 
-    pub fn admits(&self, ticket: &str, verb: &str, path: &str, now: u64) -> bool {
-        let Some((until, proof)) = ticket.split_once('.') else { return false };
-        let Ok(until) = until.parse::<u64>() else { return false };
+    /// Compares a ticket with the act it is shown for. Takes the same time for every wrong one.
+    pub fn ticket_state(&self, ticket: &str, verb: &str, path: &str, now: u64) -> TicketState {
+        let Some((until, proof)) = ticket.split_once('.') else { return TicketState::Wrong };
+        let Ok(until) = until.parse::<u64>() else { return TicketState::Wrong };
         let expected = self.proof(&[b"ticket", verb.as_bytes(), path.as_bytes(), &until.to_be_bytes()]);
         let expected = HEXLOWER.encode(&expected[..16]);
-        now < until && bool::from(expected.as_bytes().ct_eq(proof.as_bytes()))
+        match bool::from(expected.as_bytes().ct_eq(proof.as_bytes())) {
+            true if now < until => TicketState::Valid,
+            true => TicketState::Expired { until },
+            false => TicketState::Wrong,
+        }
     }
 }
 
@@ -160,14 +176,19 @@ mod tests {
             assert!(!key.authorizes(wrong), "{wrong}");
         }
         let ticket = key.ticket("PUT", "/put/c/x", 1000);
-        assert!(key.admits(&ticket, "PUT", "/put/c/x", 1299));
-        for (verb, path, now) in
-            [("GET", "/put/c/x", 1000), ("PUT", "/put/c/y", 1000), ("PUT", "/put/c/x", 1300)]
-        {
-            assert!(!key.admits(&ticket, verb, path, now), "{verb} {path} {now}");
+        for (verb, path, now, expected) in [
+            ("PUT", "/put/c/x", 1299, TicketState::Valid),
+            ("PUT", "/put/c/x", 1300, TicketState::Expired { until: 1300 }),
+            ("GET", "/put/c/x", 1000, TicketState::Wrong),
+            ("PUT", "/put/c/y", 1000, TicketState::Wrong),
+            ("PUT", "/put/c/y", 1300, TicketState::Wrong),
+        ] {
+            assert_eq!(key.ticket_state(&ticket, verb, path, now), expected, "{verb} {path} {now}");
         }
         let longer = ticket.replacen("1300", "9300", 1);
-        assert!(!key.admits(&longer, "PUT", "/put/c/x", 1000));
+        for wrong in [longer.as_str(), "", "1300", "x.y"] {
+            assert_eq!(key.ticket_state(wrong, "PUT", "/put/c/x", 1000), TicketState::Wrong, "{wrong}");
+        }
         assert_ne!(key.proof(&[b"ab", b"c"]), key.proof(&[b"a", b"bc"]));
     }
 

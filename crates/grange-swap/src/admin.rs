@@ -27,6 +27,9 @@ pub struct Status {
 pub struct ServerStatus {
     pub base: String,
     pub alive: bool,
+    /// Milliseconds by which its clock is ahead of the asked server's.
+    #[serde(default)]
+    pub clock_ahead_ms: Option<i64>,
     pub partitions: Vec<PartitionSeen>,
 }
 

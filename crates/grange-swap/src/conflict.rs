@@ -136,16 +136,11 @@ pub(crate) async fn claim_here(
 async fn has_directory(tree: &Arc<Tree>, path: &LocalPath) -> Result<bool, Failure> {
     let (tree, path) = (Arc::clone(tree), path.clone());
     blocking(move || {
-        let found = tree.has_directory(path.as_str());
-        Ok(
-            match found
-                .and_then(|there| if there { tree.sync_above(&path).map(|()| true) } else { Ok(false) })
-            {
-                Ok(there) => Ok(there),
-                Err(error) if error.kind() == ErrorKind::NotADirectory => Err(in_the_way(&tree, &path)),
-                Err(error) => Err(Error::io("look for", path.as_str())(error).into()),
-            },
-        )
+        Ok(match tree.has_durable_directory(&path) {
+            Ok(there) => Ok(there),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => Err(in_the_way(&tree, &path)),
+            Err(error) => Err(Error::io("look for", path.as_str())(error).into()),
+        })
     })
     .await?
 }

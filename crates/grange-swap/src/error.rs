@@ -26,6 +26,8 @@ pub enum Error {
     NotEmpty { path: PathBuf },
     #[error("the partition {} is served by another process: stop that one first", path.display())]
     InUse { path: PathBuf },
+    #[error("a sync failed on the partition {}, so its disk may lack what is shown there: unmount and check the disk, mount it, then remove {}/.swap-sync-failed", path.display(), path.display())]
+    SyncFailed { path: PathBuf },
     #[error("two partitions have the id {uuid}: one is a copy of the other; serve only one of them")]
     Twin { uuid: Uuid },
     #[error("{} does not describe a collection: {reason}; compare it with its copies on other partitions", path.display())]

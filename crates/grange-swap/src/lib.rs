@@ -29,6 +29,7 @@ pub mod moves;
 pub mod name;
 pub mod node;
 pub mod partition;
+mod pending;
 pub mod place;
 pub mod route;
 pub mod server;

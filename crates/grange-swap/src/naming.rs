@@ -4,6 +4,9 @@
 //! commit makes everything durable that was done before it, in whatever folder: so uploads that wait for a commit at the
 //! same time share the next one. Whoever comes first leads: it links the names of all who wait, syncs the folder of the
 //! last, and tells everybody. On other file systems each upload syncs its own folder.
+//!
+//! A name whose folder could not be synced goes again: a second sync could succeed without writing it. The caller holds the
+//! name meanwhile, so that no other upload relies on it.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,7 +40,12 @@ impl Wish {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.spot.tree.sync_parent(&self.spot.path)
+        self.spot.tree.sync_new(&self.spot.path)
+    }
+
+    /// Takes the name away again.
+    fn withdraw(&self, failure: &io::Error) {
+        self.spot.tree.withdraw(&self.spot.path, self.size, failure);
     }
 
     fn unsynced(&self, error: &io::Error) -> Error {
@@ -75,7 +83,7 @@ struct Line {
     led: bool,
 }
 
-/// Gives a name: durable after [`Published::New`]. Blocks.
+/// Gives a name that the caller holds: durable after [`Published::New`], gone again after an error. Blocks.
 pub(crate) fn give(wish: Wish) -> Answer {
     let partition = Arc::clone(&wish.spot.tree.partition);
     if partition.commits_together() { partition.naming.give(wish) } else { alone(&wish) }
@@ -83,8 +91,11 @@ pub(crate) fn give(wish: Wish) -> Answer {
 
 fn alone(wish: &Wish) -> Answer {
     let published = wish.link()?;
-    if published == Published::New {
-        wish.sync().map_err(|error| wish.unsynced(&error))?;
+    if published == Published::New
+        && let Err(error) = wish.sync()
+    {
+        wish.withdraw(&error);
+        return Err(wish.unsynced(&error));
     }
     Ok(published)
 }
@@ -150,7 +161,10 @@ fn lead(wishes: &[Arc<Waiting>]) {
     let synced = last.map_or(Ok(()), |(waiting, _)| waiting.wish.sync());
     for (waiting, link) in wishes.iter().zip(links) {
         let answer = match (&synced, link) {
-            (Err(error), Ok(Published::New)) => Err(waiting.wish.unsynced(error)),
+            (Err(error), Ok(Published::New)) => {
+                waiting.wish.withdraw(error);
+                Err(waiting.wish.unsynced(error))
+            }
             (_, link) => link,
         };
         *waiting.answer() = Some(answer);
@@ -170,9 +184,7 @@ mod tests {
     use crate::tree::{Found, Tree};
     use crate::view::{Home, Known};
 
-    #[test]
-    fn of_many_at_the_same_time_each_gets_its_own_answer() {
-        let folder = tempfile::tempdir().unwrap();
+    fn collection(folder: &tempfile::TempDir) -> (Arc<Tree>, Arc<Known>) {
         let uuid = Partition::init(folder.path(), "").unwrap();
         let partition = Arc::new(Partition::open(folder.path()).unwrap());
         let namespace = Namespace::new("c").unwrap();
@@ -186,18 +198,57 @@ mod tests {
             slices: vec![Slice { uuid, partition: uuid }],
         };
         let known = Arc::new(Known::for_tests(record, vec![Home::Here(Arc::clone(&tree))]));
+        (tree, known)
+    }
+
+    fn wish(tree: &Arc<Tree>, known: &Arc<Known>, path: &str, bytes: &[u8]) -> Wish {
+        let mut staged = tree.stage().unwrap();
+        staged.file.write_all(bytes).unwrap();
+        staged.seal(&Sum::of(bytes), None).unwrap();
+        let (known, tree, path) = (Arc::clone(known), Arc::clone(tree), LocalPath::new(path).unwrap());
+        let spot = Spot { known, tree, path, unmoved: None, modified: None, moved: false, stored: None };
+        Wish { staged: Arc::new(staged), spot, size: bytes.len() as u64 }
+    }
+
+    #[test]
+    fn names_that_were_not_synced_together_are_all_taken_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tree, known) = collection(&folder);
+        let lead_all = |names: &[&str], failures: usize| {
+            let waiting = names.iter().map(|name| Waiting {
+                wish: wish(&tree, &known, name, name.as_bytes()),
+                answer: Mutex::new(None),
+                thread: thread::current(),
+            });
+            let waiting: Vec<_> = waiting.map(Arc::new).collect();
+            tree.partition.sync_faults.plan(0, failures);
+            lead(&waiting);
+            let answers = waiting.iter().map(|waiting| waiting.answer().take().unwrap());
+            answers.map(Result::ok).collect::<Vec<_>>()
+        };
+        assert_eq!(lead_all(&["kept"], 0), [Some(Published::New)]);
+        let found = tree.find(&LocalPath::new("kept").unwrap()).unwrap();
+        assert_eq!(lead_all(&["a", "kept", "b"], 1), [None, Some(Published::Taken(found)), None]);
+        assert_eq!(
+            tree.list(None).unwrap().unwrap().len(),
+            1,
+            "only the name that was synced before is left"
+        );
+        assert_eq!(tree.counts().0, 1);
+        assert_eq!(lead_all(&["a", "b"], 0), [Some(Published::New), Some(Published::New)]);
+        assert_eq!(tree.counts().0, 3);
+    }
+
+    #[test]
+    fn of_many_at_the_same_time_each_gets_its_own_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tree, known) = collection(&folder);
+        let partition = &tree.partition;
         for part in 0..4 {
             tree.make_directory(&LocalPath::new(format!("d{part}")).unwrap()).unwrap();
         }
         let wish = |number: usize| {
-            let bytes = number.to_string();
-            let mut staged = tree.stage().unwrap();
-            staged.file.write_all(bytes.as_bytes()).unwrap();
-            staged.seal(&Sum::of(bytes.as_bytes()), None).unwrap();
-            let path = LocalPath::new(format!("d{}/f{number}", number % 4)).unwrap();
-            let (known, tree) = (Arc::clone(&known), Arc::clone(&tree));
-            let spot = Spot { known, tree, path, unmoved: None, modified: None, moved: false, stored: None };
-            Wish { staged: Arc::new(staged), spot, size: bytes.len() as u64 }
+            wish(&tree, &known, &format!("d{}/f{number}", number % 4), number.to_string().as_bytes())
         };
         // Every name is wanted by two.
         let wishes: Vec<_> = (0..64).map(|number| wish(number / 2)).collect();

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use grange_base::{Clock, Throttle};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Notify, Semaphore, watch};
 use uuid::Uuid;
 
@@ -23,6 +23,7 @@ use crate::lifecycle::{self, Adoption, Standing};
 use crate::moves::Progress;
 use crate::name::{LocalPath, Namespace};
 use crate::partition::Partition;
+use crate::peer::clocks;
 use crate::peer::link::Link;
 use crate::properties;
 use crate::settings::Settings;
@@ -70,12 +71,15 @@ struct State {
     gates: HashMap<Uuid, Arc<Gate>>,
     /// Names of collections that are being made real here.
     held_names: HashMap<Uuid, Namespace>,
+    /// Removals that failed on one of our disks, to be tried again.
+    unfinished: HashMap<Uuid, Collection>,
     /// The last record of collections that have left our partitions: an older one that is still under way to us comes
     /// too late. After a restart nothing is under way.
     left: HashMap<Uuid, Standing>,
     /// The highest epoch of a collection that was ever decided here, also when it could not be written.
     spent: HashMap<Uuid, u64>,
     others: BTreeMap<Arc<str>, Other>,
+    clocks_ahead: HashMap<Arc<str>, SignedDuration>,
     links: HashMap<Arc<str>, Link>,
     /// Peers from the settings that were never seen since the start, by address.
     unseen: Vec<String>,
@@ -119,15 +123,20 @@ impl State {
         })
     }
 
-    /// The records of others that replace ours or concern our partitions; removals first, they free names.
+    /// The records of others that replace ours or concern our partitions, and removals that we could not finish; removals
+    /// first, they free names.
     fn wanted(&self, partitions: &[Arc<Partition>]) -> Vec<Collection> {
-        let mut wanted: Vec<Collection> = Vec::new();
+        let mut wanted: Vec<Collection> = self.unfinished.values().cloned().collect();
         for record in self.others.values().flat_map(|other| &other.inventory.collections) {
             let ours = || partitions.iter().any(|partition| record.slice_on(partition.uuid).is_some());
             let own = self.records.get(&record.uuid).map(Collection::standing);
-            let newer = match own.or_else(|| self.left.get(&record.uuid).copied()) {
-                Some(own) => lifecycle::replaces(record.standing(), own),
-                None => ours(),
+            let newer = match (own, self.left.get(&record.uuid)) {
+                (Some(own), _) => lifecycle::replaces(record.standing(), own),
+                // A removal is remembered, so that a record that is still under way comes too late.
+                (None, Some(left)) => {
+                    lifecycle::replaces(record.standing(), *left) && (record.layout == Layout::Gone || ours())
+                }
+                (None, None) => ours(),
             };
             if newer && !wanted.contains(record) {
                 wanted.push(record.clone());
@@ -260,6 +269,24 @@ impl Node {
     /// here gives a name by the old table afterwards. Blocks.
     pub fn adopt(&self, record: &Collection) -> Result<bool, Error> {
         let _one = self.adopting.lock().unwrap_or_else(PoisonError::into_inner);
+        let adopted = self.take_over(record);
+        let mut state = self.state();
+        match &adopted {
+            // It closed the collection here, and may be on one of our disks.
+            Err(error) if record.layout == Layout::Gone && !matches!(error, Error::Overlap { .. }) => {
+                state.unfinished.insert(record.uuid, record.clone());
+                self.move_now.notify_one();
+            }
+            Ok(_) if record.layout == Layout::Gone => {
+                state.unfinished.remove(&record.uuid);
+            }
+            _ => {}
+        }
+        drop(state);
+        adopted
+    }
+
+    fn take_over(&self, record: &Collection) -> Result<bool, Error> {
         let (before, had, taken): (_, Vec<Arc<Tree>>, _) = {
             let state = self.state();
             let of_it = state.trees.iter().filter(|((uuid, _), _)| *uuid == record.uuid);
@@ -295,14 +322,34 @@ impl Node {
             // Whatever becomes of it here: a removal that was begun is finished one day, with all that is there then.
             *epoch = record.epoch;
         }
-        let mut trees = Vec::new();
-        for (partition, slice) in &ours {
+        let (mut trees, mut written) = (Vec::new(), Vec::new());
+        let write = |partition: &Arc<Partition>, slice: usize| {
             let tree = match had.iter().find(|tree| tree.partition.uuid == partition.uuid) {
                 Some(tree) => Arc::clone(tree),
                 None => Arc::new(Tree::open(Arc::clone(partition), record.namespace.clone())?),
             };
-            partition.write_file(&record.file_name(), record.to_text(*slice).as_bytes())?;
-            trees.push(tree);
+            partition.write_file(&record.file_name(), record.to_text(slice).as_bytes())?;
+            Ok(tree)
+        };
+        for (partition, slice) in &ours {
+            if before.is_none() && had.is_empty() && !partition.root.join(record.file_name()).exists() {
+                written.push(partition);
+            }
+            match write(partition, *slice) {
+                Ok(tree) => trees.push(tree),
+                Err(error) => {
+                    // Of a new collection nothing may be left: the next start would take it for one that was made, beside
+                    // another that has its name by then.
+                    for partition in written {
+                        if let Err(error) = partition.remove_file(&record.file_name()) {
+                            let (root, error) =
+                                (partition.root.display(), grange_base::Chain(&error).to_string());
+                            tracing::error!(partition = %root, error, "cannot remove the record of a collection that was not made");
+                        }
+                    }
+                    return Err(error);
+                }
+            }
         }
         let left: Vec<_> =
             had.iter().filter(|tree| !trees.iter().any(|kept| Arc::ptr_eq(kept, tree))).collect();
@@ -375,6 +422,11 @@ impl Node {
         self.refresh();
         self.move_now.notify_one();
         wanted
+    }
+
+    /// Whether a removal of the collection was begun here and failed on a disk.
+    pub(crate) fn removal_is_unfinished(&self, collection: Uuid) -> bool {
+        self.state().unfinished.contains_key(&collection)
     }
 
     /// Our own record of a collection, and the highest epoch that was ever decided here.
@@ -512,6 +564,22 @@ impl Node {
         Arc::clone(self.state().verifying.entry(collection).or_default())
     }
 
+    /// Our clock, in seconds since 1970.
+    pub(crate) fn seconds(&self) -> u64 {
+        u64::try_from(self.clock.now().as_second()).unwrap_or_default()
+    }
+
+    /// How far the clock of another server was found to be ahead of ours.
+    pub(crate) fn note_clock(&self, base: &Arc<str>, ahead: SignedDuration) {
+        self.state().clocks_ahead.insert(Arc::clone(base), ahead);
+        clocks::report(base, ahead);
+    }
+
+    /// How far the clock of another server is ahead of ours, when it was compared.
+    pub fn clock_ahead(&self, base: &str) -> Option<SignedDuration> {
+        self.state().clocks_ahead.get(base).copied()
+    }
+
     /// All that we tell others. Blocks shortly, for the room on the disks.
     pub fn inventory(&self) -> Inventory {
         let partitions = self.partitions.iter().map(|partition| {
@@ -549,7 +617,8 @@ impl Node {
         }
         slices.sort_by_key(|slice| (slice.collection, slice.index));
         let collections = state.records.values().cloned().collect();
-        Inventory { base: self.base.to_string(), version, partitions, collections, slices }
+        let time = Some(self.clock.now());
+        Inventory { base: self.base.to_string(), version, time, partitions, collections, slices }
     }
 
     /// Counts the files of every slice anew; for the start. Blocks.

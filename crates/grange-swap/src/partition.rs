@@ -8,12 +8,14 @@
 //! <partition>/.swap-tmp/              bytes on their way in; emptied at start
 //! <partition>/.swap-attic/<day>/…     what was removed, for people
 //! <partition>/.swap-sums/…            checksums, where the disk keeps no attributes
+//! <partition>/.swap-sync-failed       a sync failed: what is shown here may not be on the disk
 //! ```
 
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -21,13 +23,16 @@ use uuid::Uuid;
 
 use crate::error::Error;
 use crate::naming::Naming;
+use crate::pending::PendingNames;
 use crate::properties;
-use crate::simulation;
+use crate::simulation::{self, SyncFaults};
 use crate::sums::SideSums;
 
 const FILE: &str = "partition.properties";
 pub(crate) const TEMP: &str = ".swap-tmp";
 pub(crate) const ATTIC: &str = ".swap-attic";
+/// Not synced itself: it is seen for as long as the system shows what it could not write.
+pub(crate) const SYNC_FAILED: &str = ".swap-sync-failed";
 
 /// One opened partition; while it lives, no other process opens it.
 #[derive(Debug)]
@@ -42,6 +47,10 @@ pub struct Partition {
     commits_together: bool,
     pub(crate) naming: Naming,
     pub(crate) sums: SideSums,
+    pub(crate) pending: PendingNames,
+    /// Why nothing is changed here any more.
+    distrusted: OnceLock<String>,
+    pub(crate) sync_faults: SyncFaults,
 }
 
 /// Room on the disk of a partition, and what kind of file system that is.
@@ -56,7 +65,7 @@ pub struct Room {
 impl Partition {
     /// Makes an empty or absent folder a partition.
     pub fn init(root: &Path, description: &str) -> Result<Uuid, Error> {
-        fs::create_dir_all(root).map_err(Error::io("make the folder", root))?;
+        make_durably(root)?;
         if root.join(FILE).exists() {
             return Err(Error::AlreadyPartition { path: root.to_owned() });
         }
@@ -73,7 +82,12 @@ impl Partition {
             [("swap.uuid", uuid.to_string()), ("swap.description", description.to_owned())],
         );
         let dir = open_dir(root)?;
-        write_whole(&dir, root, FILE, text.as_bytes())?;
+        let written = write_whole(&dir, root, FILE, text.as_bytes(), |dir| Ok(rustix::fs::fsync(dir)?));
+        if let Err(error) = written {
+            // The next try must not take it for one that was synced.
+            let _ = rustix::fs::unlinkat(&dir, FILE, AtFlags::empty());
+            return Err(error);
+        }
         Ok(uuid)
     }
 
@@ -88,6 +102,9 @@ impl Partition {
             Err(Errno::WOULDBLOCK) => return Err(Error::InUse { path: root }),
             Err(error) => return Err(Error::io("lock", &path)(error)),
         }
+        if root.join(SYNC_FAILED).exists() {
+            return Err(Error::SyncFailed { path: root });
+        }
         let mut text = String::new();
         (&mut file)
             .take(properties::MAX_FILE_BYTES)
@@ -98,9 +115,25 @@ impl Partition {
         let uuid = uuid.ok_or_else(|| none("partition.properties has no swap.uuid"))?;
         let description = found.remove("swap.description").unwrap_or_default();
         let temp = fresh_temp(&dir, &root)?;
+        // What a killed process left in memory counts from now on.
+        rustix::fs::syncfs(&dir).map_err(Error::io("sync", &root))?;
         let commits_together = has_one_journal(&dir);
         let (naming, sums) = (Naming::default(), SideSums::new(&dir, false));
-        Ok(Self { root, uuid, description, dir, temp, _file: file, commits_together, naming, sums })
+        let (pending, sync_faults) = (PendingNames::default(), SyncFaults::default());
+        Ok(Self {
+            root,
+            uuid,
+            description,
+            dir,
+            temp,
+            _file: file,
+            commits_together,
+            naming,
+            sums,
+            pending,
+            distrusted: OnceLock::new(),
+            sync_faults,
+        })
     }
 
     /// Keeps checksums in files, also where the disk would keep them in attributes.
@@ -136,18 +169,90 @@ impl Partition {
 
     /// Writes a small file into the root: aside, synced, renamed, folder synced.
     pub(crate) fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        simulation::disk(self.uuid).map_err(Error::io("write", self.root.join(name)))?;
-        write_whole(&self.dir, &self.root, name, bytes)
+        self.may_change().map_err(Error::io("write", self.root.join(name)))?;
+        // Every try renames a new file, so a later sync has something to write.
+        write_whole(&self.dir, &self.root, name, bytes, |dir| self.try_sync(dir))
     }
 
     pub(crate) fn remove_file(&self, name: &str) -> Result<(), Error> {
         let path = self.root.join(name);
-        simulation::disk(self.uuid).map_err(Error::io("remove", &path))?;
+        self.may_change().map_err(Error::io("remove", &path))?;
         match rustix::fs::unlinkat(&self.dir, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(Error::io("remove", path)(error)),
         }
-        rustix::fs::fsync(&self.dir).map_err(Error::io("sync", &self.root))
+        self.sync(&self.dir).map_err(Error::io("sync", &self.root))
+    }
+
+    /// Before anything is changed here: not after a sync failed.
+    pub(crate) fn may_change(&self) -> io::Result<()> {
+        simulation::disk(self.uuid)?;
+        self.distrusted.get().map_or(Ok(()), |reason| Err(io::Error::other(reason.clone())))
+    }
+
+    /// Syncs new bytes that have no name yet: they are dropped when this fails.
+    pub(crate) fn sync_bytes(&self, file: &File) -> io::Result<()> {
+        self.sync_faults.next()?;
+        file.sync_data()
+    }
+
+    /// Makes the names in a folder durable. Nothing is changed on this partition any more when that fails: what became of
+    /// the names is not known, and a second sync could succeed without writing them.
+    pub(crate) fn sync(&self, folder: impl AsFd) -> io::Result<()> {
+        self.try_sync(folder).inspect_err(|error| self.distrust(error))
+    }
+
+    /// The same for a name that was just given, a path in the partition. Who asks removes it again when this fails.
+    pub(crate) fn sync_new(&self, folder: impl AsFd, path: &str) -> io::Result<()> {
+        self.try_sync(folder).inspect_err(|_| self.sync_faults.lose(self.root.join(path)))
+    }
+
+    fn try_sync(&self, folder: impl AsFd) -> io::Result<()> {
+        simulation::disk(self.uuid)?;
+        self.sync_faults.next()?;
+        Ok(rustix::fs::fsync(folder)?)
+    }
+
+    /// Removes a name that could not be synced, so that nobody relies on it. True when it is gone by this.
+    pub(crate) fn withdraw(
+        &self,
+        folder: impl AsFd,
+        path: &str,
+        flags: AtFlags,
+        failure: &io::Error,
+    ) -> bool {
+        let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+        let removed = simulation::disk(self.uuid);
+        match removed.and_then(|()| Ok(rustix::fs::unlinkat(folder, name, flags)?)) {
+            Ok(()) => {
+                self.sync_faults.found(&self.root.join(path));
+                true
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(_) => {
+                self.distrust(failure);
+                false
+            }
+        }
+    }
+
+    /// From now on nothing is changed here, also by servers that are started later: the system shows names that may not be
+    /// on the disk until it is mounted again.
+    fn distrust(&self, failure: &io::Error) {
+        let (root, mark) = (self.root.display(), self.root.join(SYNC_FAILED));
+        let advice = format!(
+            "stop the server, unmount and check the disk, mount it, remove {}, start the server",
+            mark.display()
+        );
+        let reason =
+            format!("a sync failed earlier ({failure}), so nothing is written to {root} any more; {advice}");
+        if self.distrusted.set(reason.clone()).is_err() || simulation::disk(self.uuid).is_err() {
+            return;
+        }
+        tracing::error!(partition = %root, error = %failure, "manual intervention required: a sync failed; {advice}");
+        if let Err(error) = fs::write(&mark, format!("{reason}\n")) {
+            tracing::error!(path = %mark.display(), %error, "cannot leave the mark of a failed sync");
+        }
     }
 }
 
@@ -184,7 +289,24 @@ fn fresh_temp(dir: &OwnedFd, root: &Path) -> Result<OwnedFd, Error> {
     rustix::fs::openat(dir, TEMP, flags, Mode::empty()).map_err(Error::io("open the folder", &path))
 }
 
-fn write_whole(dir: &OwnedFd, root: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
+/// Makes a folder and those above it; each new one is synced into its parent.
+fn make_durably(folder: &Path) -> Result<(), Error> {
+    let absent: Vec<_> = folder.ancestors().take_while(|path| !path.exists()).collect();
+    fs::create_dir_all(folder).map_err(Error::io("make the folder", folder))?;
+    for made in absent {
+        let above = made.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        rustix::fs::fsync(open_dir(above)?).map_err(Error::io("sync", above))?;
+    }
+    Ok(())
+}
+
+fn write_whole(
+    dir: &OwnedFd,
+    root: &Path,
+    name: &str,
+    bytes: &[u8],
+    sync: impl FnOnce(&OwnedFd) -> io::Result<()>,
+) -> Result<(), Error> {
     let path = root.join(name);
     let aside = format!(".swap-new-{name}");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -192,7 +314,7 @@ fn write_whole(dir: &OwnedFd, root: &Path, name: &str, bytes: &[u8]) -> Result<(
     let mut file = File::from(opened.map_err(Error::io("make", &path))?);
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(Error::io("write", &path))?;
     rustix::fs::renameat(dir, &aside, dir, name).map_err(Error::io("rename", &path))?;
-    rustix::fs::fsync(dir).map_err(Error::io("sync", root))
+    sync(dir).map_err(Error::io("sync", root))
 }
 
 #[cfg(test)]

@@ -77,6 +77,8 @@ fn remove_now(
     sum: Option<Sum>,
     day: &str,
 ) -> Result<bool, Error> {
+    // A removal whose sync failed shows no file, and may not be on the disk.
+    tree.partition.may_change().map_err(Error::io("remove", path.as_str()))?;
     // By a newer record the file may have been moved away before it was looked for.
     let absent = || known.gate.unchanged(known.record.epoch).map(|_| false);
     let Found::File { size, sum: kept } = tree.find(path).map_err(Error::io("look for", path.as_str()))?

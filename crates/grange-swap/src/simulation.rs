@@ -6,13 +6,18 @@
 //! crashes. See [`crate::tests`].
 
 #[cfg(not(test))]
-pub(crate) use passing::{active, disk, free_bytes, new_id, on_line, pause, share, spawn_blocking};
+pub(crate) use passing::{
+    SyncFaults, active, disk, free_bytes, new_id, on_line, pause, share, spawn_blocking,
+};
 #[cfg(test)]
-pub(crate) use seeded::{active, disk, free_bytes, new_id, on_line, pause, share, spawn_blocking};
+pub(crate) use seeded::{
+    SyncFaults, active, disk, free_bytes, new_id, on_line, pause, share, spawn_blocking,
+};
 
 #[cfg(not(test))]
 mod passing {
     use std::io;
+    use std::path::{Path, PathBuf};
 
     use tokio::task::JoinHandle;
     use uuid::Uuid;
@@ -50,6 +55,26 @@ mod passing {
         Ok(work.await)
     }
 
+    /// Syncs that fail on one partition.
+    #[derive(Clone, Debug, Default)]
+    pub(crate) struct SyncFaults(());
+
+    impl SyncFaults {
+        /// At each sync; fails when that is planned.
+        #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "as the other one")]
+        pub(crate) fn next(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        /// A new name that was not synced.
+        #[expect(clippy::unused_self, reason = "as the other one")]
+        pub(crate) fn lose(&self, _path: PathBuf) {}
+
+        /// That name was removed again.
+        #[expect(clippy::unused_self, reason = "as the other one")]
+        pub(crate) fn found(&self, _path: &Path) {}
+    }
+
     /// Before a partition is changed; fails when its server has crashed.
     #[expect(clippy::unnecessary_wraps, reason = "as the other one")]
     pub(crate) fn disk(_partition: Uuid) -> io::Result<()> {
@@ -62,7 +87,9 @@ pub(crate) mod seeded {
     use std::cell::RefCell;
     use std::collections::BTreeSet;
     use std::io::{self, ErrorKind};
+    use std::path::{Path, PathBuf};
     use std::rc::Rc;
+    use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
     use std::time::Duration;
 
     use tokio::sync::{Notify, watch};
@@ -97,6 +124,61 @@ pub(crate) mod seeded {
 
         pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
             &from[self.below(from.len())]
+        }
+    }
+
+    /// Syncs that fail on one partition. As on a real disk, a name whose sync failed is shown until the server crashes, and
+    /// is lost then, whatever is synced later.
+    #[derive(Clone, Debug, Default)]
+    pub(crate) struct SyncFaults(Arc<Mutex<PlannedFaults>>);
+
+    #[derive(Debug, Default)]
+    struct PlannedFaults {
+        /// Syncs that still succeed, and those that fail after them.
+        succeed: usize,
+        fail: usize,
+        lost: BTreeSet<PathBuf>,
+    }
+
+    impl SyncFaults {
+        fn planned(&self) -> MutexGuard<'_, PlannedFaults> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        pub(crate) fn plan(&self, succeed: usize, fail: usize) {
+            let mut planned = self.planned();
+            (planned.succeed, planned.fail) = (succeed, fail);
+        }
+
+        /// How many planned failures have not happened yet.
+        pub(crate) fn left(&self) -> usize {
+            self.planned().fail
+        }
+
+        pub(crate) fn next(&self) -> io::Result<()> {
+            let mut planned = self.planned();
+            if planned.fail > 0 && planned.succeed > 0 {
+                planned.succeed -= 1;
+            } else if planned.fail > 0 {
+                planned.fail -= 1;
+                return Err(io::Error::from_raw_os_error(5));
+            }
+            Ok(())
+        }
+
+        pub(crate) fn lose(&self, path: PathBuf) {
+            self.planned().lost.insert(path);
+        }
+
+        pub(crate) fn found(&self, path: &Path) {
+            self.planned().lost.remove(path);
+        }
+
+        /// The crash: names that were not synced are gone.
+        pub(crate) fn crash(&self) {
+            for path in std::mem::take(&mut self.planned().lost) {
+                let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+            }
         }
     }
 

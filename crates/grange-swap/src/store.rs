@@ -109,11 +109,13 @@ impl Incoming {
         }
         staged.seal(&spot.stored.unwrap_or(sums.sha512), spot.modified).map_err(failed("sync"))?;
         let staged = Arc::new(staged);
+        // Until the name is durable or gone again, also when another upload gave it.
+        let _pending = spot.tree.hold(&spot.path);
         match naming::give(Wish { staged: Arc::clone(&staged), spot: spot.clone(), size })? {
             Published::New => Ok(Kept::New(sums)),
             Published::Taken(found) => match judge(found, read_again(spot, found)?, &sums) {
                 Judged::Same => {
-                    // Another upload of the same bytes may have named them without having synced yet.
+                    // The process that named these bytes may have died before syncing.
                     spot.tree.sync_parent(&spot.path).map_err(failed("sync the folder of"))?;
                     Ok(Kept::Same(sums))
                 }
@@ -147,7 +149,7 @@ fn read_again(spot: &Spot, found: Found) -> Result<Option<Sum>, Error> {
     if !matches!(found, Found::File { .. }) {
         return Ok(None);
     }
-    match verify::sum_again(&spot.tree, &spot.path) {
+    match verify::sum_durable(&spot.tree, &spot.path) {
         Err(Error::Io { source, .. }) if source.raw_os_error() == Some(EIO) => Ok(None),
         other => other,
     }
@@ -161,6 +163,7 @@ pub(crate) fn replace(spot: &Spot, replacement: Replacement, day: &str) -> Resul
     let Replacement { staged, sums, size } = replacement;
     let Spot { known, tree, path, .. } = spot;
     let failed = |doing| Error::io(doing, path.as_str());
+    let _pending = tree.hold(path);
     let found = tree.find(path).map_err(failed("look for"))?;
     match judge(found, read_again(spot, found)?, &sums) {
         Judged::Same => return Ok(Kept::Same(sums)),

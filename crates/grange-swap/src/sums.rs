@@ -96,7 +96,7 @@ impl SideSums {
     /// Keeps a checksum beside the file at `path`: durable, and in the place of an earlier one.
     pub(crate) fn write(&self, partition: &Partition, path: &str, sum: &Sum) -> io::Result<()> {
         if self.root.get().is_none() {
-            let made = make_below(partition.dir(), FOLDER)?;
+            let made = make_below(partition, partition.dir(), "", FOLDER)?;
             if self.root.set(made).is_ok() && !self.wanted {
                 let root = partition.root.display();
                 tracing::warn!(partition = %root, "the disk keeps no attributes: checksums are kept in {FOLDER}");
@@ -104,22 +104,32 @@ impl SideSums {
         }
         let Some(root) = self.root.get() else { return Err(ErrorKind::NotFound.into()) };
         let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
-        let folder = make_below(root, folder)?;
+        let folder = make_below(partition, root, FOLDER, folder)?;
         let aside = Uuid::new_v4().to_string();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mut file =
             File::from(rustix::fs::openat(partition.temp(), &aside, flags, Mode::from_raw_mode(0o644))?);
-        let written = file.write_all(line(path, sum).as_bytes()).and_then(|()| file.sync_data());
+        let written = file.write_all(line(path, sum).as_bytes()).and_then(|()| partition.sync_bytes(&file));
         let named = written.and_then(|()| Ok(rustix::fs::renameat(partition.temp(), &aside, &folder, name)?));
         if named.is_err() {
             let _ = rustix::fs::unlinkat(partition.temp(), &aside, AtFlags::empty());
         }
         named?;
-        Ok(rustix::fs::fsync(folder)?)
+        let kept = format!("{FOLDER}/{path}");
+        partition.sync_new(&folder, &kept).inspect_err(|error| {
+            partition.withdraw(&folder, &kept, AtFlags::empty(), error);
+        })
+    }
+
+    /// Removes the checksum of a file that never came to be.
+    pub(crate) fn forget(&self, path: &str) {
+        if let Some(root) = self.root.get() {
+            let _ = rustix::fs::unlinkat(root, path, AtFlags::empty());
+        }
     }
 
     /// Forgets the checksum of a file that is about to go.
-    pub(crate) fn remove(&self, path: &str) -> io::Result<()> {
+    pub(crate) fn remove(&self, partition: &Partition, path: &str) -> io::Result<()> {
         let Some(root) = self.root.get() else { return Ok(()) };
         let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
         let folder = match rustix::fs::openat2(root, folder, DIRECTORY, Mode::empty(), BENEATH) {
@@ -127,7 +137,7 @@ impl SideSums {
             other => other?,
         };
         match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
-            Ok(()) => Ok(rustix::fs::fsync(folder)?),
+            Ok(()) => partition.sync(folder),
             Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -22,7 +22,7 @@ use crate::digest::Sum;
 use crate::error::Error;
 use crate::name::{LocalPath, Namespace};
 use crate::partition::{ATTIC, Partition};
-use crate::simulation;
+use crate::pending::PendingName;
 use crate::sums;
 
 pub use staged::{Published, Staged};
@@ -73,8 +73,8 @@ impl Tree {
     /// Opens the tree, making its directory when it is not there yet.
     pub fn open(partition: Arc<Partition>, namespace: Namespace) -> Result<Self, Error> {
         let path = partition.root.join(namespace.as_str());
-        let root =
-            make_below(partition.dir(), namespace.as_str()).map_err(Error::io("make the folder", &path))?;
+        let root = make_below(&partition, partition.dir(), "", namespace.as_str())
+            .map_err(Error::io("make the folder", &path))?;
         Ok(Self { partition, namespace, root, files: AtomicI64::new(0), bytes: AtomicI64::new(0) })
     }
 
@@ -111,6 +111,11 @@ impl Tree {
         format!("{}/{path}", self.namespace)
     }
 
+    /// Waits until a name that is being given is durable or gone again; nobody else gives it while this is held. Blocks.
+    pub(crate) fn hold(&self, path: &LocalPath) -> PendingName<'_> {
+        self.partition.pending.hold(self.in_partition(path.as_str()))
+    }
+
     /// Without leaving a mark of the reading where that is allowed: a kept file is not written to for being read.
     fn open_to_read(&self, path: &str, resolve: ResolveFlags) -> io::Result<OwnedFd> {
         let open = |flags| rustix::fs::openat2(&self.root, path, flags, Mode::empty(), resolve);
@@ -140,25 +145,56 @@ impl Tree {
         }
     }
 
-    /// Syncs the directories above one that was found: whoever made it may have died before doing so.
-    pub(crate) fn sync_above(&self, path: &LocalPath) -> io::Result<()> {
+    /// Whether a directory is here, and then durably: the process that made it may have died before syncing it.
+    pub(crate) fn has_durable_directory(&self, path: &LocalPath) -> io::Result<bool> {
+        let _pending = self.hold(path);
+        if !self.has_directory(path.as_str())? {
+            return Ok(false);
+        }
         let mut below = Some(path.clone());
         while let Some(name) = below {
             self.sync_parent(&name)?;
             below = name.parent().filter(|_| !self.partition.commits_together());
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Makes a directory and those above it, durably. `NotADirectory` when a file is in the way.
     pub fn make_directory(&self, path: &LocalPath) -> io::Result<()> {
-        simulation::disk(self.partition.uuid)?;
-        make_below(self.root.as_fd(), path.as_str()).map(drop)
+        self.partition.may_change()?;
+        make_below(&self.partition, self.root.as_fd(), self.namespace.as_str(), path.as_str()).map(drop)
     }
 
+    /// Makes a name durable that was found.
     pub fn sync_parent(&self, path: &LocalPath) -> io::Result<()> {
-        simulation::disk(self.partition.uuid)?;
-        Ok(rustix::fs::fsync(self.open_parent(path)?)?)
+        self.partition.may_change()?;
+        self.partition.sync(self.open_parent(path)?)
+    }
+
+    /// Makes a name durable that was just given; [`Tree::withdraw`] removes it when this fails.
+    pub(crate) fn sync_new(&self, path: &LocalPath) -> io::Result<()> {
+        let parent = self.open_parent(path)?;
+        self.partition.sync_new(parent, &self.in_partition(path.as_str()))
+    }
+
+    /// Removes a name again that was just given and could not be synced.
+    pub(crate) fn withdraw(&self, path: &LocalPath, size: u64, failure: &io::Error) {
+        let _together = self.partition.sums.together();
+        self.withdraw_held(path, size, failure);
+    }
+
+    /// The caller has the names and checksums together.
+    fn withdraw_held(&self, path: &LocalPath, size: u64, failure: &io::Error) {
+        let name = self.in_partition(path.as_str());
+        match self.open_parent(path) {
+            Ok(parent) => {
+                if self.partition.withdraw(parent, &name, AtFlags::empty(), failure) {
+                    self.count(-1, -size.cast_signed());
+                    self.partition.sums.forget(&name);
+                }
+            }
+            Err(error) => tracing::debug!(%path, %error, "the folder of an unsynced name is gone"),
+        }
     }
 
     fn open_parent(&self, path: &LocalPath) -> io::Result<OwnedFd> {
@@ -178,24 +214,24 @@ impl Tree {
 
     /// Removes the name of a file whose bytes are proven elsewhere.
     pub(crate) fn unlink(&self, path: &LocalPath, size: u64) -> io::Result<()> {
-        simulation::disk(self.partition.uuid)?;
+        self.partition.may_change()?;
         let parent = self.open_parent(path)?;
         let _together = self.partition.sums.together();
-        self.partition.sums.remove(&self.in_partition(path.as_str()))?;
+        self.partition.sums.remove(&self.partition, &self.in_partition(path.as_str()))?;
         rustix::fs::unlinkat(&parent, path.file_name(), AtFlags::empty())?;
         self.count(-1, -size.cast_signed());
-        Ok(rustix::fs::fsync(parent)?)
+        self.partition.sync(parent)
     }
 
     /// Moves a file out of sight, to `.swap-attic/<day>/<namespace>/<path>`. Earlier removals of that day stay.
     pub fn to_attic(&self, path: &LocalPath, day: &str, size: u64) -> io::Result<()> {
-        simulation::disk(self.partition.uuid)?;
+        self.partition.may_change()?;
         let parent = self.open_parent(path)?;
         let (attic, folder) = self.attic_for(path, day)?;
         let (sums, here) = (&self.partition.sums, self.in_partition(path.as_str()));
         let _together = sums.together();
         let sum = sums.read(&here)?;
-        sums.remove(&here)?;
+        sums.remove(&self.partition, &here)?;
         let name = path.file_name();
         let flags = rustix::fs::RenameFlags::NOREPLACE;
         let mut kept = name.to_owned();
@@ -206,12 +242,14 @@ impl Tree {
             }
             other => other?,
         }
-        if let Some(sum) = sum {
-            sums.write(&self.partition, &format!("{folder}/{kept}"), &sum)?;
-        }
         self.count(-1, -size.cast_signed());
-        rustix::fs::fsync(&attic)?;
-        Ok(rustix::fs::fsync(parent)?)
+        // Whatever comes later: who asks again finds no file, and must be able to rely on that.
+        self.partition.sync(&attic)?;
+        self.partition.sync(parent)?;
+        match sum {
+            Some(sum) => sums.write(&self.partition, &format!("{folder}/{kept}"), &sum),
+            None => Ok(()),
+        }
     }
 
     /// The folder for removed files of that name's directory, and its path in the partition.
@@ -220,23 +258,27 @@ impl Tree {
             Some(parent) => format!("{ATTIC}/{day}/{}/{parent}", self.namespace),
             None => format!("{ATTIC}/{day}/{}", self.namespace),
         };
-        Ok((make_below(self.partition.dir(), &folder)?, folder))
+        Ok((make_below(&self.partition, self.partition.dir(), "", &folder)?, folder))
     }
 
     /// Moves the whole tree out of sight.
     pub(crate) fn all_to_attic(&self, day: &str) -> io::Result<()> {
-        simulation::disk(self.partition.uuid)?;
+        self.partition.may_change()?;
         let partition = self.partition.dir();
         let (above, name) =
             self.namespace.as_str().rsplit_once('/').unwrap_or((".", self.namespace.as_str()));
         let above = rustix::fs::openat2(partition, above, DIRECTORY, Mode::empty(), BENEATH)?;
-        let attic = make_below(partition, &format!("{ATTIC}/{day}"))?;
+        let attic = make_below(&self.partition, partition, "", &format!("{ATTIC}/{day}"))?;
         let flags = rustix::fs::RenameFlags::NOREPLACE;
         let kept = format!("{name}.{}", Uuid::new_v4());
-        rustix::fs::renameat_with(&above, name, &attic, &kept, flags)?;
-        self.partition.sums.to_attic(self.namespace.as_str(), &attic, &kept)?;
-        rustix::fs::fsync(&attic)?;
-        Ok(rustix::fs::fsync(above)?)
+        let renamed = rustix::fs::renameat_with(&above, name, &attic, &kept, flags);
+        if renamed.is_ok() {
+            self.partition.sums.to_attic(self.namespace.as_str(), &attic, &kept)?;
+        }
+        // Also when it was there already: the process that renamed it may have died before syncing.
+        self.partition.sync(&attic)?;
+        self.partition.sync(above)?;
+        Ok(renamed?)
     }
 }
 
@@ -272,16 +314,37 @@ fn no_directory(error: Errno) -> io::Error {
     }
 }
 
-/// Opens a directory below `base`, making it and those above it; each new one is synced into its parent.
-pub(crate) fn make_below(base: impl AsFd, path: &str) -> io::Result<OwnedFd> {
-    match rustix::fs::openat2(&base, path, DIRECTORY, Mode::empty(), BENEATH) {
-        Err(Errno::NOENT) => {}
-        other => return other.map_err(no_directory),
+/// Opens a directory below `base`, which is `at` in the partition, making it and those above it; each new one is synced into
+/// its parent, and removed again when that fails. One that another thread is making is waited for.
+pub(crate) fn make_below(
+    partition: &Partition,
+    base: impl AsFd,
+    at: &str,
+    path: &str,
+) -> io::Result<OwnedFd> {
+    let mut whole = if at.is_empty() { path.to_owned() } else { format!("{at}/{path}") };
+    {
+        let _pending = partition.pending.hold(whole.clone());
+        match rustix::fs::openat2(&base, path, DIRECTORY, Mode::empty(), BENEATH) {
+            Err(Errno::NOENT) => {}
+            other => return other.map_err(no_directory),
+        }
     }
     let mut parent = rustix::fs::openat2(&base, ".", DIRECTORY, Mode::empty(), BENEATH)?;
+    at.clone_into(&mut whole);
     for name in path.split('/') {
+        if !whole.is_empty() {
+            whole.push('/');
+        }
+        whole.push_str(name);
+        let _pending = partition.pending.hold(whole.clone());
         match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
-            Ok(()) => rustix::fs::fsync(&parent)?,
+            Ok(()) => {
+                if let Err(error) = partition.sync_new(&parent, &whole) {
+                    partition.withdraw(&parent, &whole, AtFlags::REMOVEDIR, &error);
+                    return Err(error);
+                }
+            }
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }

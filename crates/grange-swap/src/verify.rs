@@ -174,10 +174,28 @@ fn sum_file(file: &File) -> io::Result<Sum> {
     }
 }
 
-/// The same for a slice that is here.
+/// The checksum of a file on a slice that is here, once its name is durable: other servers remove or acknowledge by it.
 pub(crate) async fn sum_on(known: &Known, slice: usize, path: LocalPath) -> Result<Option<Sum>, Error> {
     let tree = known.tree(slice).cloned().ok_or_else(|| Error::refused("that slice is not here"))?;
-    blocking(move || sum_again(&tree, &path)).await
+    blocking(move || {
+        let _pending = tree.hold(&path);
+        match tree.sync_parent(&path) {
+            Ok(()) => sum_durable(&tree, &path),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("sync the folder of", path.as_str())(error)),
+        }
+    })
+    .await
+}
+
+/// The checksum of a stored file whose bytes are synced first: those laid in by hand may be in memory only.
+pub(crate) fn sum_durable(tree: &Tree, path: &LocalPath) -> Result<Option<Sum>, Error> {
+    match tree.open_file(path.as_str()) {
+        Ok(opened) => opened.file.sync_data().map_err(Error::io("sync", path.as_str()))?,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io("open", path.as_str())(error)),
+    }
+    sum_again(tree, path)
 }
 
 /// The checksum of a stored file, read again; `None` when it is not there.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -108,6 +109,9 @@ pub struct Inventory {
     pub base: String,
     /// Grows with every change of partitions, records and settled slices; differs after a restart.
     pub version: u64,
+    /// The server's clock when it told this.
+    #[serde(default)]
+    pub time: Option<Timestamp>,
     pub partitions: Vec<PartitionSeen>,
     pub collections: Vec<Collection>,
     pub slices: Vec<SliceSeen>,

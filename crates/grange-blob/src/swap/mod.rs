@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio_util::io::StreamReader;
 
-use crate::blob::{Blob, Listed, MARKER, MarkedPart, Opened, Source, Space, Stat, Stored};
+use crate::blob::{Blob, Listed, MARKER, MarkedPart, Opened, Source, Space, Stat, Stored, UnlistedFiles};
 use crate::check;
 use crate::digest::{By, Proving, Summing};
 use crate::error::Error;
@@ -257,10 +257,46 @@ impl Swap {
         Ok(size.map(|size| (size, summing.finish())))
     }
 
-    /// Whether its server answers and still cannot give the bytes: what happened once may have been the line.
-    async fn cannot_be_read(&self, name: &FileName, algorithms: &[Algorithm]) -> Result<bool, Error> {
-        self.stat(name).await?.ok_or_else(|| self.not_found(name))?;
-        Ok(self.sum(name, algorithms).await.is_err())
+    /// Has the server take the file to its attic, provided that it has the tag.
+    async fn retire(&self, name: &FileName, tag: &str) -> Result<(), Error> {
+        let add = |request: reqwest::RequestBuilder| request.header(header::IF_MATCH, tag);
+        let (response, _) = self.ask(Method::DELETE, &self.target("put", name.as_str()), add).await?;
+        match response.status().as_u16() {
+            204 => Ok(()),
+            404 => Err(self.not_found(name)),
+            _ => Err(self.refused(&format!("remove {name}"), response).await),
+        }
+    }
+
+    /// Whether a file is there and its bytes do not come, twice in a row: its server answers, so it is not the network.
+    async fn is_unreadable(&self, name: &FileName) -> Result<bool, Error> {
+        for _ in 0..2 {
+            if self.stat(name).await?.is_none() || self.each(name, |_| ()).await.is_ok() {
+                return Ok(false);
+            }
+        }
+        Ok(self.stat(name).await?.is_some())
+    }
+
+    /// Lines of a folder, which ends with a slash or is empty for the root, after a name.
+    async fn page(&self, folder: &str, after: Option<&str>) -> Result<Page, Error> {
+        let escape = |text: &str| {
+            percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+        };
+        let folder: Vec<_> = folder.split('/').map(escape).collect();
+        let mut target = format!("{}{}?format=json", self.target("get", ""), folder.join("/"));
+        if let Some(after) = after {
+            target += "&after=";
+            target += &escape(after);
+        }
+        let page: Page = self.json(&target, "list the collection").await?;
+        if let Some(slice) = page.missing_slices.first() {
+            // A list with gaps would look like files that are lost.
+            let reason = format!("the server of slice {slice} is away");
+            let (place, doing) = (self.place.clone(), "list the collection".to_owned());
+            return Err(Error::Refused { place, doing, status: 503, reason });
+        }
+        Ok(page)
     }
 
     async fn json<T: DeserializeOwned>(&self, target: &str, doing: &str) -> Result<T, Error> {
@@ -314,19 +350,7 @@ impl Blob for Swap {
         let mut listed = Vec::new();
         let mut after = after.map(|name| name.as_str().to_owned());
         while listed.len() < limit {
-            let mut target = self.target("get", "") + "?format=json";
-            if let Some(after) = &after {
-                target += "&after=";
-                target += &percent_encoding::utf8_percent_encode(after, percent_encoding::NON_ALPHANUMERIC)
-                    .to_string();
-            }
-            let page: Page = self.json(&target, "list the collection").await?;
-            if let Some(slice) = page.missing_slices.first() {
-                // A list with gaps would look like files that are lost.
-                let reason = format!("the server of slice {slice} is away");
-                let (place, doing) = (self.place.clone(), "list the collection".to_owned());
-                return Err(Error::Refused { place, doing, status: 503, reason });
-            }
+            let page = self.page("", after.as_deref()).await?;
             for line in page.entries.into_iter().filter(|line| !line.directory) {
                 let Ok(name) = line.name.parse::<FileName>() else { continue };
                 if name.as_str() == MARKER {
@@ -342,6 +366,39 @@ impl Blob for Swap {
         }
         listed.truncate(limit);
         Ok(listed)
+    }
+
+    async fn unlisted(&self, limit: usize) -> Result<UnlistedFiles, Error> {
+        let (mut found, mut folders) = (UnlistedFiles::default(), vec![String::new()]);
+        while let Some(folder) = folders.pop() {
+            let mut after = None;
+            loop {
+                let page = match self.page(&folder, after.as_deref()).await {
+                    // It went since its name was listed.
+                    Err(Error::Refused { status: 404, .. }) if !folder.is_empty() => break,
+                    page => page?,
+                };
+                for line in page.entries {
+                    let path = format!("{folder}{}", line.name);
+                    if line.directory {
+                        folders.push(path + "/");
+                        continue;
+                    }
+                    if folder.is_empty() && line.name.parse::<FileName>().is_ok() {
+                        continue;
+                    }
+                    found.count += 1;
+                    if found.paths.len() < limit {
+                        found.paths.push((format!("{}/{path}", self.place), line.size));
+                    }
+                }
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(found)
     }
 
     async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error> {
@@ -377,31 +434,20 @@ impl Blob for Swap {
     async fn remove_to_attic(&self, name: &FileName, expected: &Checksums) -> Result<(), Error> {
         self.writable()?;
         let deciding = check::deciding(name, expected);
+        // Without a checksum only a file that cannot be read is taken; the server moves it without reading.
+        if deciding.is_err() && self.is_unreadable(name).await? {
+            tracing::warn!(place = self.place, %name, "an unreadable copy goes to the attic");
+            return self.retire(name, "*").await;
+        }
         let mut algorithms = deciding.as_ref().ok().cloned().unwrap_or_default();
         // By which SWAP itself is told which bytes are meant.
         if !algorithms.contains(&Algorithm::Sha512) {
             algorithms.push(Algorithm::Sha512);
         }
-        let tag = match self.sum(name, &algorithms).await {
-            // Without a checksum only a file that cannot be read is taken. SWAP moves it without reading it.
-            Err(error) if deciding.is_err() && self.cannot_be_read(name, &algorithms).await? => {
-                tracing::warn!(place = self.place, %name, error = %Chain(&error), "an unreadable copy goes to the attic");
-                "*".to_owned()
-            }
-            summed => {
-                let (_, found) = summed?.ok_or_else(|| self.not_found(name))?;
-                check::removable(name, &self.place, expected, found.only(&deciding?))?;
-                let tag = found.get(Algorithm::Sha512).ok_or_else(|| self.foreign("no checksum"))?;
-                format!("\"sha512-{}\"", data_encoding::HEXLOWER.encode(tag))
-            }
-        };
-        let add = |request: reqwest::RequestBuilder| request.header(header::IF_MATCH, &tag);
-        let (response, _) = self.ask(Method::DELETE, &self.target("put", name.as_str()), add).await?;
-        match response.status().as_u16() {
-            204 => Ok(()),
-            404 => Err(self.not_found(name)),
-            _ => Err(self.refused(&format!("remove {name}"), response).await),
-        }
+        let (_, found) = self.sum(name, &algorithms).await?.ok_or_else(|| self.not_found(name))?;
+        check::removable(name, &self.place, expected, found.only(&deciding?))?;
+        let tag = found.get(Algorithm::Sha512).ok_or_else(|| self.foreign("no checksum"))?;
+        self.retire(name, &format!("\"sha512-{}\"", data_encoding::HEXLOWER.encode(tag))).await
     }
 
     async fn free(&self) -> Result<Space, Error> {

@@ -101,6 +101,10 @@ impl Decision {
     fn on(node: &Node, collection: Uuid) -> Result<Self, Error> {
         let gone = || Error::NoCollection { namespace: collection.to_string() };
         let (own, spent) = node.own(collection).ok_or_else(gone)?;
+        // One of our disks may hold the removal already, and it is final.
+        if node.removal_is_unfinished(collection) {
+            return Err(Error::away(format!("{} is being removed", own.namespace)));
+        }
         let known = node.known(collection)?;
         if known.tree(0).is_none() || known.record != own {
             return Err(Error::away("this server does not keep slice 0, or is just learning of a change"));

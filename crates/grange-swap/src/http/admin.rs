@@ -130,6 +130,7 @@ async fn status(node: &Arc<Node>) -> Result<Status, Error> {
     let mut servers: Vec<_> = all
         .into_iter()
         .map(|(inventory, alive)| ServerStatus {
+            clock_ahead_ms: node.clock_ahead(&inventory.base).map(|ahead| ahead.as_millis() as i64),
             base: inventory.base,
             alive,
             partitions: inventory.partitions,

@@ -12,8 +12,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep, timeout, timeout_at};
 
-use crate::access;
-use crate::http::answer::{self, sentence};
+use crate::access::{self, TicketState};
+use crate::http::answer::{self, http_date, sentence};
 use crate::http::body::Body;
 use crate::http::request::{self, BodyLength, Malformed, Method, Request};
 use crate::http::{admin, get, page, put, record};
@@ -70,6 +70,8 @@ pub(crate) struct Conn {
     peer: SocketAddr,
     local: SocketAddr,
     same_user: Option<bool>,
+    /// Of the request that is being answered: when its ticket ended, and our time then.
+    expired: Option<(u64, u64)>,
     patience: Patience,
     idle_since: Instant,
     alarm: Pin<Box<Sleep>>,
@@ -85,6 +87,7 @@ pub(crate) async fn serve(node: Arc<Node>, callers: Callers, stream: TcpStream) 
         peer,
         local,
         same_user: None,
+        expired: None,
         patience,
         idle_since: Instant::now(),
         alarm: Box::pin(sleep(patience.idle.0)),
@@ -326,13 +329,17 @@ impl Conn {
 
     /// Whether who asks may: everybody who knows the key, has a ticket for this, or is the user we run as.
     pub(crate) fn permitted(&mut self, node: &Node, request: &Request) -> bool {
+        self.expired = None;
         if let Some(header) = &request.authorization {
             return node.key.authorizes(header);
         }
-        if let Some(ticket) = request.parameter("swap-ticket")
-            && node.key.admits(ticket, request.method.ticket_verb(), &request.path, answer::now())
-        {
-            return true;
+        if let Some(ticket) = request.parameter("swap-ticket") {
+            let now = node.seconds();
+            match node.key.ticket_state(ticket, request.method.ticket_verb(), &request.path, now) {
+                TicketState::Valid => return true,
+                TicketState::Expired { until } => self.expired = Some((until, now)),
+                TicketState::Wrong => {}
+            }
         }
         if !node.settings.trust_local || request.roundabout {
             return false;
@@ -342,7 +349,19 @@ impl Conn {
     }
 
     pub(crate) async fn unauthorized(&mut self, request: &Request) -> io::Result<After> {
-        let text = "this needs the key of the network: send it as Authorization: Bearer";
-        self.refuse(request, 401, "WWW-Authenticate: Bearer\r\n", text).await
+        let text = match self.expired {
+            None => "this needs the key of the network: send it as Authorization: Bearer".to_owned(),
+            Some((until, now)) => format!(
+                "the ticket of this redirect ended at {}, and the clock of this server shows {}: follow redirects at once; \
+                 if you did, compare the clocks of the servers",
+                date(until),
+                date(now)
+            ),
+        };
+        self.refuse(request, 401, "WWW-Authenticate: Bearer\r\n", &text).await
     }
+}
+
+fn date(seconds: u64) -> String {
+    http_date(i64::try_from(seconds).unwrap_or(i64::MAX))
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::http::answer::{self, Head};
+use crate::http::answer::Head;
 use crate::http::conn::{After, Conn};
 use crate::http::request::{BodyLength, Method, Request};
 use crate::name::{LocalPath, decode};
@@ -80,7 +80,7 @@ pub(crate) async fn redirect(
         location.push_str("&swap-before=1");
     }
     if private {
-        let ticket = node.key.ticket(request.method.ticket_verb(), &request.path, answer::now());
+        let ticket = node.key.ticket(request.method.ticket_verb(), &request.path, node.seconds());
         let _ = write!(location, "&swap-ticket={ticket}");
     }
     // Some clients turn a PUT that is answered with 302 into a GET and lose the upload; those that wait with the

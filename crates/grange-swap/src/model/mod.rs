@@ -49,5 +49,7 @@ mod tests {
         let moves = holds(Bounds { puts: 1, deletes: 1, reslices: 1, ..none });
         let ends = holds(Bounds { creates: 2, puts: 1, removals: 1, ..none });
         assert!(moves.states > 1000 && ends.states > 1000, "{moves:?} {ends:?}");
+        let removed_while_moving = holds(Bounds { puts: 1, reslices: 1, removals: 1, ..none });
+        assert!(removed_while_moving.states > 1000, "{removed_while_moving:?}");
     }
 }

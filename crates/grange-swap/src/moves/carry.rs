@@ -157,11 +157,7 @@ async fn send(
     );
     let unreachable =
         |source: reqwest::Error| Error::Unreachable { place: base.to_string(), source: source.into() };
-    let ticket = node.key.ticket(
-        "PUT",
-        &url[base.len()..url.find('?').unwrap_or(url.len())],
-        crate::http::answer::now(),
-    );
+    let ticket = node.key.ticket("PUT", &url[base.len()..url.find('?').unwrap_or(url.len())], node.seconds());
     let stored = opened.sum.map(|sum| format!("&stored={sum}")).unwrap_or_default();
     let mut request = node.http.put(format!("{url}{stored}&swap-ticket={ticket}"));
     request =

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use grange_base::{Chain, Shutdown};
+use jiff::Timestamp;
 use tokio::sync::mpsc;
 
 use super::carry;
@@ -17,6 +18,7 @@ use crate::conflict;
 use crate::error::Error;
 use crate::node::Node;
 use crate::peer::call::Change;
+use crate::peer::serve;
 use crate::simulation;
 use crate::tree::{Met, Tree};
 use crate::view::Known;
@@ -32,8 +34,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
 /// Until shutdown.
 pub(crate) async fn run(node: Arc<Node>, shutdown: Shutdown) {
+    let mut records = Retry::default();
     while !shutdown.requested() {
-        let troubled = shutdown.or(step(&node)).await.unwrap_or_default();
+        let look = async {
+            let behind = catch_up(&node, &mut records).await;
+            step(&node).await || behind
+        };
+        let troubled = shutdown.or(look).await.unwrap_or_default();
         let pause = async {
             if troubled {
                 // By the clock of the slices that wait.
@@ -54,6 +61,29 @@ pub(crate) async fn run(node: Arc<Node>, shutdown: Shutdown) {
 /// The pause after so many walks in a row that failed: doubled each time.
 fn pause_after(failures: u32) -> Duration {
     PAUSE.saturating_mul(1 << failures.min(16)).min(LONGEST_PAUSE)
+}
+
+/// When records that could not be taken over are tried again.
+#[derive(Debug, Default)]
+struct Retry {
+    failures: u32,
+    not_before: Option<Timestamp>,
+}
+
+/// Takes over the records that failed when they came, because of a disk for example; whether some are left.
+async fn catch_up(node: &Arc<Node>, retry: &mut Retry) -> bool {
+    let wanted = node.wanted();
+    if wanted.is_empty() {
+        *retry = Retry::default();
+        return false;
+    }
+    let now = node.clock.now();
+    if retry.not_before.is_none_or(|moment| now >= moment) {
+        serve::adopt_all(Arc::clone(node), wanted).await;
+        retry.not_before = now.checked_add(pause_after(retry.failures)).ok();
+        retry.failures += 1;
+    }
+    true
 }
 
 /// One look at all collections; whether something went wrong that may go right later.
@@ -139,6 +169,8 @@ async fn step(node: &Arc<Node>) -> bool {
 /// One walk over a slice; how many names had to move. The first error ends it: what was moved stays moved.
 async fn pass(node: &Arc<Node>, known: &Arc<Known>, slice: usize, tree: &Arc<Tree>) -> Result<u64, Error> {
     let layout = known.record.layout;
+    // A file whose removal from here was not synced is not seen, and may come back.
+    tree.partition.may_change().map_err(Error::io("move files away from", &tree.partition.root))?;
     // A simulated run walks to the end before anything is moved.
     let ahead = if simulation::active() { 1024 } else { AT_A_TIME * 4 };
     let (sender, receiver) = mpsc::channel(ahead);

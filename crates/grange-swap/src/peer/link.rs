@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::error::Error;
 use crate::node::Node;
 use crate::peer::call::{Answer, Call};
 use crate::peer::handshake::{self, Proven};
-use crate::peer::{PROTOCOL, serve};
+use crate::peer::{PROTOCOL, clocks, serve};
 use crate::simulation;
 
 /// A peer that stays silent this long is away. It answers a watch every [`serve::WATCH`] at least.
@@ -200,11 +200,23 @@ async fn talk(
 
 /// Learns every change of the peer's inventory; ends when the peer falls silent.
 async fn watch(node: &Arc<Node>, base: &Arc<str>, link: &Link) -> Error {
-    let mut since = None;
+    let (mut since, mut compared) = (None, None::<Instant>);
     loop {
+        // Who asks without a version is answered at once.
+        let compare = compared.is_none_or(|moment| moment.elapsed() >= clocks::COMPARE_EVERY);
+        if compare {
+            since = None;
+        }
+        let asked = node.clock.now();
         match link.ask_within(Call::Watch { since }, SILENCE).await {
             Ok(Answer::Inventory(inventory)) if *inventory.base == **base => {
                 since = Some(inventory.version);
+                if let Some(theirs) = inventory.time.filter(|_| compare) {
+                    node.note_clock(base, clocks::ahead(asked, theirs, node.clock.now()));
+                }
+                if compare {
+                    compared = Some(Instant::now());
+                }
                 let newer = node.learn(base, *inventory);
                 if !newer.is_empty() {
                     serve::adopt_all(Arc::clone(node), newer).await;

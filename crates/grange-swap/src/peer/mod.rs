@@ -4,6 +4,7 @@
 //! configure and to let through. After that frames: a length, JSON, and a proof over both that counts the frames.
 
 pub(crate) mod call;
+pub(crate) mod clocks;
 pub(crate) mod frame;
 pub(crate) mod handshake;
 pub(crate) mod link;

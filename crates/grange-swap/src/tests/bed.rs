@@ -24,6 +24,8 @@ pub(super) struct Bed {
     partitions: usize,
     pub client: Client,
     pub clock: Clock,
+    /// Servers whose clock is another one, from their next start.
+    pub other_clocks: BTreeMap<usize, Clock>,
     tune: fn(&mut Settings),
 }
 
@@ -47,7 +49,9 @@ impl Bed {
         std::fs::write(folder.path().join("key"), KEY).unwrap();
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         let (running, addresses) = (Vec::new(), Vec::new());
-        let mut bed = Self { folder, servers: running, addresses, partitions, client, clock, tune };
+        let other_clocks = BTreeMap::new();
+        let mut bed =
+            Self { folder, servers: running, addresses, partitions, client, clock, other_clocks, tune };
         for server in 0..servers {
             for partition in 0..partitions {
                 Partition::init(&bed.partition(server, partition), &format!("{server}.{partition}")).unwrap();
@@ -86,7 +90,8 @@ impl Bed {
             ..Settings::default()
         };
         (self.tune)(&mut settings);
-        let started = Server::start(settings, self.clock.clone(), &Shutdown::never()).await.unwrap();
+        let clock = self.other_clocks.get(&server).unwrap_or(&self.clock).clone();
+        let started = Server::start(settings, clock, &Shutdown::never()).await.unwrap();
         self.addresses[server] = started.address().to_string();
         self.servers[server] = Some(started);
     }

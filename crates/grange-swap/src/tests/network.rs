@@ -1,6 +1,9 @@
+use grange_base::Clock;
+use grange_testkit::wait::until;
+use jiff::SignedDuration;
 use reqwest::Method;
 
-use super::bed::Bed;
+use super::bed::{Bed, KEY};
 use crate::admin::NewCollection;
 use crate::place::Point;
 
@@ -151,7 +154,7 @@ async fn collections_do_not_overlap_and_need_partitions() {
     assert_eq!(bed.put(0, "a/b", "x", b"x").await, 201);
     assert_eq!(bed.admin(0).remove_collection("a/b", false).await.unwrap_err().status(), 409);
     bed.admin(0).remove_collection("a/b", true).await.unwrap();
-    grange_testkit::wait::until("the collection is gone everywhere", async || {
+    until("the collection is gone everywhere", async || {
         bed.servers.iter().flatten().all(|server| server.node().view().get("a/b").is_none())
     })
     .await;
@@ -193,4 +196,48 @@ async fn verification_finds_damage_and_what_lies_in_the_wrong_place() {
         .collect();
     kinds.sort();
     assert_eq!(kinds, ["foreign", "misplaced", "other_bytes"], "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_is_ahead_is_reported_and_named_where_it_refuses_a_redirect() {
+    let mut bed = Bed::tuned(2, 1, |settings| settings.trust_local = false).await;
+    bed.stop(1).await;
+    bed.other_clocks.insert(1, Clock::shifted(SignedDuration::from_hours(1)));
+    bed.start(1).await;
+    bed.sees(0, 1).await;
+    bed.sees(1, 1).await;
+    bed.create("c", 2, true).await;
+    for (server, other, minutes) in [(0, 1, 60), (1, 0, -60)] {
+        let node = bed.servers[server].as_ref().unwrap().node();
+        let base = format!("http://{}", bed.addresses[other]);
+        until("the clocks are compared", async || node.clock_ahead(&base).is_some()).await;
+        let ahead = node.clock_ahead(&base).unwrap();
+        assert!(
+            (ahead - SignedDuration::from_mins(minutes)).abs() < SignedDuration::from_mins(5),
+            "{ahead:?}"
+        );
+        let status = bed.admin(server).status().await.unwrap();
+        let told = status.servers.iter().find(|seen| seen.base == base).unwrap().clock_ahead_ms;
+        assert_eq!(told, Some(ahead.as_millis() as i64));
+    }
+    // Each server sends the other's files on with a ticket by its own clock.
+    let mut answers = Vec::new();
+    for server in 0..2 {
+        for slice in 0..2 {
+            let url = bed.url(server, &format!("put/c/{}", names(2, slice, 1)[0]));
+            let sent = bed.client.put(url).bearer_auth(KEY).body("x").send().await.unwrap();
+            if sent.status() != 307 {
+                continue;
+            }
+            let location = sent.headers()["location"].to_str().unwrap().to_owned();
+            let sent = bed.client.put(&location).body("x").send().await.unwrap();
+            answers.push((sent.status().as_u16(), sent.text().await.unwrap()));
+            let forged = location.replace("swap-ticket=", "swap-ticket=1");
+            let sent = bed.client.put(&forged).body("x").send().await.unwrap();
+            let text = sent.text().await.unwrap();
+            assert!(text.contains("this needs the key"), "{text}");
+        }
+    }
+    let [(401, ended), (200 | 201, _)] = answers.as_slice() else { panic!("{answers:?}") };
+    assert!(ended.contains("ended at") && ended.contains("the clock of this server shows"), "{ended}");
 }

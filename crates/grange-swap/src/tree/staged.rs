@@ -14,7 +14,6 @@ use super::{Found, Tree, another_name};
 use crate::digest::Sum;
 use crate::name::LocalPath;
 use crate::partition::Partition;
-use crate::simulation;
 
 /// How publishing ended; in the first case only the new bytes are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +49,7 @@ impl Staged {
         if let Some(seconds) = modified.and_then(|seconds| u64::try_from(seconds).ok()) {
             self.file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))?;
         }
-        self.file.sync_data()
+        self.partition.sync_bytes(&self.file)
     }
 }
 
@@ -74,9 +73,9 @@ impl Tree {
     }
 
     /// Gives synced bytes their name: the one atomic step, which exactly one of any number of writers makes.
-    /// Not durable before [`Tree::sync_parent`].
+    /// Not durable before [`Tree::sync_new`].
     pub fn publish(&self, staged: &Staged, path: &LocalPath, size: u64) -> io::Result<Published> {
-        simulation::disk(self.partition.uuid)?;
+        self.partition.may_change()?;
         let parent = self.open_parent(path)?;
         let sums = &self.partition.sums;
         let _together = staged.beside.as_ref().map(|_| sums.together());
@@ -93,8 +92,11 @@ impl Tree {
         match linked {
             Ok(()) => {
                 self.count(1, size.cast_signed());
-                if let Some(sum) = &staged.beside {
-                    sums.write(&self.partition, &self.in_partition(path.as_str()), sum)?;
+                if let Some(sum) = &staged.beside
+                    && let Err(error) = sums.write(&self.partition, &self.in_partition(path.as_str()), sum)
+                {
+                    self.withdraw_held(path, size, &error);
+                    return Err(error);
                 }
                 Ok(Published::New)
             }
@@ -106,6 +108,7 @@ impl Tree {
     /// Puts synced bytes in the place of a file, which goes to the attic, in one step: at every moment the name leads to
     /// the one or the other. Durable when this returns. The checksum kept beside it stays: it is that of the new bytes.
     pub(crate) fn replace(&self, staged: &Staged, path: &LocalPath, day: &str, size: u64) -> io::Result<()> {
+        self.partition.may_change()?;
         let parent = self.open_parent(path)?;
         let before = rustix::fs::statat(&parent, path.file_name(), AtFlags::SYMLINK_NOFOLLOW)?.st_size;
         let (attic, _) = self.attic_for(path, day)?;
@@ -114,8 +117,7 @@ impl Tree {
             Err(Errno::EXIST) => link(&another_name(path.file_name()))?,
             other => other?,
         }
-        rustix::fs::fsync(&attic)?;
-        simulation::disk(self.partition.uuid)?;
+        self.partition.sync(&attic)?;
         let temp = self.partition.temp();
         let aside = if let Some(name) = &staged.name {
             name.clone()
@@ -130,6 +132,6 @@ impl Tree {
             return Err(error.into());
         }
         self.count(0, size.cast_signed() - before);
-        Ok(rustix::fs::fsync(parent)?)
+        self.partition.sync(parent)
     }
 }

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{BENEATH, DIRECTORY, Tree};
 use crate::name::LocalPath;
-use crate::simulation;
 
 /// What a walk meets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +131,7 @@ impl Tree {
             true
         })?;
         for path in directories.iter().rev() {
-            simulation::disk(self.partition.uuid)?;
+            self.partition.may_change()?;
             self.partition.sums.prune(&self.in_partition(path.as_str()));
             match rustix::fs::unlinkat(&self.root, path.as_str(), AtFlags::REMOVEDIR) {
                 Ok(()) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT) => {}

@@ -1,7 +1,7 @@
 //! Real servers in one process, driven by a seed: `make swap-seeds`.
 //!
-//! Each seed starts two or three servers on folders of their own, sends them requests, several at a time, and crashes servers
-//! and cuts lines meanwhile. Between rounds all lines are mended and all servers started; when they have come to rest, every
+//! Each seed starts two or three servers on folders of their own, sends them requests, several at a time, and crashes servers,
+//! cuts lines and fails syncs meanwhile. Between rounds all lines are mended and all servers started; when they have come to rest, every
 //! file is read, listed and looked for on the disks. One [`oracle::Oracle`] judges every answer.
 //!
 //! Everything of a run happens on one thread, by the paused clock of its runtime. The seed decides the requests, the faults,
@@ -13,6 +13,7 @@ mod oracle;
 mod program;
 mod rest;
 mod scenarios;
+mod syncs;
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -24,7 +25,7 @@ use futures_util::future::join_all;
 use self::network::Network;
 use self::oracle::{Broken, Oracle};
 use self::program::{Fault, Operation, Step};
-use crate::simulation::seeded::{self, SeededRandom};
+use crate::simulation::seeded::{self, SeededRandom, SyncFaults};
 
 /// Rounds of a run, and steps of a round.
 const ROUNDS: usize = 3;
@@ -45,6 +46,8 @@ struct Tally {
     crashes: u64,
     cuts: u64,
     rotten_bytes: u64,
+    failed_syncs: u64,
+    distrusted_partitions: u64,
 }
 
 impl Tally {
@@ -75,6 +78,8 @@ impl Tally {
         self.crashes += other.crashes;
         self.cuts += other.cuts;
         self.rotten_bytes += other.rotten_bytes;
+        self.failed_syncs += other.failed_syncs;
+        self.distrusted_partitions += other.distrusted_partitions;
     }
 }
 
@@ -90,8 +95,7 @@ struct Run {
 impl Run {
     async fn play(&mut self) -> Result<(), Broken> {
         for round in 0..ROUNDS {
-            rest::come_to_rest(&mut self.network).await?;
-            rest::judge(&mut self.random, &self.network, &mut self.oracle).await?;
+            self.rest().await?;
             if round > 0 {
                 self.rot();
             }
@@ -99,6 +103,11 @@ impl Run {
                 self.step().await?;
             }
         }
+        self.rest().await
+    }
+
+    async fn rest(&mut self) -> Result<(), Broken> {
+        self.tally.distrusted_partitions += self.network.trust_disks_again().await;
         rest::come_to_rest(&mut self.network).await?;
         rest::judge(&mut self.random, &self.network, &mut self.oracle).await
     }
@@ -180,6 +189,19 @@ async fn meet(network: &mut Network, fault: Option<&Fault>, delay: Duration, tal
             let _ = tokio::time::timeout(delay * 20, died.notified()).await;
             network.crash(*server).await;
             seeded::revive_disks();
+        }
+        Some(Fault::FailSyncs { server, succeed, fail }) => {
+            let faults = network.sync_faults(*server);
+            for disk in &faults {
+                disk.plan(*succeed, *fail);
+            }
+            tokio::time::sleep(delay * 20).await;
+            let left: usize = faults.iter().map(SyncFaults::left).sum();
+            tally.failed_syncs += (faults.len() * fail - left) as u64;
+            for disk in &faults {
+                disk.plan(0, 0);
+            }
+            return;
         }
     }
     tally.crashes += 1;

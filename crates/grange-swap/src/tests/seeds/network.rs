@@ -12,9 +12,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use uuid::Uuid;
 
-use crate::partition::Partition;
+use crate::partition::{Partition, SYNC_FAILED};
 use crate::server::Server;
 use crate::settings::Settings;
+use crate::simulation::seeded::SyncFaults;
 use crate::tests::bed::KEY;
 
 /// On each server; so a collection has at most twice as many slices as there are servers.
@@ -32,6 +33,8 @@ pub(super) struct Network {
     pub addresses: Vec<SocketAddr>,
     partitions: Vec<Vec<Uuid>>,
     clock: Clock,
+    /// From the next start of a server.
+    pub sums_in_files: bool,
 }
 
 /// What a server answered.
@@ -73,8 +76,14 @@ impl Network {
         std::fs::write(folder.path().join("key"), KEY).unwrap();
         let (clock, hand) = Clock::test(Timestamp::UNIX_EPOCH);
         tokio::spawn(run_clock(hand));
-        let mut network =
-            Self { folder, servers: Vec::new(), addresses: Vec::new(), partitions: Vec::new(), clock };
+        let mut network = Self {
+            folder,
+            servers: Vec::new(),
+            addresses: Vec::new(),
+            partitions: Vec::new(),
+            clock,
+            sums_in_files: false,
+        };
         for server in 0..servers {
             let uuids =
                 (0..PARTITIONS).map(|part| Partition::init(&network.partition(server, part), "").unwrap());
@@ -106,6 +115,10 @@ impl Network {
     }
 
     pub(super) async fn start_server(&mut self, server: usize) {
+        for part in 0..PARTITIONS {
+            // A crash loses what was not synced, so the disk shows what it holds.
+            let _ = std::fs::remove_file(self.partition(server, part).join(SYNC_FAILED));
+        }
         let others = self.addresses.iter().enumerate();
         let others = others.filter(|(other, address)| *other != server && address.port() != 0);
         let settings = Settings {
@@ -115,6 +128,7 @@ impl Network {
             key_file: Some(self.folder.path().join("key")),
             min_space_left: Size(1 << 20),
             move_rate: Size(0),
+            sums_in_files: self.sums_in_files,
             ..Settings::default()
         };
         let started = Server::start_without_threads(settings, self.clock.clone()).await.unwrap();
@@ -122,11 +136,39 @@ impl Network {
         self.servers[server] = Some(started);
     }
 
-    /// Drops everything the server is doing at its next await, and all that it has in memory.
+    /// Of the disks of a server that runs.
+    pub(super) fn sync_faults(&self, server: usize) -> Vec<SyncFaults> {
+        let partitions = self.servers[server].iter().flat_map(|server| &server.node().partitions);
+        partitions.map(|partition| partition.sync_faults.clone()).collect()
+    }
+
+    /// Drops everything the server is doing at its next await, all that it has in memory, and names that were not synced.
     pub(super) async fn crash(&mut self, server: usize) {
+        let disks = self.sync_faults(server);
         if let Some(running) = self.servers[server].take() {
             running.stop().await;
         }
+        disks.iter().for_each(SyncFaults::crash);
+    }
+
+    /// What the log asks for after a failed sync, on all servers that need it: the disk is mounted again, which loses what was
+    /// not synced, and the mark is removed. How many partitions there were.
+    pub(super) async fn trust_disks_again(&mut self) -> u64 {
+        let mut count = 0;
+        for server in 0..self.servers.len() {
+            let marks = (0..PARTITIONS).map(|part| self.partition(server, part).join(SYNC_FAILED));
+            let marks: Vec<_> = marks.filter(|mark| mark.exists()).collect();
+            if marks.is_empty() {
+                continue;
+            }
+            count += marks.len() as u64;
+            self.crash(server).await;
+            for mark in marks {
+                std::fs::remove_file(mark).unwrap();
+            }
+            self.start_server(server).await;
+        }
+        count
     }
 }
 

@@ -65,6 +65,12 @@ pub(super) enum Fault {
         one: usize,
         two: usize,
     },
+    /// On each disk of a server, after that many more.
+    FailSyncs {
+        server: usize,
+        succeed: usize,
+        fail: usize,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -98,9 +104,13 @@ pub(super) fn choose_step(random: &mut SeededRandom, network: &Network, oracle: 
     let servers = network.servers.len();
     let down: Vec<usize> = (0..servers).filter(|server| network.servers[*server].is_none()).collect();
     let start = (!down.is_empty() && !random.one_in(3)).then(|| *random.pick(&down));
-    let fault = random.one_in(4).then(|| match random.below(4) {
+    let fault = random.one_in(3).then(|| match random.below(6) {
         0 => Fault::Crash { server: random.below(servers) },
-        1 | 2 => Fault::CrashAfterChanges { server: random.below(servers), changes: random.below(12) },
+        1 | 2 => {
+            let (succeed, fail) = (random.below(12), 1 + random.below(2));
+            Fault::FailSyncs { server: random.below(servers), succeed, fail }
+        }
+        3 | 4 => Fault::CrashAfterChanges { server: random.below(servers), changes: random.below(20) },
         _ => {
             let one = random.below(servers);
             Fault::Cut { one, two: (one + 1 + random.below(servers - 1)) % servers }

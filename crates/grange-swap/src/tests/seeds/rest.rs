@@ -44,6 +44,9 @@ fn at_rest(network: &Network) -> Result<(), String> {
         if alive + 1 != network.servers.len() {
             return Err(format!("{} sees {alive} others", server.address()));
         }
+        if let Some(record) = server.node().wanted().first() {
+            return Err(format!("{} has still to take over {record:?}", server.address()));
+        }
     }
     let mut newest: BTreeMap<Uuid, Collection> = BTreeMap::new();
     for record in records(network) {

@@ -71,8 +71,9 @@ pub(super) async fn schedules(State(web): State<Web>, Caller(who): Caller, Query
     Ok(Json(web.app.oai_schedules(&who, of.repository).await?).into_response())
 }
 
-fn recurring(edit: ScheduleEdit) -> (NewRecurring, Option<i64>) {
-    let starts_at = edit.starts_at.unwrap_or_else(Timestamp::now);
+/// A schedule without a start begins at once, by the clock that plans go by.
+fn recurring(edit: ScheduleEdit, now: Timestamp) -> (NewRecurring, Option<i64>) {
+    let starts_at = edit.starts_at.unwrap_or(now);
     let ScheduleEdit { repository, spec, ends_at, every, edition, .. } = edit;
     (NewRecurring { repository, spec, starts_at, ends_at, every }, edition)
 }
@@ -82,7 +83,7 @@ pub(super) async fn add_schedule(
     Caller(who): Caller,
     Json(edit): Json<ScheduleEdit>,
 ) -> Shown {
-    let made = web.app.add_oai_schedule(&who, recurring(edit).0).await?;
+    let made = web.app.add_oai_schedule(&who, recurring(edit, web.app.now()).0).await?;
     Ok((StatusCode::CREATED, Json(made)).into_response())
 }
 
@@ -92,7 +93,7 @@ pub(super) async fn change_schedule(
     Path(id): Path<RecurringId>,
     Json(edit): Json<ScheduleEdit>,
 ) -> Shown {
-    let (new, edition) = recurring(edit);
+    let (new, edition) = recurring(edit, web.app.now());
     Ok(Json(web.app.change_oai_schedule(&who, id, new, edition).await?).into_response())
 }
 
@@ -123,4 +124,21 @@ pub(super) async fn delete_history(
 ) -> Shown {
     let deleted = web.app.delete_oai_history(&who, &lines.lines).await?;
     Ok(Json(json!({ "deleted": deleted })).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_without_a_start_begins_by_the_clock_that_plans_go_by() {
+        // Far from the machine's clock.
+        let now = Timestamp::from_second(4_000_000_000).unwrap();
+        let edit = |more: &str| {
+            let text = format!(r#"{{ "repository": 1, "spec": {{ "prefix": "oai_dc" }} {more} }}"#);
+            recurring(serde_json::from_str(&text).unwrap(), now).0.starts_at
+        };
+        assert_eq!(edit(""), now);
+        assert_eq!(edit(r#", "starts_at": "2026-01-01T00:00:00Z""#), "2026-01-01T00:00:00Z".parse().unwrap());
+    }
 }

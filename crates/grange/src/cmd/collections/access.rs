@@ -225,7 +225,7 @@ pub(crate) async fn run(common: &Common, command: AccessCommand) -> anyhow::Resu
                 let depends = answer.rules.iter().any(|part| part.effect == "depends-on-type");
                 match &answer.message {
                     _ if answer.visible && depends => {
-                        println!("visible, unless a rule about its type hides it")
+                        println!("visible, unless a rule about its type hides it");
                     }
                     _ if answer.visible => println!("visible"),
                     Some(message) => println!("hidden by {rule}: {message}"),
