@@ -11,7 +11,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use grange_base::Chain;
 use grange_model::{Algorithm, Checksums, FileName, Sha512};
 use http::{Method, header};
 use jiff::Timestamp;
