@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         bounds(2, 2, 1, 1, 1, 1, 1),
         bounds(3, 1, 1, 1, 1, 0, 1),
         bounds(3, 2, 1, 0, 0, 1, 1),
-        bounds(3, 1, 1, 0, 1, 1, 0),
+        bounds(3, 1, 1, 1, 1, 1, 1),
     ];
     let (mut states, mut transitions) = (0, 0);
     println!(
