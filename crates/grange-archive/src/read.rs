@@ -179,9 +179,12 @@ impl Archive {
     /// Gives what is at fault.
     pub(crate) async fn pass_over(&self, status: &FileStatus, replica: &Replica, fault: Fault) -> Fault {
         let name = &status.file.name;
-        let fault = match (fault, replica.verify().await) {
-            (Fault::Copy(_), Err(error)) => Fault::Away(Chain(&error).to_string()),
-            (fault, _) => fault,
+        let fault = match fault {
+            Fault::Copy(reason) => match replica.verify().await {
+                Ok(()) => Fault::Copy(reason),
+                Err(error) => Fault::Away(Chain(&error).to_string()),
+            },
+            away => away,
         };
         let reason = match &fault {
             // The archivers' probes find that out, for all copies at once.

@@ -30,6 +30,14 @@ impl PendingNames {
         held.unwrap_or_else(PoisonError::into_inner).insert(name.clone());
         PendingName { pending: self, name }
     }
+
+    // An upload holds the name of its file while it waits for the gate of names, and a directory is made behind that gate: if both
+    // held one name, they and a change that waits for the gate could wait for each other.
+    /// As [`hold`](Self::hold), for the name as that of a directory. A file and a directory do not exclude each other here; the
+    /// file system lets only one of them have the name.
+    pub(crate) fn hold_directory(&self, path: &str) -> PendingName<'_> {
+        self.hold(format!("{path}/"))
+    }
 }
 
 impl Drop for PendingName<'_> {

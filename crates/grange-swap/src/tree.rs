@@ -147,7 +147,7 @@ impl Tree {
 
     /// Whether a directory is here, and then durably: the process that made it may have died before syncing it.
     pub(crate) fn has_durable_directory(&self, path: &LocalPath) -> io::Result<bool> {
-        let _pending = self.hold(path);
+        let _pending = self.partition.pending.hold_directory(&self.below(path));
         if !self.has_directory(path.as_str())? {
             return Ok(false);
         }
@@ -324,7 +324,7 @@ pub(crate) fn make_below(
 ) -> io::Result<OwnedFd> {
     let mut whole = if at.is_empty() { path.to_owned() } else { format!("{at}/{path}") };
     {
-        let _pending = partition.pending.hold(whole.clone());
+        let _pending = partition.pending.hold_directory(&whole);
         match rustix::fs::openat2(&base, path, DIRECTORY, Mode::empty(), BENEATH) {
             Err(Errno::NOENT) => {}
             other => return other.map_err(no_directory),
@@ -337,7 +337,7 @@ pub(crate) fn make_below(
             whole.push('/');
         }
         whole.push_str(name);
-        let _pending = partition.pending.hold(whole.clone());
+        let _pending = partition.pending.hold_directory(&whole);
         match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
             Ok(()) => {
                 if let Err(error) = partition.sync_new(&parent, &whole) {

@@ -285,6 +285,8 @@ async fn files_of_an_earlier_harvester_hold_up_nobody(bed: &Bed) {
         assert_eq!(last.job, later.job);
         let timed = Policy { job_timeout: std::time::Duration::ZERO, ..policy };
         if second == "m1" {
+            // Alive, so that only the limit of time can end it.
+            jobs.renew(&last, LONG).await.unwrap();
             bed.pass(bed.lease_now()).await;
             assert_eq!(jobs.supervise(timed).await.unwrap().failed, [last.job]);
         } else {
