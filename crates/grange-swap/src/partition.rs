@@ -115,8 +115,14 @@ impl Partition {
         let uuid = uuid.ok_or_else(|| none("partition.properties has no swap.uuid"))?;
         let description = found.remove("swap.description").unwrap_or_default();
         let temp = fresh_temp(&dir, &root)?;
-        // What a killed process left in memory counts from now on.
-        rustix::fs::syncfs(&dir).map_err(Error::io("sync", &root))?;
+        // What a killed process left in memory counts from now on. A simulated run loses such names by itself, and the disk below it
+        // is shared with everything else.
+        if !simulation::active()
+            && let Err(error) = rustix::fs::syncfs(&dir)
+        {
+            leave_mark(&root, &error.into());
+            return Err(Error::SyncFailed { path: root });
+        }
         let commits_together = has_one_journal(&dir);
         let (naming, sums) = (Naming::default(), SideSums::new(&dir, false));
         let (pending, sync_faults) = (PendingNames::default(), SyncFaults::default());
@@ -239,20 +245,33 @@ impl Partition {
     /// From now on nothing is changed here, also by servers that are started later: the system shows names that may not be
     /// on the disk until it is mounted again.
     fn distrust(&self, failure: &io::Error) {
-        let (root, mark) = (self.root.display(), self.root.join(SYNC_FAILED));
-        let advice = format!(
-            "stop the server, unmount and check the disk, mount it, remove {}, start the server",
-            mark.display()
-        );
-        let reason =
-            format!("a sync failed earlier ({failure}), so nothing is written to {root} any more; {advice}");
-        if self.distrusted.set(reason.clone()).is_err() || simulation::disk(self.uuid).is_err() {
-            return;
+        if self.distrusted.set(distrust_reason(&self.root, failure)).is_ok()
+            && simulation::disk(self.uuid).is_ok()
+        {
+            leave_mark(&self.root, failure);
         }
-        tracing::error!(partition = %root, error = %failure, "manual intervention required: a sync failed; {advice}");
-        if let Err(error) = fs::write(&mark, format!("{reason}\n")) {
-            tracing::error!(path = %mark.display(), %error, "cannot leave the mark of a failed sync");
-        }
+    }
+}
+
+/// How to come back from a failed sync.
+fn advice(root: &Path) -> String {
+    format!(
+        "stop the server, unmount and check the disk, mount it, remove {}, start the server",
+        root.join(SYNC_FAILED).display()
+    )
+}
+
+fn distrust_reason(root: &Path, failure: &io::Error) -> String {
+    let (root, advice) = (root.display(), advice(root));
+    format!("a sync failed earlier ({failure}), so nothing is written to {root} any more; {advice}")
+}
+
+/// Leaves the mark that no server opens the partition with.
+fn leave_mark(root: &Path, failure: &io::Error) {
+    let (mark, advice) = (root.join(SYNC_FAILED), advice(root));
+    tracing::error!(partition = %root.display(), error = %failure, "manual intervention required: a sync failed; {advice}");
+    if let Err(error) = fs::write(&mark, format!("{}\n", distrust_reason(root, failure))) {
+        tracing::error!(path = %mark.display(), %error, "cannot leave the mark of a failed sync");
     }
 }
 
