@@ -91,6 +91,39 @@ impl Default for Limits {
     }
 }
 
+/// Limits to change; those that are absent stay as they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsChange {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_objects: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_seconds: Option<i64>,
+}
+
+impl LimitsChange {
+    pub fn applied_to(self, limits: Limits) -> Limits {
+        Limits {
+            max_objects: self.max_objects.unwrap_or(limits.max_objects),
+            max_bytes: self.max_bytes.unwrap_or(limits.max_bytes),
+            max_seconds: self.max_seconds.unwrap_or(limits.max_seconds),
+        }
+    }
+}
+
+impl From<Limits> for LimitsChange {
+    /// All of them.
+    fn from(limits: Limits) -> LimitsChange {
+        LimitsChange {
+            max_objects: Some(limits.max_objects),
+            max_bytes: Some(limits.max_bytes),
+            max_seconds: Some(limits.max_seconds),
+        }
+    }
+}
+
 /// Whose wish the byte limit of a domain is. It decides the stop reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

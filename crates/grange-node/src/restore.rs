@@ -41,7 +41,7 @@ pub enum RestoreError {
     #[error("cannot restore {}: there is no database in it", backup.display())]
     Empty { backup: PathBuf },
     #[error(
-        "cannot restore {}: it is a backup of the archive {theirs}, and {} is the database of the archive {ours}; choose a \
+        "cannot restore {}: it is a backup of {theirs}, and {} is the database of the archive {ours}; choose a \
          backup of that archive. If this data folder must become the other archive, move its database and its replicas away \
          first. Nothing was changed",
         backup.display(),
@@ -170,9 +170,12 @@ async fn prepare(
         .await
         .map_err(|source| RestoreError::Unusable { backup: backup.to_owned(), source })?;
     let theirs = db.places().archive_id().await?;
-    if let (Some(theirs), Some(ours)) = (theirs, ours)
-        && theirs != ours
+    // An archive gets its id with its first replica. A database without one is not that of an archive with files.
+    if let Some(ours) = ours
+        && theirs.as_ref() != Some(&ours)
     {
+        let theirs =
+            theirs.map_or("an archive that was never started".to_owned(), |id| format!("the archive {id}"));
         db.close().await;
         let (backup, database) = (backup.to_owned(), path.to_owned());
         return Err(RestoreError::OtherArchive { backup, theirs, database, ours });

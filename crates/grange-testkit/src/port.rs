@@ -76,8 +76,7 @@ mod tests {
             TcpStream::connect(reserved.address()).unwrap();
             drop(server);
         }
-        let others: Vec<_> =
-            (0..500).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).collect();
+        let others: Vec<_> = (0..500).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).collect();
         assert!(others.iter().all(|other| other.local_addr().unwrap() != reserved.address()));
     }
 }

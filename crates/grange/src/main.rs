@@ -13,11 +13,15 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+/// The exit code of programs that the shell reports as ended by SIGPIPE.
+const CLOSED_OUTPUT: i32 = 141;
+
 /// Faster than that of the C library where many small things are made and thrown away: decision 0013.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    end_quietly_on_closed_output();
     let cli = cli::Cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -30,4 +34,16 @@ fn main() -> ExitCode {
         Ok(code) => code.into(),
         Err(error) => exit::report(&error).into(),
     }
+}
+
+/// Ends the program without a word when the reader of its output has gone, as in `grange findings | head`: `println!` panics then.
+fn end_quietly_on_closed_output() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let text = info.payload_as_str().unwrap_or_default();
+        if text.starts_with("failed printing to std") && text.contains("Broken pipe") {
+            std::process::exit(CLOSED_OUTPUT);
+        }
+        report(info);
+    }));
 }

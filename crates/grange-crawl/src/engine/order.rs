@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::candidate::without_user_info;
-use crate::job::Limits;
+use crate::job::LimitsChange;
 
 /// An order to a running crawl.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,11 +31,11 @@ pub enum Order {
     Reject {
         regex: String,
     },
-    /// Change the limits of the whole crawl, or of one domain.
+    /// Change limits of the whole crawl, or of one domain. Those that are not named stay.
     SetLimits {
         #[serde(default)]
         domain: Option<String>,
-        limits: Limits,
+        limits: LimitsChange,
     },
     /// Multiply all waiting times: 2 is half as fast, 0.5 twice as fast.
     SetPace {
@@ -123,8 +123,11 @@ mod tests {
                 },
             ),
             (
-                r#"{"do":"set-limits","domain":null,"limits":{"max_objects":5,"max_bytes":-1,"max_seconds":-1}}"#,
-                Order::SetLimits { domain: None, limits: Limits { max_objects: 5, ..Limits::default() } },
+                r#"{"do":"set-limits","domain":null,"limits":{"max_objects":5}}"#,
+                Order::SetLimits {
+                    domain: None,
+                    limits: LimitsChange { max_objects: Some(5), ..LimitsChange::default() },
+                },
             ),
             (r#"{"do":"queues","after":null,"limit":10}"#, Order::Queues { after: None, limit: 10 }),
         ] {

@@ -25,7 +25,7 @@ use super::outage::{Finding, NetworkState, was_reached};
 use crate::candidate::Candidate;
 use crate::fetch::{FetchError, Fetched, Fetcher, Request};
 use crate::frontier::{Frontier, FrontierError};
-use crate::job::{Budgets, Job, Limits};
+use crate::job::{Budgets, Job, Limits, LimitsChange};
 use crate::record::oracle::{DedupRules, DuplicateOracle};
 use crate::record::parcel::Scratch;
 use crate::record::recorder::Desk;
@@ -127,15 +127,20 @@ impl Shared {
         self.budgets().crawl
     }
 
-    /// Changes the limits of a domain, or of the whole crawl.
-    pub(super) fn set_limits(&self, domain: Option<String>, limits: Limits) -> Result<(), FrontierError> {
+    /// Changes limits of a domain, or of the whole crawl.
+    pub(super) fn set_limits(
+        &self,
+        domain: Option<String>,
+        change: LimitsChange,
+    ) -> Result<(), FrontierError> {
         let mut budgets = self.budgets();
         let mut changed = budgets.clone();
         match domain {
-            None => changed.crawl = limits,
+            None => changed.crawl = change.applied_to(changed.crawl),
             Some(domain) => {
                 let other = changed.other_domains;
-                changed.domains.entry(domain).or_insert(other).limits = limits;
+                let budget = changed.domains.entry(domain).or_insert(other);
+                budget.limits = change.applied_to(budget.limits);
             }
         }
         self.keep_order(&[changes::limits(&self.job.budgets, &changed)])?;

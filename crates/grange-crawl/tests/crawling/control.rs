@@ -128,7 +128,10 @@ async fn a_crawl_is_paused_changed_rotated_and_goes_on() {
 
     // One more site, but little of it.
     let few = Limits { max_objects: 4, ..Limits::default() };
-    order(Order::SetLimits { domain: Some("h0002.test".to_owned()), limits: few }).await.unwrap();
+    order(Order::SetLimits { domain: Some("h0002.test".to_owned()), limits: few.into() }).await.unwrap();
+    // A limit that is not named stays.
+    let wide = LimitsChange { max_bytes: Some(1 << 40), ..LimitsChange::default() };
+    order(Order::SetLimits { domain: Some("h0002.test".to_owned()), limits: wide }).await.unwrap();
     let added = order(Order::AddSeeds { urls: vec![seeds[2].clone()], endpoints: Vec::new() }).await.unwrap();
     assert_eq!(added, json!({"queued": 1, "seen_before": 0}));
 

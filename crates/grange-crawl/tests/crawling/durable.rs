@@ -106,7 +106,7 @@ async fn give_orders(root: &Path) {
     let few = Limits { max_objects: 3, ..Limits::default() };
     let seeds = ["http://two.test/", "http://few.test/"].map(str::to_owned).to_vec();
     for order in [
-        Order::SetLimits { domain: Some("few.test".to_owned()), limits: few },
+        Order::SetLimits { domain: Some("few.test".to_owned()), limits: few.into() },
         Order::Reject { regex: ".*/drop/.*".to_owned() },
         Order::AddSeeds { urls: seeds, endpoints: Vec::new() },
     ] {

@@ -294,7 +294,7 @@ async fn orders_that_people_gave_hold_in_a_crawl_that_is_continued_without_its_f
     let orders = vec![
         Order::Reject { regex: ".*/deep".to_owned() },
         Order::AddSeeds { urls: vec!["http://three.test/".to_owned()], endpoints: Vec::new() },
-        Order::SetLimits { domain: Some("two.test".to_owned()), limits },
+        Order::SetLimits { domain: Some("two.test".to_owned()), limits: limits.into() },
         Order::SetPace { factor: 0.5 },
     ];
     let (stored, lasting) = lost_with(wanted(&site), folder.path(), 1, orders).await;

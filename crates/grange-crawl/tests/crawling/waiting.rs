@@ -45,7 +45,7 @@ async fn a_time_limit_that_is_lowered_ends_a_crawl_that_is_paused() {
     let running = tokio::spawn(crawl.run());
     until("the pause", async || handle.snapshot().phase == Phase::Paused).await;
     let limits = Limits { max_seconds: 0, ..Limits::default() };
-    handle.order("anna", Order::SetLimits { domain: None, limits }).await.unwrap();
+    handle.order("anna", Order::SetLimits { domain: None, limits: limits.into() }).await.unwrap();
     assert_eq!(running.await.unwrap().unwrap().end, End::Limit(StopReason::TimeLimit));
     server.stop().await;
 }

@@ -92,6 +92,9 @@ fn a_killed_crawl_goes_on_and_a_running_one_takes_orders() {
     wait_for("the pause", || (control(&["status"]).ok().json()["phase"] == "paused").then_some(()));
     let manifest = control(&["rotate"]).ok().json();
     assert!(manifest["chunk"].as_str().is_some_and(|name| name.starts_with("cp00001-")), "{manifest}");
+    control(&["set-limits"]).fails(2, &["--max-objects"]);
+    control(&["set-limits", "--max-objects", "5000"]).ok();
+    control(&["set-limits", "--max-time", "5h"]).ok();
     control(&["set-pace", "0"]).ok();
     control(&["resume"]).ok();
     child.kill().unwrap();

@@ -51,6 +51,16 @@ fn files_that_the_database_does_not_know_are_named_until_they_are_entered() {
 }
 
 #[test]
+fn a_backup_of_an_archive_that_was_never_started_replaces_no_other() {
+    let (grange, other) = (single(), single());
+    store(&grange, "known.warc.gz");
+    other.run(&["domains", "create", "other.dk"]).ok();
+    let (backup, data) = (backup(&other), grange.data().display().to_string());
+    grange.run(&["restore", &backup, "--to", &data]).fails(2, &["never started", "choose a backup"]);
+    assert_eq!(audit(&grange), [3, 0, 0, 0, 0]);
+}
+
+#[test]
 fn a_restore_is_one_command_and_lists_what_came_back_alive() {
     let grange = single();
     store(&grange, "known.warc.gz");

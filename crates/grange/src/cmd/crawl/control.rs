@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use grange_base::Period;
 use grange_crawl::engine::{Order, ask};
-use grange_crawl::job::Limits;
+use grange_crawl::job::LimitsChange;
 use serde_json::Value;
 
-use super::job::{bytes, with_scheme};
+use super::job::{bytes, seconds, with_scheme};
 use super::seed_addresses;
 use crate::cli::Common;
 use crate::exit::Exit;
@@ -49,16 +48,21 @@ enum OrderCommand {
     Revive { queue: Option<String> },
     /// Drop what waits and matches as a whole
     Delete { regex: String },
-    /// Change limits, of the whole crawl or of a domain; -1 for none
+    /// Change the limits that are named, of the whole crawl or of a domain; -1 removes one
+    #[command(group = clap::ArgGroup::new("limits").required(true).multiple(true))]
     SetLimits {
+        /// Change the limits of this domain instead of those of the whole crawl
         #[arg(long)]
         domain: Option<String>,
-        #[arg(long, default_value_t = -1, allow_negative_numbers = true)]
-        max_objects: i64,
-        #[arg(long, default_value = "-1", allow_hyphen_values = true, value_parser = bytes)]
-        max_bytes: i64,
-        #[arg(long)]
-        max_time: Option<Period>,
+        /// Documents
+        #[arg(long, group = "limits", allow_negative_numbers = true)]
+        max_objects: Option<i64>,
+        /// Bytes of responses, such as 500MB
+        #[arg(long, group = "limits", allow_hyphen_values = true, value_parser = bytes)]
+        max_bytes: Option<i64>,
+        /// Running time, such as 2h
+        #[arg(long, group = "limits", allow_hyphen_values = true, value_parser = seconds)]
+        max_time: Option<i64>,
     },
     /// Multiply all waits: 2 is half as fast
     SetPace { factor: f64 },
@@ -116,8 +120,8 @@ impl From<OrderCommand> for Order {
             OrderCommand::Revive { queue } => Order::Revive { queue },
             OrderCommand::Delete { regex } => Order::Delete { regex },
             OrderCommand::SetLimits { domain, max_objects, max_bytes, max_time } => {
-                let max_seconds = max_time.map_or(-1, |time| time.0.as_secs() as i64);
-                Order::SetLimits { domain, limits: Limits { max_objects, max_bytes, max_seconds } }
+                let limits = LimitsChange { max_objects, max_bytes, max_seconds: max_time };
+                Order::SetLimits { domain, limits }
             }
             OrderCommand::SetPace { factor } => Order::SetPace { factor },
             OrderCommand::Queues { after, limit } => Order::Queues { after, limit },

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use grange_base::Size;
+use grange_base::{Period, Size};
 use grange_crawl::engine::StartError;
 use grange_crawl::job::{Budgets, Job};
 use grange_crawl::politeness::Pace;
@@ -35,6 +35,15 @@ pub(super) fn bytes(text: &str) -> Result<i64, String> {
     }
     let size = Size::from_str(text).map_err(|error| error.to_string())?;
     Ok(i64::try_from(size.0).unwrap_or(i64::MAX))
+}
+
+/// A length of time, in seconds; -1 for none.
+pub(super) fn seconds(text: &str) -> Result<i64, String> {
+    if text == "-1" {
+        return Ok(-1);
+    }
+    let period = Period::from_str(text).map_err(|error| error.to_string())?;
+    Ok(i64::try_from(period.0.as_secs()).unwrap_or(i64::MAX))
 }
 
 /// What the person can put right is wrong use; the rest is a failure.
