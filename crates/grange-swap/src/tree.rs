@@ -147,7 +147,7 @@ impl Tree {
 
     /// Whether a directory is here, and then durably: the process that made it may have died before syncing it.
     pub(crate) fn has_durable_directory(&self, path: &LocalPath) -> io::Result<bool> {
-        let _pending = self.partition.pending.hold_directory(&self.below(path));
+        let _pending = self.partition.pending.hold_directory(&self.in_partition(path.as_str()));
         if !self.has_directory(path.as_str())? {
             return Ok(false);
         }
