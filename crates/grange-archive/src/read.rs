@@ -184,7 +184,7 @@ impl Archive {
                 Ok(()) => Fault::Copy(reason),
                 Err(error) => Fault::Away(Chain(&error).to_string()),
             },
-            away => away,
+            away @ Fault::Away(_) => away,
         };
         let reason = match &fault {
             // The archivers' probes find that out, for all copies at once.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use data_encoding::HEXLOWER;
 use grange_base::Clock;
 use grange_crawl::engine::{AskError, Crawl, End, Handle, Order, OrderError, Phase, Snapshot, ask};
-use grange_crawl::job::{Limits, StopReason};
+use grange_crawl::job::{Limits, LimitsChange, StopReason};
 use grange_crawl::politeness::Pace;
 use grange_crawl::record::NoOracle;
 use grange_crawl::record::chunk::Manifest;
