@@ -4,13 +4,27 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grange_db::IndexLease;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 
 use super::feeder::FeedError;
 
+/// Copies fetched at once: a node that takes over hundreds of indexes neither opens hundreds of connections nor gets all of
+/// them ready only at the very end.
+const AT_ONCE: usize = 4;
+
 /// The fetches under way, by collection. Clones are the same.
-#[derive(Clone, Debug, Default)]
-pub(super) struct IndexFetches(Arc<Mutex<HashMap<String, IndexFetch>>>);
+#[derive(Clone, Debug)]
+pub(super) struct IndexFetches {
+    all: Arc<Mutex<HashMap<String, IndexFetch>>>,
+    turns: Arc<Semaphore>,
+}
+
+impl Default for IndexFetches {
+    fn default() -> Self {
+        Self { all: Arc::default(), turns: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+}
 
 #[derive(Debug)]
 struct IndexFetch {
@@ -19,6 +33,11 @@ struct IndexFetch {
 }
 
 impl IndexFetches {
+    /// Waits until fewer than the most are fetched. It counts until it is dropped.
+    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.turns.acquire().await.ok()
+    }
+
     pub(super) fn are_under_way(&self) -> bool {
         !self.all().is_empty()
     }
@@ -62,6 +81,6 @@ impl IndexFetches {
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<String, IndexFetch>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

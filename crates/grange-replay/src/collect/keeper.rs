@@ -17,7 +17,7 @@ use super::fetches::IndexFetches;
 use super::folder_owner::FolderOwner;
 use super::mirror::{self, Fetched, MirrorError};
 use super::reconcile::{self, Provenance};
-use super::shelf::Shelf;
+use super::shelf::{KeptIndex, Shelf};
 
 /// Prefix of the folders into which a copy of an index is fetched.
 const FETCHED_ASIDE: &str = ".fetch-";
@@ -28,6 +28,13 @@ const RETRY_AFTER: Duration = Duration::from_secs(60);
 /// Leases are prolonged this often while work goes on that may outlast them: several times within the shorter one, of a file
 /// or of an index.
 pub(super) const RENEW_EVERY: Duration = Duration::from_secs(30);
+
+/// A look at the indexes waits this long for the first copy that is not here yet, and for no other: files of the indexes that
+/// are ready wait meanwhile.
+const FETCH_WAIT: Duration = Duration::from_secs(3);
+/// A copy store that did not answer is asked for the newest copies again after this long: each such request may take half a
+/// minute, in which no file is indexed.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(300);
 
 /// Keeps indexes. Clones are the same keeper.
 #[derive(Clone, Debug)]
@@ -45,6 +52,15 @@ pub struct Keeper {
     later: Arc<Mutex<HashMap<String, Timestamp>>>,
     /// Copies that are being fetched.
     fetches: IndexFetches,
+    compared: Arc<Mutex<ComparedLeases>>,
+}
+
+/// Which leases were compared with the copies since their indexes were made ready.
+#[derive(Debug, Default)]
+struct ComparedLeases {
+    leases: HashMap<String, IndexLease>,
+    /// The store did not answer; when it is asked again.
+    ask_again: Option<Timestamp>,
 }
 
 /// The next step for the index of a collection.
@@ -103,16 +119,26 @@ impl Keeper {
             copies,
             later: Arc::default(),
             fetches: IndexFetches::default(),
+            compared: Arc::default(),
         }
     }
 
     /// Looks at every index, or at that of one collection. One that cannot be made ready is logged and tried again, and
     /// the others go on; so they do while a copy is fetched for long, unless one collection alone is asked for. Gives the collections that are to be taken away and whose indexes this node keeps.
     pub async fn tend(&self, only: Option<&str>) -> Result<Vec<String>, FeedError> {
-        self.tend_those(|row| only.is_none_or(|only| row.name == only), only.is_some()).await
+        let wanted = |row: &IndexedCollection| only.is_none_or(|only| row.name == only);
+        let removed = self.tend_those(wanted, only.is_some()).await?;
+        // All indexes are in use by now; the store may be slow.
+        for kept in self.shelf.all_kept() {
+            if only.is_none_or(|only| kept.lease.collection == only) {
+                self.while_prolonging(None, self.raise_above_copies(&kept)).await?;
+            }
+        }
+        Ok(removed)
     }
 
-    /// Makes those indexes ready that this node kept last: for the start of a node, which does not wait for copies of others.
+    /// Makes those indexes ready that this node kept last: for the start of a node, which does not wait for copies of others, nor
+    /// for the store that they are in.
     pub async fn tend_own(&self) -> Result<(), FeedError> {
         let own = |row: &IndexedCollection| {
             !row.removed && FolderOwner::read(&self.shelf.folder().join(&row.name)).fits(row)
@@ -127,6 +153,7 @@ impl Keeper {
     ) -> Result<Vec<String>, FeedError> {
         let rows = self.db.collections().indexes().await?;
         let mut removed = Vec::new();
+        let mut wait = (!patient).then_some(FETCH_WAIT);
         for kept in self.shelf.all_kept() {
             if !rows.iter().any(|row| row.name == kept.lease.collection) {
                 self.while_prolonging(None, self.let_go(&kept.lease.collection)).await;
@@ -134,6 +161,7 @@ impl Keeper {
         }
         self.later().retain(|name, _| rows.iter().any(|row| row.name == *name));
         self.fetches.retain(|name| rows.iter().any(|row| row.name == name));
+        self.compared().leases.retain(|name, _| rows.iter().any(|row| row.name == *name));
         for row in rows.iter().filter(|row| wanted(row)) {
             let kept = self.shelf.kept(&row.name).map(|kept| kept.lease);
             let mut tending = tending(row, kept.as_ref(), &self.owner, self.clock.now(), self.lease);
@@ -173,16 +201,19 @@ impl Keeper {
                         continue;
                     }
                     let trusted = FolderOwner::read(&self.shelf.folder().join(&row.name)).is_of(&lease);
-                    let lease = self.while_prolonging(Some(&lease), self.above_copies(&lease)).await?;
-                    let making = self.make_ready(&lease, trusted, patient);
+                    let making = self.make_ready(&lease, trusted, wait);
                     match self.while_prolonging(Some(&lease), making).await {
                         Ok(true) => {
                             self.later().remove(&row.name);
+                            self.compared().leases.remove(&row.name);
                         }
-                        Ok(false) => tracing::info!(
-                            collection = row.name,
-                            "the copy of an index is being fetched; the index is used when all of it is here"
-                        ),
+                        Ok(false) => {
+                            wait = wait.and(Some(Duration::ZERO));
+                            tracing::info!(
+                                collection = row.name,
+                                "the copy of an index is being fetched; the index is used when all of it is here"
+                            );
+                        }
                         Err(error) => {
                             tracing::error!(
                                 collection = row.name, error = %Chain(&error), retry_in_s = RETRY_AFTER.as_secs(),
@@ -279,35 +310,91 @@ impl Keeper {
         self.later.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn compared(&self) -> MutexGuard<'_, ComparedLeases> {
+        self.compared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Raises the token of a lease above that of the newest copy, where a database that was restored from a backup has
-    /// forgotten later owners: copies under this token would count as older than theirs for ever.
-    async fn above_copies(&self, lease: &IndexLease) -> Result<IndexLease, FeedError> {
-        let Some(blob) = &self.copies else { return Ok(lease.clone()) };
+    /// forgotten later owners: copies under this token would count as older than theirs for ever. The index is in use before,
+    /// and after a copy store that is away it is compared later.
+    async fn raise_above_copies(&self, kept: &KeptIndex) -> Result<(), FeedError> {
+        let Some(blob) = &self.copies else { return Ok(()) };
+        let lease = &kept.lease;
         let name = lease.collection.as_str();
+        {
+            let compared = self.compared();
+            if compared.leases.get(name) == Some(lease)
+                || compared.ask_again.is_some_and(|due| self.clock.now() < due)
+            {
+                return Ok(());
+            }
+        }
         let newest = match mirror::newest_token(name, &lease.identity, &**blob).await {
             Ok(newest) => newest.filter(|newest| *newest > lease.token),
             Err(error) => {
-                // The folder can be used without it.
-                tracing::warn!(collection = name, error = %Chain(&error), "the copies of an index cannot be listed");
-                None
+                tracing::warn!(
+                    collection = name, error = %Chain(&error), retry_in_s = ASK_AGAIN_AFTER.as_secs(),
+                    "the copies of an index cannot be listed; the index is used without"
+                );
+                let due = self.clock.now().saturating_add(ASK_AGAIN_AFTER).unwrap_or(Timestamp::MAX);
+                self.compared().ask_again = Some(due);
+                return Ok(());
             }
         };
-        let Some(newest) = newest else { return Ok(lease.clone()) };
-        tracing::warn!(
-            collection = name,
-            token = lease.token,
-            newest,
-            "copies of an index are of a later owner than the database knows, as after a restore: the token is raised above theirs"
-        );
-        let raised = self.db.collections().raise_index_token(lease, newest).await?;
-        // Another node has taken it over; the next look sees that.
-        Ok(raised.unwrap_or_else(|| lease.clone()))
+        let lease = match newest {
+            Some(newest) => {
+                tracing::warn!(
+                    collection = name,
+                    token = lease.token,
+                    newest,
+                    "copies of an index are of a later owner than the database knows, as after a restore: the token is raised above theirs"
+                );
+                // A task of its own: once the token is raised, the folder has to say so, or it is replaced at the next start.
+                let (keeper, kept) = (self.clone(), kept.clone());
+                let raising = tokio::spawn(async move { keeper.raise(kept, newest).await });
+                let raised = match raising.await {
+                    Ok(raised) => raised?,
+                    Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                    // The process ends.
+                    Err(_) => None,
+                };
+                // Another node has taken it over; the next look sees that.
+                let Some(raised) = raised else { return Ok(()) };
+                raised
+            }
+            None => lease.clone(),
+        };
+        let mut compared = self.compared();
+        compared.ask_again = None;
+        compared.leases.insert(lease.collection.clone(), lease);
+        Ok(())
+    }
+
+    /// Raises the token, in the database, the folder and what is in use.
+    async fn raise(&self, kept: KeptIndex, past: i64) -> Result<Option<IndexLease>, FeedError> {
+        let KeptIndex { index, lease } = kept;
+        let Some(raised) = self.db.collections().raise_index_token(&lease, past).await? else {
+            return Ok(None);
+        };
+        let (shelf, folder) = (self.shelf.clone(), self.shelf.folder().join(&lease.collection));
+        let (owner, of) = (FolderOwner::of(&raised), raised.clone());
+        blocking(move || -> Result<(), FeedError> {
+            owner.write(&folder)?;
+            Ok(shelf.keep(of, index)?)
+        })
+        .await?;
+        Ok(Some(raised))
     }
 
     /// Makes the index ready under a lease: its own folder if that is `trusted`, because nobody else kept the index since,
     /// else the newest copy, else an empty one. Files that it lacks wait to be indexed again; what the rows do not know of
     /// goes. False: its copy is still being fetched.
-    async fn make_ready(&self, lease: &IndexLease, trusted: bool, patient: bool) -> Result<bool, FeedError> {
+    async fn make_ready(
+        &self,
+        lease: &IndexLease,
+        trusted: bool,
+        wait: Option<Duration>,
+    ) -> Result<bool, FeedError> {
         let name = lease.collection.as_str();
         let folder = self.shelf.folder().join(name);
         // One that was opened to be read.
@@ -319,7 +406,7 @@ impl Keeper {
             }
             let (shelf, of) = (self.shelf.clone(), name.to_owned());
             blocking(move || shelf.remove(&of)).await?;
-            if !self.is_fetched(lease, patient).await? {
+            if !self.is_fetched(lease, wait).await? {
                 return Ok(false);
             }
             if let Some(made) = self.bring_copy(lease, &folder).await? {
@@ -342,18 +429,20 @@ impl Keeper {
         Ok(true)
     }
 
-    /// Fetches the pieces of the newest copy, if there are copies. False: that takes long, and goes on beside other work.
-    async fn is_fetched(&self, lease: &IndexLease, patient: bool) -> Result<bool, FeedError> {
+    /// Fetches the pieces of the newest copy, if there are copies, and waits that long, or until they are here. False: that takes
+    /// longer, and goes on beside other work.
+    async fn is_fetched(&self, lease: &IndexLease, wait: Option<Duration>) -> Result<bool, FeedError> {
         if self.copies.is_none() {
             return Ok(true);
         }
         let mut task = self.fetches.take(lease).unwrap_or_else(|| {
             let (keeper, lease) = (self.clone(), lease.clone());
-            tokio::spawn(async move { keeper.fetch_pieces(&lease).await.map(drop) })
+            tokio::spawn(async move { keeper.fetch_pieces(&lease, true).await.map(drop) })
         });
         let done = tokio::select! {
+            biased;
             done = &mut task => done,
-            () = self.clock.sleep(RENEW_EVERY), if !patient => {
+            () = self.clock.sleep(wait.unwrap_or_default()), if wait.is_some() => {
                 self.fetches.put(lease, task);
                 return Ok(false);
             }
@@ -366,12 +455,16 @@ impl Keeper {
     }
 
     /// Fetches the newest copy aside, and prolongs the lease meanwhile. Pieces that an earlier attempt fetched are not fetched
-    /// again: they are named by their digests.
-    async fn fetch_pieces(&self, lease: &IndexLease) -> Result<Option<Fetched>, FeedError> {
+    /// again: they are named by their digests. `in_turn`: after others, of which only some are fetched at once.
+    async fn fetch_pieces(&self, lease: &IndexLease, in_turn: bool) -> Result<Option<Fetched>, FeedError> {
         let Some(blob) = &self.copies else { return Ok(None) };
         let aside = self.fetched_aside(&lease.collection);
+        let fetching = async {
+            let _turn = if in_turn { self.fetches.turn().await } else { None };
+            mirror::fetch(&lease.collection, Some(&lease.identity), &**blob, &aside).await
+        };
         let fetched = tokio::select! {
-            fetched = mirror::fetch(&lease.collection, Some(&lease.identity), &**blob, &aside) => fetched,
+            fetched = fetching => fetched,
             () = self.lost(lease) => {
                 return Err(FeedError::TakenOver { collection: lease.collection.clone() });
             }
@@ -385,7 +478,7 @@ impl Keeper {
 
     /// Brings the newest copy of the index into its folder, and gives when it was made.
     async fn bring_copy(&self, lease: &IndexLease, folder: &Path) -> Result<Option<Timestamp>, FeedError> {
-        let fetched = self.fetch_pieces(lease).await?;
+        let fetched = self.fetch_pieces(lease, false).await?;
         if let Some(fetched) = &fetched {
             tokio::fs::rename(&fetched.folder, folder).await.map_err(mirror::io(folder))?;
         }

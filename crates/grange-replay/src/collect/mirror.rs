@@ -330,9 +330,11 @@ mod tests {
 
     use super::*;
 
+    /// Its key is that of its URL: an index reads the URL.
     fn line(key: &str) -> String {
+        let host = key.trim_start_matches("com,").trim_end_matches(")/");
         format!(
-            "{key} 20260101000000 {{\"url\": \"http://x/\", \"offset\": \"1\", \"filename\": \"a.warc\"}}\n"
+            "{key} 20260101000000 {{\"url\": \"http://{host}.com/\", \"offset\": \"1\", \"filename\": \"a.warc\"}}\n"
         )
     }
 

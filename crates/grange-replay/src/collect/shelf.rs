@@ -105,7 +105,9 @@ impl Shelf {
         let merger = index
             .merge_in_background()
             .map_err(|source| ShelfError::Thread { name: name.clone(), source })?;
-        self.open().insert(name, Open { index, lease: Some(lease), _merger: Some(merger) });
+        let before = self.open().insert(name, Open { index, lease: Some(lease), _merger: Some(merger) });
+        // Its merger is waited for, and nobody else has to.
+        drop(before);
         Ok(())
     }
 

@@ -348,3 +348,54 @@ async fn a_fetch_that_was_cut_off_continues_with_the_pieces_that_are_missing() {
     assert_eq!(names.len(), fetched.lock().unwrap().len(), "{names:?}");
     assert!(names.len() > 2 && !bed.dir.path().join("two/index/.fetch-news").exists(), "{names:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_indexes_are_taken_over_a_few_at_a_time_and_hold_nothing_up() {
+    use std::sync::atomic::AtomicUsize;
+    let bed = Bed::new().await;
+    // Pieces come when they are let through.
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (open, opened) = tokio::sync::watch::channel(false);
+    let (now, top) = (Arc::clone(&running), Arc::clone(&most));
+    let blob = HookedBlob::new(Clock::system(), move |act, name| {
+        let (now, top, mut opened) = (Arc::clone(&now), Arc::clone(&top), opened.clone());
+        async move {
+            if act == BlobAct::Get && name.ends_with(".state") {
+                top.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                opened.wait_for(|open| *open).await.unwrap();
+                now.fetch_sub(1, Ordering::SeqCst);
+            }
+            Ok(())
+        }
+        .boxed()
+    });
+    let blob: Arc<dyn Blob> = Arc::new(blob);
+    let (one, two) =
+        (bed.node("one", LEASE, Some(Arc::clone(&blob))), bed.node("two", LEASE, Some(Arc::clone(&blob))));
+    let names = ["a", "b", "c", "d", "e", "f"];
+    for name in names {
+        let path = bed.write(&format!("{name}/a.warc"), &["http://e.com/a"]);
+        bed.register(name, &path, false).await;
+    }
+    feed(&one).await;
+    let mut publisher = Publisher::new(bed.db.clone(), one.shelf.clone(), Arc::clone(&blob), Clock::system());
+    publisher.step().await.unwrap();
+    for name in names {
+        let left = bed.db.collections().keep_index(name, "one", Duration::ZERO, true).await.unwrap();
+        assert!(left.is_some());
+    }
+    let looked = tokio::time::timeout(Duration::from_secs(25), two.keeper.tend(None)).await;
+    looked.expect("each copy was waited for").unwrap();
+    let wait = async |done: &dyn Fn() -> bool| {
+        let until = async {
+            while !done() {
+                two.keeper.tend(None).await.unwrap();
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), until).await.unwrap();
+    };
+    wait(&|| running.load(Ordering::SeqCst) == 4).await;
+    open.send(true).unwrap();
+    wait(&|| names.iter().all(|name| two.shelf.kept(name).is_some())).await;
+    assert_eq!(most.load(Ordering::SeqCst), 4);
+}

@@ -250,3 +250,83 @@ async fn a_node_that_starts_waits_for_its_own_indexes_and_takes_others_over_late
     one.keeper.tend_own().await.unwrap();
     assert!(one.shelf.kept("news").is_none());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_that_could_not_be_opened_once_after_a_restore_keeps_captures_of_its_own() {
+    let (clock, hand) = Clock::test("2026-01-01T00:00:00Z".parse().unwrap());
+    let bed = Bed::with(&grange_db::Settings::default(), clock.clone()).await;
+    let blob: Arc<dyn Blob> = Arc::new(Memory::new(clock.clone()));
+    let one = bed.node("one", LEASE, Some(Arc::clone(&blob)));
+    let path = bed.write("x/a.warc", &["http://e.com/a"]);
+    bed.register("news", &path, false).await;
+    feed(&one).await;
+    let kept = one.shelf.kept("news").unwrap();
+    // No file has them.
+    kept.index.load(&b"com,e)/posted 20260102030405 {\"filename\": \"x.warc\"}\n"[..], None).unwrap();
+    let identity = kept.lease.identity.clone();
+    drop(kept);
+    let owner = crate::collect::mirror::CopyOwner { name: "news", identity: &identity, token: 7 };
+    let later = grange_index::Index::open(bed.dir.path().join("later"), Settings::default()).unwrap();
+    crate::collect::mirror::publish(&later, owner, &*blob, &bed.dir.path().join("aside"), &clock)
+        .await
+        .unwrap();
+    one.shelf.close("news");
+    let manifest = one.shelf.folder().join("news/MANIFEST");
+    let whole = std::fs::read(&manifest).unwrap();
+    std::fs::write(&manifest, "damaged").unwrap();
+    one.keeper.tend(None).await.unwrap();
+    assert!(one.shelf.kept("news").is_none());
+    std::fs::write(&manifest, whole).unwrap();
+    hand.advance(Duration::from_secs(60));
+    // And after a restart, which reads what the folder says.
+    for _ in 0..2 {
+        one.keeper.tend(None).await.unwrap();
+        assert_eq!(one.shelf.kept("news").unwrap().lease.token, 8);
+        assert_eq!(captures(&one, "news"), ["com,e)/a a.warc -", "com,e)/posted x.warc -"]);
+        one.shelf.close("news");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_store_that_is_away_is_not_asked_at_the_start_and_then_once_for_all_indexes() {
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    let (clock, hand) = Clock::test("2026-01-01T00:00:00Z".parse().unwrap());
+    let bed = Bed::with(&grange_db::Settings::default(), clock.clone()).await;
+    let (lists, away) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
+    let (counted, is_away) = (Arc::clone(&lists), Arc::clone(&away));
+    let blob = hooked_blob::HookedBlob::new(clock.clone(), move |_, _| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        let gone = is_away.load(Ordering::SeqCst);
+        let error = grange_blob::Error::Unreachable { place: "memory".to_owned(), source: "away".into() };
+        Box::pin(async move { if gone { Err(error) } else { Ok(()) } })
+    });
+    let one = bed.node("one", LEASE, Some(Arc::new(blob)));
+    let names = ["a", "b", "c"];
+    for name in names {
+        let path = bed.write(&format!("{name}/a.warc"), &["http://e.com/a"]);
+        bed.register(name, &path, false).await;
+    }
+    feed(&one).await;
+    for name in names {
+        one.shelf.close(name);
+    }
+    away.store(true, Ordering::SeqCst);
+    lists.store(0, Ordering::SeqCst);
+    one.keeper.tend_own().await.unwrap();
+    assert!(names.iter().all(|name| one.shelf.kept(name).is_some()));
+    assert_eq!(lists.load(Ordering::SeqCst), 0, "the start");
+    for (after, expected) in [(0, 1), (299, 1), (1, 2)] {
+        hand.advance(Duration::from_secs(after));
+        one.keeper.tend(None).await.unwrap();
+        one.keeper.tend(None).await.unwrap();
+        assert_eq!(lists.load(Ordering::SeqCst), expected, "after {after} s more");
+    }
+    // It comes back: each index is compared, once.
+    away.store(false, Ordering::SeqCst);
+    hand.advance(Duration::from_secs(300));
+    one.keeper.tend(None).await.unwrap();
+    let compared = lists.load(Ordering::SeqCst);
+    assert!(compared >= 5, "{compared}");
+    one.keeper.tend(None).await.unwrap();
+    assert_eq!(lists.load(Ordering::SeqCst), compared);
+}
