@@ -13,6 +13,26 @@ pub fn key(url: &str) -> String {
     if is_paper(url) { url.to_ascii_lowercase() } else { urlkey::key(url) }
 }
 
+/// The key of the URL of an index line. Other programs leave the scheme out, and a host with a port looks like a scheme then.
+pub(crate) fn line_key(url: &str) -> String {
+    if is_host_with_port(url) { key(&format!("http://{url}")) } else { key(url) }
+}
+
+fn is_host_with_port(url: &str) -> bool {
+    let Some((host, rest)) = url.split_once(':') else { return false };
+    let port = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_host = host.contains('.') || host.eq_ignore_ascii_case("localhost");
+    is_host
+        && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+        && !port.is_empty()
+        && port.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a key has the body of a request in it.
+pub(crate) fn has_body(key: &str) -> bool {
+    ["__wb_method=", "__pywb_method=", "__wb_post_data="].iter().any(|name| key.contains(name))
+}
+
 fn is_paper(url: &str) -> bool {
     url.get(..PAPERS.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(PAPERS))
 }
@@ -138,6 +158,25 @@ mod tests {
         ) {
             let url = format!("http://example.com{path}");
             prop_assert!(hides(&url, "prefix", &format!("{url}{below}")), "{url} {below}");
+        }
+    }
+
+    #[test]
+    fn a_host_with_a_port_is_no_scheme_in_a_line() {
+        for (url, expected) in [
+            ("example.com:8080/x", "com,example:8080)/x"),
+            ("localhost:8080/x", "localhost:8080)/x"),
+            ("www.example.com:80", "com,example)/"),
+            ("example.com/x", "com,example)/x"),
+            ("http://example.com:8080/x", "com,example:8080)/x"),
+            ("dns:example.com", "dns:example.com"),
+            ("urn:text:http://example.com/", &key("urn:text:http://example.com/")),
+            ("mailto:anna@example.com", &key("mailto:anna@example.com")),
+            ("tel:112", &key("tel:112")),
+            ("filedesc:7-1.arc", "filedesc:7-1.arc"),
+            ("metadata://netarkivet.dk/crawl/a.log", "metadata://netarkivet.dk/crawl/a.log"),
+        ] {
+            assert_eq!(line_key(url), expected, "{url}");
         }
     }
 

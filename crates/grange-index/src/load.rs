@@ -266,11 +266,24 @@ fn make_run(chunk: Chunk, lines: LineUse<'_>, report: &mut LoadReport) -> Run {
 /// The key of the URL of a line that has another one: programs that keep `www.`, letter case or session ids write such lines,
 /// and neither a question about the URL nor a rule about it would meet them. A body in the key is kept.
 fn key_of(entry: &Entry<'_>) -> Option<String> {
-    let key = crate::key::key(entry.url.as_deref()?);
-    let has_body = entry.method.is_some()
-        || entry.request_body.is_some()
-        || ["__wb_method=", "__wb_post_data="].iter().any(|name| entry.key.contains(name));
-    (!has_body && !key.is_empty() && key != *entry.key).then_some(key)
+    let url = entry.url.as_deref()?;
+    let key = crate::key::line_key(url);
+    let has_body = match entry.method.as_deref() {
+        Some(method) => !method.eq_ignore_ascii_case("get"),
+        None => entry.request_body.is_some(),
+    };
+    let keep = has_body || crate::key::has_body(&entry.key) || adds_arguments(&entry.key, &key, url);
+    (!keep && !key.is_empty() && key != *entry.key).then_some(key)
+}
+
+/// Whether a key has arguments besides those of its URL: older programs put the fields of a form there.
+fn adds_arguments(line_key: &str, key: &str, url: &str) -> bool {
+    let Some(more) = line_key.strip_prefix(key).and_then(|more| more.strip_prefix(['?', '&'])) else {
+        return false;
+    };
+    // What the URL has itself, such as a session id, is no field of a form.
+    let url = url.to_ascii_lowercase();
+    more.split('&').any(|one| !url.contains(&one.to_ascii_lowercase()))
 }
 
 pub(crate) fn push_entry(run: &mut Run, entry: Entry<'_>, job: Option<&str>) {

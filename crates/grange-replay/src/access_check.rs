@@ -125,11 +125,13 @@ impl AccessCheck {
     /// The rule that hides a capture, by what its records say: an index may know another type, or none.
     pub(crate) fn hides_loaded(&self, capture: &Capture, loaded: &Loaded) -> Option<&CompiledRule> {
         if let Some(original) = &loaded.original {
-            // Without a head of its own it would be shown with that of its original, cookies included.
+            // Without a head of its own it would be shown with that of its original, cookies included. And where only a line
+            // says that this is its original, it may be any record.
             let has_head = loaded.about.http.as_ref().is_some_and(|head| head.status() != Some(304));
-            let hidden = if has_head { None } else { self.hides_capture(&original.capture) };
-            if hidden.is_some() {
-                return hidden;
+            if !(has_head && original.has_payload_of(&loaded.about))
+                && let Some(rule) = self.hides_capture(&original.capture)
+            {
+                return Some(rule);
             }
         }
         let original = loaded.original.as_ref().map(|original| &*original.about);

@@ -28,19 +28,25 @@ pub enum CapturedUrl<'a> {
 }
 
 impl CapturedUrl<'_> {
-    /// The key of the URL where `surt` is not that, or that with the body of a request.
-    pub(super) fn key_unlike(&self, surt: &[u8]) -> Option<String> {
-        let key = match self {
+    /// The key of the URL where `surt` is not that, or that with the body of a request. `documentation`: only if it is of the
+    /// documentation of a crawl.
+    pub(super) fn key_unlike(&self, surt: &[u8], documentation: bool) -> Option<String> {
+        let mut decoded = String::new();
+        let url = match self {
             Self::Unknown => return None,
-            Self::Text(url) => crate::key::key(url),
-            // The URL is the one that its key suggests.
-            Self::OfRow(view) if !view.url_differs() => return None,
-            Self::OfRow(view) => {
-                let mut url = String::new();
-                view.url_into(&mut url).then(|| crate::key::key(&url))?
-            }
+            Self::Text(url) => url,
+            // The URL is the one that its key suggests: that of a page, or the key itself. With rules it counts still, for
+            // `com,example,www2)/` and `com,example)/A` suggest URLs that have other keys.
+            Self::OfRow(view) if documentation && !view.url_differs() => return None,
+            Self::OfRow(view) => view.url_into(&mut decoded).then_some(decoded.as_str())?,
         };
-        (!key.is_empty() && !surt.starts_with(key.as_bytes())).then_some(key)
+        if documentation && !is_crawl_documentation(start_of(url).as_bytes()) {
+            return None;
+        }
+        let key = crate::key::line_key(url);
+        let more = surt.strip_prefix(key.as_bytes()).map(|more| more.first());
+        let is_like = matches!(more, Some(None | Some(b'?' | b'&')));
+        (!key.is_empty() && !is_like).then_some(key)
     }
 }
 
@@ -156,6 +162,11 @@ fn matches(pattern: &str, mime: &str) -> bool {
 /// names URLs, people and passwords that no rule about pages knows, so it is hidden unless a rule allows it.
 pub fn is_crawl_documentation(surt: &[u8]) -> bool {
     surt.starts_with(b"metadata:") || surt.starts_with(b"filedesc:")
+}
+
+/// The beginning of a URL as keys have it, long enough to tell documentation.
+fn start_of(url: &str) -> String {
+    url.chars().take(16).collect::<String>().to_ascii_lowercase()
 }
 
 /// Whether a key begins with a host, as those of pages do: `com,example)/`, `com,example:8080)/`.

@@ -85,6 +85,70 @@ fn without_rules_everything_is_visible_but_the_documentation_of_crawls() {
     }
 }
 
+/// Indexes that are older than their file list documentation among the pages of the host that it names.
+#[test]
+fn documentation_is_hidden_under_any_key() {
+    let other = [rule("org,other)", block())];
+    for (url, expected) in [
+        ("metadata://netarkivet.dk/crawl/logs/crawl.log?jobid=7", false),
+        ("METADATA://netarkivet.dk/crawl/order.xml", false),
+        ("filedesc://7-1.arc", false),
+        ("http://netarkivet.dk/metadata:", true),
+    ] {
+        for surt in ["dk,netarkivet)/crawl", "-"] {
+            let page = CaptureFacts { url: CapturedUrl::Text(url), ..facts(surt) };
+            for rules in [&[][..], &other] {
+                assert_eq!(sees(rules, &page, &anna()), expected, "{url} under {surt} {rules:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_row_under_a_key_of_another_kind_is_judged_by_its_url_too() {
+    let block_of = |prefix: &str, exact| Rule { exact, ..rule(prefix, block()) };
+    for (surt, url, rule, hidden) in [
+        ("com,example,www2)/x", "http://www2.example.com/x", block_of("com,example)/", false), true),
+        (
+            "com,example)/Private/a",
+            "http://example.com/Private/a",
+            block_of("com,example)/private/", false),
+            true,
+        ),
+        ("com,example:80)/private", "http://example.com:80/private", block_of("com,example)/", false), true),
+        ("dk,netarkivet)/a.log", "metadata://netarkivet.dk/a.log", block_of("org,other)", false), true),
+        (
+            "dk,netarkivet)/a.log",
+            "metadata://netarkivet.dk/a.log",
+            Rule { collection: Some("x".into()), ..block_of("", false) },
+            true,
+        ),
+        // A longer path is another page; a body is none.
+        ("com,example)/abc", "http://example.com/a", block_of("com,example)/a", true), true),
+        ("com,example)/a?__wb_method=post", "http://example.com/a", block_of("com,example)/a", true), false),
+        ("com,example)/a", "http://example.com/a", block_of("com,example)/b", false), false),
+        ("dns:example.com", "dns:example.com", block_of("com,other)", false), false),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let index = crate::Index::open(folder.path(), crate::Settings::default()).unwrap();
+        let mut batch = crate::Batch::new();
+        batch.add(&crate::Capture {
+            surt: surt.to_owned(),
+            url: Some(url.to_owned()),
+            time: Stamp::parse("20200101000000").unwrap(),
+            file: "a.warc.gz".to_owned(),
+            ..crate::Capture::default()
+        });
+        index.commit(batch).unwrap();
+        let snapshot = index.snapshot();
+        let mut rows = snapshot.ascending(crate::Position::default(), None);
+        let view = rows.next().unwrap().unwrap();
+        let seen =
+            sees(std::slice::from_ref(&rule), &CaptureFacts::of_view("news", &view, &Vec::new), &anna());
+        assert_eq!(!seen, hidden, "{surt} {url} {rule:?}");
+    }
+}
+
 #[test]
 fn restrictions_combine() {
     let inside = networks("192.0.2.0/24");

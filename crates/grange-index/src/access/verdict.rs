@@ -55,10 +55,11 @@ impl RuleSet {
     /// nothing of the other.
     pub fn judge(&self, facts: &CaptureFacts<'_>, reader: &Reader<'_>, hint: &LookupHint) -> Verdict<'_> {
         let verdict = self.judge_key(facts, reader, hint);
-        if self.is_empty() || !verdict.is_visible() {
+        if !verdict.is_visible() {
             return verdict;
         }
-        let Some(key) = facts.url.key_unlike(facts.surt) else { return verdict };
+        // Without rules only the documentation of crawls is hidden: other keys need not be made.
+        let Some(key) = facts.url.key_unlike(facts.surt, self.is_empty()) else { return verdict };
         let facts = CaptureFacts { surt: key.as_bytes(), url: CapturedUrl::Unknown, ..*facts };
         self.judge_key(&facts, reader, &LookupHint::default())
     }

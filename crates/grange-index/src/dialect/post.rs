@@ -105,7 +105,8 @@ fn key_of(capture: &Capture) -> Option<String> {
     let url = capture.url.as_deref()?;
     let field = |name: &str| capture.extra.get(name).and_then(|value| value.as_str());
     match field("method").filter(|method| !method.eq_ignore_ascii_case("get")) {
-        None => Some(crate::key::key(url)),
+        None if crate::key::has_body(&capture.surt) => None,
+        None => Some(crate::key::line_key(url)),
         // Its own key may hold a body that the line itself leaves out.
         Some(_) if field("requestBody").is_none() && capture.surt != "-" => None,
         Some(method) => {

@@ -274,6 +274,13 @@ fn resuming_tells_every_capture_once_while_the_index_changes() {
     assert_eq!(told.iter().filter(|length| *length == "1").count(), 0, "added before it: not told");
 }
 
+/// Keys and their URLs: lines are listed under the keys of these.
+const PAGES: [(&str, &str); 3] = [
+    ("com,example)/", "http://example.com/"),
+    ("com,example)/a", "http://example.com/a"),
+    ("com,example,shop)/", "http://shop.example.com/"),
+];
+
 /// All rows that pages of `limit` give together.
 fn paged(snapshot: &Snapshot, query: &str, limit: usize) -> Vec<String> {
     let (mut told, mut resume) = (Vec::new(), String::new());
@@ -303,10 +310,10 @@ proptest::proptest! {
             .iter()
             .enumerate()
             .map(|(offset, (url, time, digest, status))| {
-                let key = ["com,example)/", "com,example)/a", "com,example,shop)/"][*url];
+                let (key, url) = PAGES[*url];
                 let (digest, status) = (["A", "B", "C"][*digest].repeat(32), [200, 404][*status]);
                 format!(
-                    "{key} {} {{\"url\": \"http://x/\", \"mime\": \"text/html\", \"status\": \"{status}\", \
+                    "{key} {} {{\"url\": \"{url}\", \"mime\": \"text/html\", \"status\": \"{status}\", \
                      \"digest\": \"sha1:{digest}\", \"length\": \"{offset}\", \"offset\": \"{offset}\", \
                      \"filename\": \"a.warc.gz\"}}\n",
                     // Midnights and noons.
@@ -335,11 +342,11 @@ proptest::proptest! {
 fn many_lines() -> String {
     let mut lines: Vec<String> = (0..9001_u64)
         .map(|offset| {
-            let key = ["com,example)/", "com,example)/a", "com,example,shop)/"][offset as usize % 3];
+            let (key, url) = PAGES[offset as usize % 3];
             let (digest, status) =
                 (["A", "B"][offset as usize / 1000 % 2].repeat(32), [200, 404][offset as usize % 7 / 5]);
             format!(
-                "{key} {} {{\"url\": \"http://x/\", \"mime\": \"text/html\", \"status\": \"{status}\", \
+                "{key} {} {{\"url\": \"{url}\", \"mime\": \"text/html\", \"status\": \"{status}\", \
                  \"digest\": \"sha1:{digest}\", \"length\": \"{offset}\", \"offset\": \"{offset}\", \
                  \"filename\": \"a.warc.gz\"}}\n",
                 20_140_101_000_000 + offset / 2000 * 1_000_000 + offset / 60 % 24 * 10_000 + offset % 60

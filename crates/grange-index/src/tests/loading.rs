@@ -177,3 +177,48 @@ fn lines_that_are_taken_out_leave_what_files_told() {
         }
     }
 }
+
+#[test]
+fn lines_are_listed_under_the_key_of_their_url_and_body() {
+    for (key, url, more, expected) in [
+        ("com,example,www)/x", "http://www.example.com/x", "", "com,example)/x"),
+        ("com,example)/X", "http://example.com/X", "", "com,example)/x"),
+        ("com,example:8080)/x", "example.com:8080/x", "", "com,example:8080)/x"),
+        ("com,example,www)/x", "www.example.com:80/x", "", "com,example)/x"),
+        ("com,example,www)/x", "www.example.com/x", "", "com,example)/x"),
+        ("com,example)/", "dns:example.com", "", "dns:example.com"),
+        ("netarkivet)/a.log", "metadata://netarkivet.dk/a.log", "", "metadata://netarkivet.dk/a.log"),
+        ("a)/", "filedesc://7-1.arc", "", "filedesc://7-1.arc"),
+        // A request that got something has no body.
+        ("com,example,www)/x", "http://www.example.com/x", ", \"method\": \"GET\"", "com,example)/x"),
+        ("com,example)/x?a=1", "http://example.com/x", ", \"method\": \"POST\"", "com,example)/x?a=1"),
+        (
+            "com,example)/x?__wb_method=post&a=1",
+            "http://example.com/x",
+            "",
+            "com,example)/x?__wb_method=post&a=1",
+        ),
+        (
+            "com,example)/x?__pywb_method=post&a=1",
+            "http://example.com/x",
+            "",
+            "com,example)/x?__pywb_method=post&a=1",
+        ),
+        ("com,example)/x?a=1&b=2", "http://example.com/x", "", "com,example)/x?a=1&b=2"),
+        ("com,example)/x?a=1&b=2", "http://example.com/x?a=1", "", "com,example)/x?a=1&b=2"),
+        (
+            "com,example)/x?jsessionid=0123456789abcdef0123456789abcdef",
+            "http://example.com/x?jsessionid=0123456789ABCDEF0123456789ABCDEF",
+            "",
+            "com,example)/x",
+        ),
+    ] {
+        let line = format!(
+            "{key} 20200101000000 {{\"url\": \"{url}\", \"filename\": \"a.warc.gz\", \"offset\": \"0\"{more}}}\n"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let index = Index::open(folder.path(), Settings::default()).unwrap();
+        index.load(line.as_bytes(), None).unwrap();
+        assert_eq!(keys(&index), [expected], "{line}");
+    }
+}

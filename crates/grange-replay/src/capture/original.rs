@@ -28,6 +28,14 @@ pub struct Original {
     pub about: Arc<About>,
 }
 
+impl Original {
+    /// Whether the record of a revisit says itself that it has this payload.
+    pub(crate) fn has_payload_of(&self, revisit: &About) -> bool {
+        let own = self.about.payload_digest.as_deref().or(self.capture.digest.as_deref());
+        matches!((own, revisit.payload_digest.as_deref()), (Some(own), Some(digest)) if likeness(own, digest) == Likeness::Same)
+    }
+}
+
 /// Why a capture has no payload.
 #[derive(Debug, thiserror::Error)]
 pub enum NoPayload {

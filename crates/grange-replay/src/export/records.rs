@@ -78,11 +78,12 @@ pub(super) fn warc(
             };
             // What the reader may not see does not come along: a revisit then stands without it. What is selected itself
             // comes in its turn.
-            let original = original.filter(|original| {
-                !is_selected(&selection.query, original)
-                    && view.access.hides_capture(original).is_none()
-                    && brought.is_new(original)
-            });
+            let original = original
+                .filter(|original| brought.is_new(original))
+                .map(|original| as_listed(view, original, runtime))
+                .filter(|original| {
+                    !is_selected(&selection.query, original) && view.access.hides_capture(original).is_none()
+                });
             for capture in original.into_iter().chain([capture]) {
                 let offset = out.written();
                 if copy(view, &capture, runtime, out)? {
@@ -109,7 +110,37 @@ fn is_selected(query: &Query, capture: &Capture) -> bool {
     has_key && (query.from..=query.to).contains(&capture.time)
 }
 
-/// Originals that came along, as hashes of their places.
+/// An original of which a line names only the place, as the index lists it, or else as its record says.
+fn as_listed(view: &View, original: Capture, runtime: &Handle) -> Capture {
+    if !original.surt.is_empty() {
+        return original;
+    }
+    let Some(place) = Place::of(&original) else { return original };
+    let about = match about_at(view, &place, runtime) {
+        Ok(Some(about)) => about,
+        // It is not there, or cannot be read: copying it says so.
+        Ok(None) | Err(_) => return original,
+    };
+    let original = described(original, &about);
+    view.access.listed(&place.file, place.offset, &original.surt, original.time).unwrap_or(original)
+}
+
+fn about_at(view: &View, place: &Place, runtime: &Handle) -> io::Result<Option<About>> {
+    let mut reader = reader_at(&view.collection.holdings, place, runtime)?;
+    let mut first = true;
+    while let Some(mut record) = reader.next()? {
+        if !first && record.place().is_seekable() {
+            break;
+        }
+        if crate::capture::matches(&record, place) {
+            return About::of(&mut record).map(Some);
+        }
+        first = false;
+    }
+    Ok(None)
+}
+
+/// Originals that were looked at, as hashes of their places.
 #[derive(Default)]
 struct Brought {
     hasher: RandomState,

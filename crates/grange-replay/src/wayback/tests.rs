@@ -459,9 +459,16 @@ async fn captures_are_counted_beside_the_threads_that_answer() {
 /// Lines of other people's indexes may name any record as the original of a revisit.
 #[tokio::test]
 async fn an_original_that_a_line_names_is_judged_by_its_own_address() {
+    // One with a head shows no header of its original, but still its content.
+    for head in ["", HTML] {
+        check_a_named_original(head).await;
+    }
+}
+
+async fn check_a_named_original(head: &str) {
     let date = "2020-01-01T00:00:00Z";
     let secret = gzip(&http("http://secret.org/", date, HTML, b"<p>the secret</p>"));
-    let again = gzip(&revisit("http://e.org/", "2020-01-02T00:00:00Z", "", b"nobody has this", ""));
+    let again = gzip(&revisit("http://e.org/", "2020-01-02T00:00:00Z", head, b"nobody has this", ""));
     let bed = Bed::new();
     let path = bed.folder.path().join("a.warc.gz");
     std::fs::write(&path, [secret.clone(), again].concat()).unwrap();
@@ -488,5 +495,37 @@ async fn an_original_that_a_line_names_is_judged_by_its_own_address() {
         let expected =
             if shown { vec!["http://secret.org/", "http://e.org/"] } else { vec!["http://e.org/"] };
         assert_eq!(uris, expected);
+    }
+}
+
+#[tokio::test]
+async fn an_original_that_a_line_names_is_exported_once() {
+    let page = gzip(&http("http://e.org/a", "2020-01-01T00:00:00Z", HTML, b"<p>the page</p>"));
+    let again = gzip(&revisit("http://e.org/b", "2020-01-02T00:00:00Z", HTML, b"<p>the page</p>", ""));
+    let bed = Bed::new();
+    let path = bed.folder.path().join("a.warc.gz");
+    std::fs::write(&path, [page.clone(), again].concat()).unwrap();
+    bed.files.add("a.warc.gz", crate::holdings::Section::whole(path).unwrap());
+    let lines = format!(
+        "org,e)/a 20200101000000 {{\"url\": \"http://e.org/a\", \"mime\": \"text/html\", \"status\": \"200\", \
+         \"offset\": \"0\", \"filename\": \"a.warc.gz\"}}\n\
+         org,e)/b 20200102000000 {{\"url\": \"http://e.org/b\", \"mime\": \"warc/revisit\", \"status\": \"200\", \
+         \"offset\": \"{}\", \"filename\": \"a.warc.gz\", \"orig.filename\": \"a.warc.gz\", \"orig.offset\": \"0\"}}\n",
+        page.len()
+    );
+    bed.collection.index.load(lines.as_bytes(), None).unwrap();
+    let site = site(&bed);
+    for (query, expected) in [
+        ("url=http://e.org/&matchType=prefix", &["http://e.org/a", "http://e.org/b"]),
+        ("url=http://e.org/b", &["http://e.org/a", "http://e.org/b"]),
+    ] {
+        let export = ask(&site, "GET", &format!("/local/export/warc?{query}"), &[]).await;
+        let export = export.into_body().collect().await.unwrap().to_bytes().to_vec();
+        let mut reader = warc::Reader::from_bytes(export).unwrap();
+        let mut uris = Vec::new();
+        while let Some(record) = reader.next().unwrap() {
+            uris.extend(record.target_uri().map(|uri| String::from_utf8_lossy(uri).into_owned()));
+        }
+        assert_eq!(uris, expected, "{query}");
     }
 }
