@@ -228,7 +228,7 @@ impl Harvester {
                 Err(error) => error,
             };
             let (name, reason) = (folder.name(), Chain(&error).to_string());
-            if !matches!(error, EngineError::InUse(_)) {
+            if !matches!(error, EngineError::InUse(_) | EngineError::NoSpace(_)) {
                 tracing::error!(
                     folder = name,
                     error = reason,
@@ -241,7 +241,8 @@ impl Harvester {
             tracing::warn!(
                 folder = name,
                 retry_in_s = wait.as_secs(),
-                "the crawl is still writing: its files are closed afterwards"
+                error = reason,
+                "the files of the crawl cannot be closed yet"
             );
             self.0.shutdown.or(self.parts().clock.sleep(wait)).await?;
         }

@@ -297,17 +297,18 @@ async fn a_crawl_that_cannot_begin_yet_keeps_its_job_until_it_can() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_of_a_crawl_that_broke_off_are_closed_when_nothing_writes_them_any_more() {
+async fn files_of_a_crawl_that_broke_off_are_closed_when_nothing_writes_them_and_the_disk_has_space() {
     let bed = Bed::new().await;
     bed.plan().await;
     let reason = || Box::new(io::Error::other("no such scope"));
     let mut refusals = VecDeque::from([EngineError::Crawl(reason())]);
     refusals.extend((0..3).map(|_| EngineError::InUse(reason())));
+    refusals.extend((0..2).map(|_| EngineError::NoSpace(reason())));
     *bed.engine.refusals.lock().unwrap() = refusals;
     bed.engine.may_end.send_replace(true);
     bed.step_until("the end of the job", async || bed.job().await.ended_at.is_some()).await;
     assert_eq!(bed.job().await.harvest_errors.as_deref(), Some("the crawl broke off"));
-    assert_eq!(bed.engine.runs().len(), 5, "refused, asked three times to close, and closed");
+    assert_eq!(bed.engine.runs().len(), 7, "refused, asked five times to close, and closed");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

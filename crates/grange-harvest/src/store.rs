@@ -15,6 +15,9 @@ use crate::report::UploadFailure;
 /// What the names of files being written end in.
 const OPEN: &str = "open";
 
+/// What the names of copies end in that a crawl makes of files whose sync failed, until they are whole.
+const RESTORED: &str = "restored";
+
 /// What became of the files of a folder.
 #[derive(Debug)]
 pub(crate) struct Stored {
@@ -97,10 +100,32 @@ fn closed_files(folder: &JobFolder, known: &[ClosedFile]) -> io::Result<Vec<Clos
             }
             std::fs::rename(&path, &whole)?;
             files.push(closed(whole));
+        } else if path.extension().is_some_and(|extension| extension == RESTORED) {
+            // It was cut off by a crash. What it was made of is here.
+            std::fs::remove_file(&path)?;
         } else {
             let told = known.iter().find(|file| file.path == path).cloned();
             files.push(told.unwrap_or_else(|| closed(path)));
         }
     }
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_was_not_finished_is_no_file_of_the_crawl() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = JobFolder::at(place.path().to_owned());
+        std::fs::create_dir_all(folder.warcs()).unwrap();
+        for name in ["a.warc.gz", "b.warc.gz.open.restored"] {
+            std::fs::write(folder.warcs().join(name), b"bytes").unwrap();
+        }
+        let files = closed_files(&folder, &[]).unwrap();
+        let paths: Vec<_> = files.into_iter().map(|file| file.path).collect();
+        assert_eq!(paths, [folder.warcs().join("a.warc.gz")]);
+        assert!(!folder.warcs().join("b.warc.gz.open.restored").exists());
+    }
 }

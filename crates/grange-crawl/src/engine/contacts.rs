@@ -98,6 +98,20 @@ impl Contacts {
         silent
     }
 
+    /// Whether every server of the queue that fails has answered before, in this run.
+    pub(super) fn have_answered(&self, queue: &str) -> bool {
+        let queues = self.lock();
+        let Some(servers) = queues.get(queue) else { return false };
+        let mut failing = servers.values().filter(|contact| contact.failing.is_some()).peekable();
+        failing.peek().is_some() && failing.all(|contact| contact.reached.is_some())
+    }
+
+    /// Whether a server of the queue is known that is not among `silent`.
+    pub(super) fn knows_others(&self, queue: &str, silent: &HashSet<Box<str>>) -> bool {
+        let queues = self.lock();
+        queues.get(queue).is_some_and(|servers| servers.keys().any(|name| !silent.contains(name)))
+    }
+
     /// All servers of the queue that fail.
     pub(super) fn failing(&self, queue: &str) -> HashSet<Box<str>> {
         let queues = self.lock();

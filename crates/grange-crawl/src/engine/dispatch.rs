@@ -34,12 +34,13 @@ pub enum End {
     Stopped,
 }
 
-type Workers = JoinSet<Result<u32, VisitError>>;
+pub(super) type Workers = JoinSet<Result<u32, VisitError>>;
 
 /// Runs until nothing is left that can be fetched, a limit is reached or a stop is ordered. Workers have ended when it returns;
 /// after a stop or the end of the time those that took too long were cut off, and their URLs stay queued.
-pub(super) async fn dispatch(crawl: &Arc<Shared>) -> Result<End, VisitError> {
-    let mut workers = Workers::new();
+///
+/// If it ends otherwise, `workers` are still at work: they hold the crawl, and are to be waited for.
+pub(super) async fn dispatch(crawl: &Arc<Shared>, workers: &mut Workers) -> Result<End, VisitError> {
     let mut free: Vec<u32> = (0..crawl.template.engine.workers.max(1)).rev().collect();
     let mut wish = crawl.wish.subscribe();
     let mut holds = crawl.ledger.holds.watch();

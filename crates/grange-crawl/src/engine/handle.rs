@@ -91,18 +91,25 @@ impl Handle {
     /// Closes the chunk being written. None if nothing was written since the last one.
     pub async fn rotate(&self) -> Result<Option<Manifest>, OrderError> {
         let (answer, manifest) = oneshot::channel();
-        let sent = self.crawl()?.outbox.send(Message::Rotate(answer)).await;
+        // Nobody who waits for the committer may keep the crawl meanwhile.
+        let outbox = self.crawl()?.outbox.clone();
+        let sent = outbox.send(Message::Rotate(answer)).await;
+        drop(outbox);
         sent.map_err(|_| OrderError::Ended)?;
         manifest.await.map_err(|_| OrderError::Ended)
     }
 
     /// Carries out an order of `who`. Changes are written to control.log.
     pub async fn order(&self, who: &str, order: Order) -> Result<Value, OrderError> {
-        let crawl = self.crawl()?;
         let change = order.is_change();
         let text = serde_json::to_value(order.for_the_log()).unwrap_or_default();
-        let result = self.carry_out(&crawl, order).await;
-        if change {
+        let result = match order {
+            Order::Rotate => {
+                self.rotate().await.map(|closed| serde_json::to_value(closed).unwrap_or_default())
+            }
+            order => self.carry_out(&*self.crawl()?, order),
+        };
+        if change && let Ok(crawl) = self.crawl() {
             let outcome = match &result {
                 Ok(answer) => format!("done {answer}"),
                 Err(error) => format!("refused {error}"),
@@ -114,12 +121,15 @@ impl Handle {
                 "outcome": outcome,
             });
             let line = format!("{line}\n").into_bytes();
-            let _ = crawl.outbox.send(Message::Line("control.log", line)).await;
+            let outbox = crawl.outbox.clone();
+            drop(crawl);
+            let _ = outbox.send(Message::Line("control.log", line)).await;
         }
         result
     }
 
-    async fn carry_out(&self, crawl: &Shared, order: Order) -> Result<Value, OrderError> {
+    /// Carries out what nobody has to wait for.
+    fn carry_out(&self, crawl: &Shared, order: Order) -> Result<Value, OrderError> {
         let now = crawl.clock.now();
         let failed = |error: crate::frontier::FrontierError| OrderError::Failed(error.to_string());
         Ok(match order {
@@ -136,7 +146,8 @@ impl Handle {
                 self.stop();
                 json!({})
             }
-            Order::Rotate => serde_json::to_value(self.rotate().await?).unwrap_or_default(),
+            // It is waited for.
+            Order::Rotate => json!(null),
             Order::AddSeeds { urls, endpoints } => {
                 let candidates = seeds(&urls)?;
                 crawl.allow_ordered(&endpoints)?;

@@ -110,28 +110,31 @@ impl Crawl {
         });
         let progress = tokio::spawn(progress::watch(Arc::clone(&shared), folder.warcs(), snapshots.clone()));
         let RunGuard { give_up, .. } = &RunGuard { give_up, progress: progress.abort_handle() };
+        let mut workers = dispatch::Workers::new();
         let ended = tokio::select! {
-            ended = dispatch::dispatch(&shared) => ended.map_err(CrawlError::from),
+            ended = dispatch::dispatch(&shared, &mut workers) => Ok(ended),
             // It ends before it is told to only if it cannot write.
-            written = &mut writing => {
+            written = &mut writing => Err(written),
+        };
+        drop(socket);
+        // Awaited, because they hold the crawl and with it the lock of the folder.
+        progress.abort();
+        let _ = progress.await;
+        workers.shutdown().await;
+        let end = match ended {
+            Ok(Ok(end)) => end,
+            Err(written) => {
                 return Err(match joined(written) {
                     Err(error) => error.into(),
                     Ok(_) => CommitError::Io(std::io::Error::other("the committer stopped")).into(),
                 });
             }
-        };
-        drop(socket);
-        // Awaited, because it holds the crawl and with it the lock of the folder.
-        progress.abort();
-        let _ = progress.await;
-        let end = match ended {
-            Ok(end) => end,
-            Err(error) => {
+            Ok(Err(error)) => {
                 // What was delivered is still committed; the chunk stays open for a resume.
                 give_up.pull();
                 drop((outbox, shared));
                 let _ = writing.await;
-                return Err(error);
+                return Err(error.into());
             }
         };
         if matches!(end, End::Stopped | End::Limit(StopReason::TimeLimit)) {

@@ -240,7 +240,7 @@ impl Shared {
             return Ok(false);
         }
         let is_other = |url: &str| Url::parse(url).is_ok_and(|url| !failing.contains(&*authority(&url)));
-        Ok(!self.frontier.any_in_queue(queue, &is_other)?)
+        Ok(self.frontier.any_in_queue(queue, &is_other)? == Some(false))
     }
 
     /// Whether a URL is one of the sites that are crawled, or a part that their pages embed.

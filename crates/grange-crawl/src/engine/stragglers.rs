@@ -59,7 +59,8 @@ fn end_of_wait(
 }
 
 /// Ends the wait. URLs of external hosts, and of servers beside which others of the same queue answered, are logged with the
-/// last status of their host. All others stay queued.
+/// last status of their host. So are URLs that were all tried if their servers answered others: those servers are there, the
+/// URLs fail. All others stay queued.
 pub(super) fn end(crawl: &Shared, waiting: &WaitingQueues, now: Timestamp) -> Result<(), FrontierError> {
     let scope = crawl.scope.current();
     let mut given_up = Vec::new();
@@ -73,6 +74,12 @@ pub(super) fn end(crawl: &Shared, waiting: &WaitingQueues, now: Timestamp) -> Re
         } else if crawl.has_answered_in_part(name)? {
             tracing::warn!(
                 "servers of {name} given up after {failures} failures since {since}: nothing else is left to crawl"
+            );
+            given_up.push(queue.clone());
+        } else if queue.has_only_later && crawl.contacts.have_answered(name) {
+            tracing::warn!(
+                "URLs of {name} given up after {failures} failures since {since}, other URLs of it were answered: \
+                 nothing else is left to crawl"
             );
             given_up.push(queue.clone());
         } else {
@@ -101,6 +108,7 @@ mod tests {
             status: FetchStatus::CONNECT_FAILED,
             is_robots: true,
             wakes: Timestamp::from_second(9_999).unwrap(),
+            has_only_later: false,
         };
         let busy = || FailingQueue { status: FetchStatus(503), ..queue("own.example", 100, 9) };
         for (what, failing, has_others, at) in [

@@ -129,6 +129,28 @@ async fn a_stop_ends_the_wait_for_a_disk_when_nothing_is_left_to_crawl() {
     ending.await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_is_waited_for_does_not_keep_the_crawl() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let job = job("127.0.0.1:1".parse().unwrap(), vec!["http://a.test/".to_owned()]);
+    let crawl = Crawl::start(job, &root, Arc::new(NoOracle), Clock::system()).unwrap();
+    let handle = crawl.handle();
+    // Nobody closes the chunk.
+    let Crawl { shared, committer, .. } = crawl;
+    let rotating = handle.order("anna", Order::Rotate);
+    tokio::pin!(rotating);
+    let waits = tokio::select! {
+        biased;
+        _ = &mut rotating => false,
+        () = std::future::ready(()) => true,
+    };
+    assert!(waits);
+    assert_eq!(Arc::strong_count(&shared), 1);
+    drop((shared, committer));
+    assert!(matches!(rotating.await, Err(OrderError::Ended)));
+}
+
 /// Whether a future has something to wait for.
 async fn futures_pending(future: &mut (impl Future<Output = ()> + Unpin)) -> bool {
     tokio::select! {

@@ -34,6 +34,9 @@ use crate::status::FetchStatus;
 /// A robots.txt may lead elsewhere this often (RFC 9309 §2.3.1.2).
 pub(super) const ROBOTS_REDIRECTS_MAX: usize = 5;
 
+/// How long a URL waits at most for a server that others of its queue do not wait for, in retry delays.
+const WAIT_APART_MAX: u32 = 5;
+
 /// The annotation of a URL that is not tried again, because its host fails and only such hosts are waited for.
 const GIVEN_UP: &str = "externalHostUnreachable";
 
@@ -151,8 +154,7 @@ impl Way<'_> {
         let copy = crawl.hosts.robots(&crawl.frontier, &authority)?;
         if let Some(due) = copy.waits_until(now, &settings.cache, settings.policy) {
             // Its scheme is out of reach; other URLs of the queue have their turn.
-            let after = Duration::try_from(due.duration_since(now)).unwrap_or_default();
-            return Ok((Outcome::Wait { after }, Vec::new()));
+            return Ok((self.wait_apart(due, now), Vec::new()));
         }
         if copy.must_ask(now, &settings.cache, settings.policy) {
             let may_ask = crawl.hosts.may_ask_robots(&authority, now, &settings.cache);
@@ -192,10 +194,7 @@ impl Way<'_> {
         let queue = crawl.frontier.queue_name(&candidate.url);
         match crawl.contacts.backoff(&queue, &authority, &crawl.template.frontier, now) {
             Backoff::None => {}
-            Backoff::Until(due) => {
-                let after = Duration::try_from(due.duration_since(now)).unwrap_or_default();
-                return Ok((Outcome::Wait { after }, Vec::new()));
-            }
+            Backoff::Until(due) => return Ok((self.wait_apart(due, now), Vec::new())),
             Backoff::Exhausted(status) => return self.out_of_reach(claim, status).await,
         }
         // Behind all that puts a URL off: it is asked once for each, and what was begun is brought to its end.
@@ -338,7 +337,8 @@ impl Way<'_> {
             };
             if let Some(answer) = answer {
                 copy.learn(answer, &crawl.product_token, now, &settings.cache);
-                copy.note_status(status);
+                // As for the contact: a server that leads elsewhere answers.
+                copy.note_status(visit.as_ref().map_or(status, |first| first.status));
             }
             drop(body);
             let settled = elsewhere.is_none() || step == ROBOTS_REDIRECTS_MAX;
@@ -407,7 +407,11 @@ impl Way<'_> {
         if let Some(other) = other_scheme(url).filter(|_| status == FetchStatus::DNS_FAILED) {
             crawl.contacts.note_failed(&queue, &other, status, now);
         }
-        let is_apart = self.has_others(&queue, &server)?;
+        // In a long queue it may be one of a server that is known.
+        let is_apart = match self.has_others(&queue, &server)? {
+            Some(has_others) => has_others,
+            None => crawl.contacts.knows_others(&queue, &crawl.contacts.silent(&queue, &server)),
+        };
         crawl.contacts.set_apart(&queue, &server, is_apart);
         if let Backoff::Until(until) = crawl.contacts.backoff(&queue, &server, &crawl.template.frontier, now)
         {
@@ -416,16 +420,25 @@ impl Way<'_> {
         Ok(is_apart)
     }
 
-    /// Whether a queue has anything for a server other than this one, which fails.
-    fn has_others(&self, queue: &str, server: &str) -> Result<bool, FrontierError> {
+    /// Whether a queue has anything for a server other than this one, which fails. None if it is too long to be seen.
+    fn has_others(&self, queue: &str, server: &str) -> Result<Option<bool>, FrontierError> {
         let crawl = self.crawl;
         if crawl.contacts.answers_elsewhere(queue, server) {
-            return Ok(true);
+            return Ok(Some(true));
         }
         let silent = crawl.contacts.silent(queue, server);
         crawl
             .frontier
             .any_in_queue(queue, &|url| Url::parse(url).is_ok_and(|url| !silent.contains(&*authority(&url))))
+    }
+
+    /// Puts a URL off whose server is not to be asked before `due`, and for some minutes at most: the server may be revived
+    /// meanwhile. Not for less either, or the URLs of a long queue that wait would take the turns of the others.
+    fn wait_apart(&self, due: Timestamp, now: Timestamp) -> Outcome {
+        let after = Duration::try_from(due.duration_since(now)).unwrap_or_default();
+        Outcome::Wait {
+            after: after.min(self.crawl.template.frontier.retry_delay.0.saturating_mul(WAIT_APART_MAX)),
+        }
     }
 
     /// A URL whose server could not be reached for as long as servers are waited for.
@@ -439,7 +452,8 @@ impl Way<'_> {
         if crawl.contacts.answers_elsewhere(&queue, &server) {
             return self.left_alone(claim, status, SERVER_GIVEN_UP).await;
         }
-        if self.has_others(&queue, &server)? {
+        // If it cannot be seen: others have had the time in which this server was waited for.
+        if self.has_others(&queue, &server)? == Some(true) {
             // They are tried first: what they do decides.
             return Ok((Outcome::Wait { after: crawl.template.frontier.retry_delay.0 }, Vec::new()));
         }

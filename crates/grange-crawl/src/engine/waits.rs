@@ -97,7 +97,15 @@ mod tests {
 
     fn queue(name: &str, wakes: i64, status: i32, is_robots: bool) -> FailingQueue {
         let (name, status) = (name.to_owned(), FetchStatus(status));
-        FailingQueue { name, since: at(0), failures: 2, status, is_robots, wakes: at(wakes) }
+        FailingQueue {
+            name,
+            since: at(0),
+            failures: 2,
+            status,
+            is_robots,
+            wakes: at(wakes),
+            has_only_later: false,
+        }
     }
 
     #[test]

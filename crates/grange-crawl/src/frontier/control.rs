@@ -201,10 +201,9 @@ impl Frontier {
         let mut state = self.lock_state();
         let at = now.as_millisecond();
         let all = 0..state.queues.len() as u32;
-        let revived: Vec<u32> = all
-            .filter(|id| only.is_none_or(|only| only == *id))
-            .filter(|id| state.queues[*id as usize].temper.is_backing_off())
-            .collect();
+        let asked: Vec<u32> = all.filter(|id| only.is_none_or(|only| only == *id)).collect();
+        let revived: Vec<u32> =
+            asked.iter().copied().filter(|id| state.queues[*id as usize].temper.is_backing_off()).collect();
         let mut batch = self.store.batch();
         for id in &revived {
             let queue = &state.queues[*id as usize];
@@ -216,8 +215,11 @@ impl Frontier {
         for id in &revived {
             let temper = state.queues[*id as usize].temper.revived(at);
             state.queues[*id as usize].temper = temper;
-            state.queues[*id as usize].forget_failures();
-            state.settle(*id, at);
+        }
+        // Others may wait with some of their URLs.
+        for id in asked {
+            state.queues[id as usize].forget_failures();
+            state.settle(id, at);
         }
         drop(state);
         self.changed.notify_waiters();

@@ -37,6 +37,8 @@ pub struct FailingQueue {
     pub is_robots: bool,
     /// When it is tried again.
     pub wakes: Timestamp,
+    /// All that it holds waits for another try: nothing stands in line behind a failure.
+    pub has_only_later: bool,
 }
 
 impl Frontier {
@@ -54,6 +56,7 @@ impl Frontier {
                     status: failing.status,
                     is_robots: failing.is_prerequisite,
                     wakes: timestamp(wakes),
+                    has_only_later: queue.in_line == 0,
                 }),
                 _ => waiting.has_others = true,
             }
@@ -62,23 +65,27 @@ impl Frontier {
         waiting
     }
 
-    /// Whether a queue holds a URL that `wanted` takes, in flight or not. Looks at the first [`LOOKED_AT`] only; in a longer
-    /// queue it may be, so then too.
-    pub fn any_in_queue(&self, queue: &str, wanted: &dyn Fn(&str) -> bool) -> Result<bool> {
-        let id = self.lock_state().queue_names.get(queue).copied();
-        let Some(id) = id else { return Ok(false) };
-        let from = Key::FIRST.bytes(id);
+    /// Whether a queue holds a URL that `wanted` takes, in flight or not. Looks at the first [`LOOKED_AT`] only: None if
+    /// none of those is, and there are more.
+    pub fn any_in_queue(&self, queue: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Option<bool>> {
+        let state = self.lock_state();
+        let Some(id) = state.queue_names.get(queue).copied() else { return Ok(Some(false)) };
+        let from = state.queues[id as usize].first_key().bytes(id);
+        drop(state);
         let to = id.checked_add(1).map(|next| Key::FIRST.bytes(next));
         for (seen, entry) in self.store.queued.range(from.as_ref()..).enumerate() {
             let (bytes, value) = entry.into_inner().map_err(self.store.failed("read"))?;
             if to.as_ref().is_some_and(|to| *bytes >= *to.as_ref()) {
-                return Ok(false);
+                break;
             }
-            if seen == LOOKED_AT || item::url(&value).is_some_and(wanted) {
-                return Ok(true);
+            if seen == LOOKED_AT {
+                return Ok(None);
+            }
+            if item::url(&value).is_some_and(wanted) {
+                return Ok(Some(true));
             }
         }
-        Ok(false)
+        Ok(Some(false))
     }
 
     /// The queue that a URL belongs to.

@@ -217,6 +217,11 @@ impl Queue {
         self.given_up = None;
     }
 
+    /// Nothing that it holds stands before this on disk, in flight or not.
+    pub(super) fn first_key(&self) -> Key {
+        self.claimed.iter().copied().fold(self.floor, Key::min)
+    }
+
     /// All it holds, in flight or not.
     pub(super) fn queued(&self) -> u64 {
         self.in_line + self.later + self.claimed.len() as u64

@@ -112,10 +112,15 @@ fn write_aside(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
     // No other file of a crawl ends so, and nothing is left of it if the next resume begins anew.
     let mut aside = path.as_os_str().to_owned();
     aside.push(".restored");
-    let mut file = File::create(&aside)?;
-    write(&mut file)?;
-    file.sync_all()?;
-    fs::rename(&aside, path)?;
+    let written = File::create(&aside).and_then(|mut file| {
+        write(&mut file)?;
+        file.sync_all()
+    });
+    if let Err(error) = written.and_then(|()| fs::rename(&aside, path)) {
+        // A part of a file must not be taken for one, nor take the space that was missing.
+        let _ = fs::remove_file(&aside);
+        return Err(error);
+    }
     File::open(folder)?.sync_all()
 }
 
@@ -170,5 +175,20 @@ mod tests {
             }
             assert!(!path("closed.open").exists());
         }
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_file_that_cannot_be_restored() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a.warc.open");
+        fs::write(&path, b"as it was").unwrap();
+        let full = |out: &mut File| {
+            out.write_all(b"as")?;
+            Err(io::ErrorKind::StorageFull.into())
+        };
+        assert_eq!(write_aside(&path, full).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        let names = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["a.warc.open"]);
+        assert_eq!(fs::read(&path).unwrap(), b"as it was");
     }
 }

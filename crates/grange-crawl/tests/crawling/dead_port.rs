@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use grange_base::{Clock, Period};
-use grange_crawl::engine::{Crawl, End, Outcome};
+use grange_base::{Clock, Period, TestClock};
+use grange_crawl::engine::{Crawl, End, Handle, Outcome};
 use grange_crawl::fetch::{DnsSettings, Settings};
 use grange_crawl::frontier::QueueBy;
 use grange_crawl::log::CrawlLine;
@@ -22,6 +22,14 @@ use super::site::{Asked, Reply, Site, converse};
 use super::{job, template_to};
 
 const PAGES: usize = 6;
+
+/// Lets some time pass, not far ahead of what the crawl has seen of it.
+fn step(clock: &Clock, hand: &TestClock, handle: &Handle) {
+    let seen = handle.snapshot().at.unwrap_or(Timestamp::from_second(1_700_000_000).unwrap());
+    if clock.now() < seen + Duration::from_secs(30) {
+        hand.advance(Duration::from_secs(10));
+    }
+}
 
 /// How a crawl of `seeds` with a closed https port ends, whose clock goes on as soon as the http pages have come: whoever waits for
 /// https before that waits for ever.
@@ -56,11 +64,12 @@ async fn crawl_beside_a_closed_port(
     }
     let (clock, hand) = Clock::test(Timestamp::from_second(1_700_000_000).unwrap());
     let seeds = seeds.iter().map(|url| (*url).to_owned()).collect();
-    let running =
-        tokio::spawn(Crawl::start(job(template, seeds), &root, Arc::new(NoOracle), clock).unwrap().run());
+    let crawl = Crawl::start(job(template, seeds), &root, Arc::new(NoOracle), clock.clone()).unwrap();
+    let handle = crawl.handle();
+    let running = tokio::spawn(crawl.run());
     until("the http pages to be fetched", async || site.times("h.test/last") == 1).await;
     until("the crawl to end", async || {
-        hand.advance(Duration::from_secs(10));
+        step(&clock, &hand, &handle);
         running.is_finished()
     })
     .await;
@@ -263,4 +272,43 @@ async fn waiting_for_a_port_uses_up_no_tries() {
     assert_eq!(page.iter().map(|line| line.status.0).collect::<Vec<_>>(), [200], "{text}");
     let tries = |word: &str| word.strip_suffix('t').and_then(|number| number.parse::<u32>().ok());
     assert_eq!(page[0].annotations.split(',').find_map(tries), Some(2), "{}", page[0].annotations);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_of_one_queue_whose_robots_txt_leads_to_a_dead_host_do_not_wait_for_each_other() {
+    let site = Site::serve(|asked: Asked| async move {
+        Some(match asked.url.as_str() {
+            url if url.ends_with("/robots.txt") => {
+                Reply::status(301).with("Location: http://dead.test/robots.txt")
+            }
+            url => Reply::links(url, Vec::new()),
+        })
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let mut template = template_to(site.addr());
+    template.robots.cache = grange_crawl::robots::Settings::default();
+    template.frontier.retry_delay = Period::from_secs(60);
+    template.frontier.queue_by = QueueBy::Domain;
+    // Nobody listens at port 1.
+    template.fetch.resolve = vec!["dead.test:80:127.0.0.1:1".to_owned()];
+    let (clock, hand) = Clock::test(Timestamp::from_second(1_700_000_000).unwrap());
+    let seeds = ["http://a.h.test/", "http://b.h.test/"].map(str::to_owned).to_vec();
+    let crawl = Crawl::start(job(template, seeds), &root, Arc::new(NoOracle), clock.clone()).unwrap();
+    let handle = crawl.handle();
+    let running = tokio::spawn(crawl.run());
+    until("the crawl to end", async || {
+        step(&clock, &hand, &handle);
+        running.is_finished()
+    })
+    .await;
+    let outcome = running.await.unwrap().unwrap();
+    assert_eq!((outcome.end, outcome.last.queued), (End::Finished, 0));
+    let text = std::fs::read_to_string(root.join("logs/crawl.log")).unwrap();
+    for url in ["http://a.h.test/", "http://b.h.test/"] {
+        let lines = text.lines().map(|line| CrawlLine::parse(line).unwrap());
+        let statuses: Vec<_> = lines.filter(|line| line.url == url).map(|line| line.status.0).collect();
+        assert_eq!(statuses, [-9998], "{text}");
+    }
 }

@@ -85,3 +85,49 @@ async fn external_hosts_that_fail_are_given_up_when_only_they_are_left() {
         assert!(progress.contains(words), "{words}: {progress}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn urls_that_fail_on_a_host_that_answers_do_not_leave_it_unfinished() {
+    for hanging in [1, 2] {
+        let site = Site::serve(move |asked: Asked| async move {
+            match asked.url.as_str() {
+                "own.test/" => {
+                    Some(Reply::links("front", (0..hanging).map(|n| format!("http://own.test/hangs{n}"))))
+                }
+                url if url.starts_with("own.test/hangs") => None,
+                _ => Some(Reply::status(404)),
+            }
+        })
+        .await;
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("crawl");
+        let mut template = template_to(site.addr());
+        template.robots.cache = grange_crawl::robots::Settings::default();
+        template.frontier.retry_delay = Period::from_secs(60);
+        // The wait ends first.
+        template.frontier.max_retries = 99;
+        let start = Timestamp::from_second(1_700_000_000).unwrap();
+        let (clock, hand) = Clock::test(start);
+        let wanted = job(template, vec!["http://own.test/".to_owned()]);
+        let crawl = Crawl::start(wanted, &root, Arc::new(NoOracle), clock.clone()).unwrap();
+        let handle = crawl.handle();
+        let running = tokio::spawn(crawl.run());
+        until("the crawl to end", async || {
+            // Not far ahead of what the crawl has seen of it.
+            if clock.now() < handle.snapshot().at.unwrap_or(start) + Duration::from_secs(30) {
+                hand.advance(Duration::from_secs(10));
+            }
+            running.is_finished()
+        })
+        .await;
+        let outcome = running.await.unwrap().unwrap();
+        assert_eq!((outcome.end, outcome.last.queued), (End::Finished, 0), "{hanging}");
+        let text = std::fs::read_to_string(root.join("logs/crawl.log")).unwrap();
+        for n in 0..hanging {
+            let url = format!("http://own.test/hangs{n}");
+            let lines = text.lines().map(|line| CrawlLine::parse(line).unwrap());
+            let statuses: Vec<_> = lines.filter(|line| line.url == url).map(|line| line.status.0).collect();
+            assert_eq!(statuses, [-3], "{text}");
+        }
+    }
+}

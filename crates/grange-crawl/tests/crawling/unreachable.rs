@@ -89,6 +89,7 @@ async fn urls_of_a_host_that_could_not_be_reached_are_left_and_a_resume_fetches_
 async fn crawl_without_a_host(
     root: &std::path::Path,
     policy: Policy,
+    pages: usize,
     change: impl FnOnce(&mut Template),
     mended: &Arc<AtomicBool>,
 ) -> (Site, Outcome, u64) {
@@ -110,7 +111,7 @@ async fn crawl_without_a_host(
     template.robots.cache = grange_crawl::robots::Settings::default();
     template.frontier.retry_delay = Period::from_secs(60);
     change(&mut template);
-    let mut seeds: Vec<_> = (0..PAGES).map(|n| format!("http://gone.test/{n}")).collect();
+    let mut seeds: Vec<_> = (0..pages).map(|n| format!("http://gone.test/{n}")).collect();
     seeds.push("http://own.test/".to_owned());
     let start = Timestamp::from_second(1_700_000_000).unwrap();
     let (clock, hand) = Clock::test(start);
@@ -148,7 +149,7 @@ async fn a_host_that_is_out_of_reach_from_the_start_keeps_its_urls_whatever_the_
             template.engine.max_unreachable_wait = max_wait;
             template.frontier.max_retries = max_retries;
         };
-        let (site, outcome, seconds) = crawl_without_a_host(&root, policy, change, &mended).await;
+        let (site, outcome, seconds) = crawl_without_a_host(&root, policy, PAGES, change, &mended).await;
         assert_eq!(outcome.end, End::Unreachable, "{what}");
         assert!((at_least..at_most).contains(&seconds), "{what}: {seconds} s");
         let log = std::fs::read_to_string(root.join("logs/crawl.log")).unwrap();
@@ -171,6 +172,27 @@ async fn a_host_that_is_out_of_reach_from_the_start_keeps_its_urls_whatever_the_
             assert_eq!(found[&format!("http://gone.test/{n}")].len(), 1, "{what}");
         }
         drop(site);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_queue_of_one_server_that_is_out_of_reach_waits_as_a_short_one() {
+    let pages = 1_200;
+    for max_wait in [Period::from_secs(300), Period::from_secs(0)] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("crawl");
+        let mended = Arc::new(AtomicBool::new(false));
+        let change = |template: &mut Template| {
+            template.engine.max_unreachable_wait = max_wait;
+            template.frontier.max_retries = 99;
+        };
+        let (site, outcome, seconds) =
+            crawl_without_a_host(&root, Policy::Ignore, pages, change, &mended).await;
+        assert_eq!((outcome.end, outcome.last.queued), (End::Unreachable, pages as u64), "{max_wait:?}");
+        assert!(seconds < 5_000, "{max_wait:?}: {seconds} s");
+        assert!(site.total() < 60, "{max_wait:?}: {}", site.total());
+        let progress = std::fs::read_to_string(root.join("logs/progress-statistics.log")).unwrap();
+        assert!(!progress.contains("other URLs of the host are fetched meanwhile"), "{progress}");
     }
 }
 

@@ -510,3 +510,23 @@ async fn who_waits_is_woken_by_a_finish_and_passes_it_on() {
     }
     assert_eq!(all, 50);
 }
+
+#[test]
+fn a_search_of_a_queue_says_when_it_has_not_seen_all() {
+    let mut bench = Bench::new(impolite(), Budgets::default());
+    let long: Vec<_> = (0..1_001).map(|n| seed(&format!("http://long.org/{n}"))).collect();
+    bench.add(&long);
+    bench.add(&[seed("http://short.org/1"), seed("http://short.org/2")]);
+    let any = |queue: &str, wanted: &str| {
+        bench.frontier().any_in_queue(queue, &|url| url.ends_with(wanted)).unwrap()
+    };
+    for (queue, wanted, found) in [
+        ("long.org", "/999", Some(true)),
+        ("long.org", "/1000", None),
+        ("short.org", "/2", Some(true)),
+        ("short.org", "/3", Some(false)),
+        ("none.org", "/1", Some(false)),
+    ] {
+        assert_eq!(any(queue, wanted), found, "{queue} {wanted}");
+    }
+}
