@@ -37,7 +37,7 @@ const fn private(url: &'static str, day: u8) -> Captured {
     Captured { on_hidden: true, private: true, ..page(url, day) }
 }
 
-pub(super) const WEB: [Captured; 18] = [
+pub(super) const WEB: [Captured; 20] = [
     Captured { video: true, ..private("http://hidden.org/private/film", 1) },
     Captured { video: true, ..private("http://hidden.org/private/film", 2) },
     Captured { on_hidden: true, video: true, ..page("http://hidden.org/copy", 3) },
@@ -61,12 +61,18 @@ pub(super) const WEB: [Captured; 18] = [
     private("urn:text:https://hidden.org/private/share?u=http://visible.org/", 16),
     // The answer to a form.
     private("http://hidden.org/private/form?__wb_method=post&q=1", 18),
-    // Known from a line of another program, under a key of its own.
+    // Known from lines of another program, under keys of its own.
     private("http://www.hidden.org/private/line", 19),
+    private("http://www2.hidden.org/private/line2", 20),
+    private("http://hidden.org/Private/Case", 21),
 ];
 
-/// The line under which [`WEB`]'s last capture is listed.
-const LINE_KEY: &str = "org,hidden,www)/private/line";
+/// The days and keys under which [`WEB`]'s last captures are listed. The last two suggest just the URLs that they have.
+const LINE_KEYS: [(u8, &str); 3] = [
+    (19, "org,hidden,www)/private/line"),
+    (20, "org,hidden,www2)/private/line2"),
+    (21, "org,hidden)/Private/Case"),
+];
 
 /// Bodies as the WARC files have them; those of the same content are the same.
 pub(super) fn content(day: u8) -> String {
@@ -122,24 +128,24 @@ pub(super) fn bed() -> Bed {
     );
     bed.add_gz("7-metadata-1.warc.gz", &[resource(11, "text/plain")]);
     bed.add("shared.warc.gz", &gzip(&[response(12, html), response(13, html)].concat()));
-    let offset = std::fs::metadata(bed.folder.path().join("a.warc.gz")).unwrap().len();
     let mut file = std::fs::read(bed.folder.path().join("a.warc.gz")).unwrap();
-    file.extend(gzip(&response(19, html)));
+    let mut batch = Batch::new();
+    for (day, key) in LINE_KEYS {
+        batch.add(&Capture {
+            surt: key.to_owned(),
+            time: Stamp::parse(&format!("202001{day:02}000000")).unwrap(),
+            url: Some(url(day).to_owned()),
+            mime: Some("text/html".to_owned()),
+            status: Some(200),
+            offset: Some(file.len() as u64),
+            file: "a.warc.gz".to_owned(),
+            ..Capture::default()
+        });
+        file.extend(gzip(&response(day, html)));
+    }
     std::fs::write(bed.folder.path().join("a.warc.gz"), file).unwrap();
     let section = crate::holdings::Section::whole(bed.folder.path().join("a.warc.gz")).unwrap();
     bed.files.add("a.warc.gz", section);
-    let line = Capture {
-        surt: LINE_KEY.to_owned(),
-        time: Stamp::parse("20200119000000").unwrap(),
-        url: Some(url(19).to_owned()),
-        mime: Some("text/html".to_owned()),
-        status: Some(200),
-        offset: Some(offset),
-        file: "a.warc.gz".to_owned(),
-        ..Capture::default()
-    };
-    let mut batch = Batch::new();
-    batch.add(&line);
     bed.collection.index.commit(batch).unwrap();
     bed
 }
