@@ -107,7 +107,10 @@ impl Handle {
             Order::Rotate => {
                 self.rotate().await.map(|closed| serde_json::to_value(closed).unwrap_or_default())
             }
-            order => self.carry_out(&self.crawl()?, order),
+            order => {
+                let crawl = self.crawl()?;
+                self.carry_out(&crawl, order)
+            }
         };
         if change && let Ok(crawl) = self.crawl() {
             let outcome = match &result {

@@ -30,9 +30,10 @@ fn expected(snapshot: &Snapshot, revisit: &Capture) -> Option<Capture> {
 fn line(key: &str, second: u32, mime: &str, digest: Option<&str>, offset: usize) -> String {
     let digest = digest.map(|digest| format!("\"digest\": \"sha1:{}\", ", digest.repeat(32)));
     format!(
-        "{key} {} {{\"url\": \"http://x/\", \"mime\": \"{mime}\", \"status\": \"200\", {}\"offset\": \"{offset}\", \
+        "{key} {} {{\"url\": \"http://example.com{}\", \"mime\": \"{mime}\", \"status\": \"200\", {}\"offset\": \"{offset}\", \
          \"filename\": \"a.warc.gz\"}}\n",
         20_140_101_000_000_u64 + u64::from(second),
+        key.trim_start_matches("com,example)"),
         digest.unwrap_or_default()
     )
 }

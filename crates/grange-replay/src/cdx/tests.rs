@@ -177,7 +177,10 @@ async fn blocked_captures_are_in_no_answer() {
 async fn a_long_answer_is_whole_also_when_it_is_packed() {
     let bed = Bed::new();
     let lines: String = (0..20_000)
-        .map(|n| line(&format!("com,example)/{n:06}"), 20_200_101_000_000 + n, "http://e/"))
+        .map(|n| {
+            let (key, url) = (format!("com,example)/{n:06}"), format!("http://example.com/{n:06}"));
+            line(&key, 20_200_101_000_000 + n, &url)
+        })
         .collect();
     bed.load("news", &lines);
     let plain = bed.get("/news/cdx/ia?url=example.com/*&fl=urlkey").await;

@@ -116,11 +116,8 @@ fn as_listed(view: &View, original: Capture, runtime: &Handle) -> Capture {
         return original;
     }
     let Some(place) = Place::of(&original) else { return original };
-    let about = match about_at(view, &place, runtime) {
-        Ok(Some(about)) => about,
-        // It is not there, or cannot be read: copying it says so.
-        Ok(None) | Err(_) => return original,
-    };
+    // If it is not there or cannot be read, copying it reports so.
+    let Ok(Some(about)) = about_at(view, &place, runtime) else { return original };
     let original = described(original, &about);
     view.access.listed(&place.file, place.offset, &original.surt, original.time).unwrap_or(original)
 }

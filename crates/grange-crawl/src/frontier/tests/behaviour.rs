@@ -513,7 +513,7 @@ async fn who_waits_is_woken_by_a_finish_and_passes_it_on() {
 
 #[test]
 fn a_search_of_a_queue_says_when_it_has_not_seen_all() {
-    let mut bench = Bench::new(impolite(), Budgets::default());
+    let bench = Bench::new(impolite(), Budgets::default());
     let long: Vec<_> = (0..1_001).map(|n| seed(&format!("http://long.org/{n}"))).collect();
     bench.add(&long);
     bench.add(&[seed("http://short.org/1"), seed("http://short.org/2")]);

@@ -133,7 +133,7 @@ pub(super) fn bed() -> Bed {
     for (day, key) in LINE_KEYS {
         batch.add(&Capture {
             surt: key.to_owned(),
-            time: Stamp::parse(&format!("202001{day:02}000000")).unwrap(),
+            time: Stamp::parse(format!("202001{day:02}000000")).unwrap(),
             url: Some(url(day).to_owned()),
             mime: Some("text/html".to_owned()),
             status: Some(200),
