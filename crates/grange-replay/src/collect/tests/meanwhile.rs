@@ -360,9 +360,7 @@ async fn many_indexes_are_taken_over_a_few_at_a_time_and_hold_nothing_up() {
     let blob = HookedBlob::new(Clock::system(), move |act, name| {
         let (now, top, mut opened) = (Arc::clone(&now), Arc::clone(&top), opened.clone());
         async move {
-            if act == BlobAct::Get
-                && Path::new(&name).extension().is_some_and(|end| end == "state")
-            {
+            if act == BlobAct::Get && Path::new(&name).extension().is_some_and(|end| end == "state") {
                 top.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 opened.wait_for(|open| *open).await.unwrap();
                 now.fetch_sub(1, Ordering::SeqCst);
