@@ -278,7 +278,8 @@ async fn a_harvester_that_claims_its_own_lost_job_goes_on_in_the_same_folder_aft
     assert_eq!((runs.len(), &runs[0]), (2, &runs[1]), "the second goes on where the first ended");
     assert_eq!(bed.engine.prepared.load(Ordering::Relaxed), 1);
     // The folder goes before the attempt has ended.
-    until("both attempts to end", async || (bed.harvester.running(), bed.harvester.crawling()) == (0, 0)).await;
+    until("both attempts to end", async || (bed.harvester.running(), bed.harvester.crawling()) == (0, 0))
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
