@@ -177,6 +177,7 @@ async fn a_crawl_is_paused_changed_rotated_and_goes_on() {
             ("anna", "reject", "done"),
             ("anna", "reject", "refused"),
             ("anna", "set-limits", "done"),
+            ("anna", "set-limits", "done"),
             ("anna", "add-seeds", "done"),
             ("bo", "rotate", "done"),
             ("anna", "resume", "done"),
