@@ -71,3 +71,63 @@ impl<C: PartialEq> CopyRow<C> {
         self.presence == Presence::Ok && self.checksum.as_ref().is_some_and(|answer| answer != recorded)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(
+        state: UploadState,
+        presence: Presence,
+        verdict: Verdict,
+        checksum: Option<char>,
+    ) -> CopyRow<char> {
+        CopyRow { state, presence, verdict, checksum }
+    }
+
+    /// The recorded checksum is `a`.
+    #[test]
+    fn a_copy_is_complete_and_good_only_with_the_recorded_checksum() {
+        use UploadState::{UploadCompleted, UploadFailed, UploadStarted};
+        for (state, verdict, checksum, expected) in [
+            (UploadCompleted, Verdict::Ok, Some('a'), (UploadCompleted, Verdict::Ok)),
+            (UploadCompleted, Verdict::Ok, Some('b'), (UploadFailed, Verdict::Unknown)),
+            (UploadCompleted, Verdict::Ok, None, (UploadFailed, Verdict::Unknown)),
+            (UploadCompleted, Verdict::Corrupt, Some('b'), (UploadFailed, Verdict::Corrupt)),
+            (UploadStarted, Verdict::Unknown, None, (UploadStarted, Verdict::Unknown)),
+            (UploadStarted, Verdict::Ok, Some('b'), (UploadStarted, Verdict::Unknown)),
+        ] {
+            let kept = row(state, Presence::Ok, verdict, checksum).kept_under(&'a');
+            assert_eq!((kept.state, kept.verdict), expected, "{state} {verdict} {checksum:?}");
+            assert_eq!((kept.presence, kept.checksum), (Presence::Ok, checksum));
+        }
+    }
+
+    #[test]
+    fn an_audit_keeps_what_it_was_answered() {
+        use UploadState::{UploadCompleted, UploadFailed, UploadStarted};
+        let before = row(UploadStarted, Presence::Unknown, Verdict::Corrupt, Some('c'));
+        for (answer, expected) in [
+            (AuditAnswer::Missing, row(UploadFailed, Presence::Missing, Verdict::Unknown, None)),
+            (AuditAnswer::Listed, row(UploadStarted, Presence::Ok, Verdict::Corrupt, Some('c'))),
+            (AuditAnswer::Answered('a'), row(UploadCompleted, Presence::Ok, Verdict::Ok, Some('a'))),
+            (AuditAnswer::Answered('b'), row(UploadStarted, Presence::Ok, Verdict::Corrupt, Some('b'))),
+        ] {
+            assert_eq!(before.after_audit(answer, &'a'), expected, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_copy_that_is_there_and_was_read_contradicts_the_record() {
+        for (presence, checksum, expected) in [
+            (Presence::Ok, Some('b'), true),
+            (Presence::Ok, Some('a'), false),
+            (Presence::Ok, None, false),
+            (Presence::Missing, Some('b'), false),
+            (Presence::Unknown, Some('b'), false),
+        ] {
+            let one = row(UploadState::UploadFailed, presence, Verdict::Unknown, checksum);
+            assert_eq!(one.contradicts(&'a'), expected, "{presence} {checksum:?}");
+        }
+    }
+}
