@@ -16,8 +16,9 @@ demo: ## start Grange on embedded defaults and show what it does (DEMO_ONCE=1: r
 
 test: ## everything: format, lints, tidy, all tests with real PostgreSQL, NATS and S3
 	@scripts/setup test
-	$(MAKE) lint
-	GRANGE_TEST_PYTHON=$(JUDGES) scripts/with-services $(CARGO) test --workspace --locked --no-fail-fast
+	@# Lints that fail do not keep the tests from running: one run shows everything that is wrong.
+	@lint=0; $(MAKE) lint || lint=$$?; \
+	GRANGE_TEST_PYTHON=$(JUDGES) scripts/with-services $(CARGO) test --workspace --locked --no-fail-fast && exit $$lint
 
 lint: ## formatting and clippy, warnings denied
 	$(CARGO) fmt --all --check

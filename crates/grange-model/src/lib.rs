@@ -8,6 +8,7 @@
 pub mod account;
 pub mod audit;
 pub mod collection;
+pub mod copy_row;
 pub mod file;
 pub mod finding;
 pub mod harvest;
@@ -24,6 +25,7 @@ pub mod vote;
 
 pub use account::{Permission, Role, Session, Token, User, UserName};
 pub use audit::{Actor, AuditEntry};
+pub use copy_row::{AuditAnswer, CopyRow};
 pub use file::{Agreement, Algorithm, Checksums, FileName, Md5, Sha256, Sha512};
 pub use finding::{Condition, FindingChanges, FindingKind, Observation, OpenFinding};
 pub use holding::{

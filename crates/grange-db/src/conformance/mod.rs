@@ -6,6 +6,7 @@
 pub(crate) mod archive;
 mod audit;
 mod claims;
+mod copy_rows;
 mod domains;
 mod editions;
 mod findings;
