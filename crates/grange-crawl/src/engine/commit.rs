@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::changes::Mark;
 use super::holds::{Hold, Holds};
-use crate::frontier::{Finished, Frontier, FrontierError};
+use crate::frontier::{Added, Finished, Frontier, FrontierError};
 use crate::log::{AlertLevel, alert};
 use crate::record::chunk::Manifest;
 use crate::record::recorder::{Ready, Recorder};
@@ -122,6 +122,8 @@ pub(super) struct Committer {
     /// Deliveries for the chunk after the one being closed. Not more than there are permits to pack.
     pub(super) held: Vec<Delivery>,
     pub(super) waiting_for_chunk: Vec<oneshot::Sender<Option<Manifest>>>,
+    /// URLs that the frontier left out because their hosts would be too many.
+    pub(super) left_out: u64,
 }
 
 impl Committer {
@@ -212,9 +214,30 @@ impl Committer {
             permits.extend(delivery.permit);
             finished.push(delivery.finished);
         }
-        self.frontier.finish(&finished, &marks, now)?;
+        let added = self.frontier.finish(&finished, &marks, now)?;
         drop(permits);
+        self.report_left_out(&added);
         Ok(self.until_written(Recorder::close_full).is_some())
+    }
+
+    /// Alerts to URLs that were left out because their hosts would be too many: the first, the tenth, the hundredth and so on.
+    fn report_left_out(&mut self, added: &Added) {
+        let Some(domain) = &added.crowded_domain else { return };
+        let digits = |count: u64| count.checked_ilog10();
+        let before = digits(self.left_out);
+        self.left_out += added.left_out;
+        if digits(self.left_out) == before {
+            return;
+        }
+        let reason = format!(
+            "URLs of new hosts were left out so far: {}, the last ones of {domain}; see frontier.max_hosts_per_domain and \
+             frontier.max_queues",
+            self.left_out
+        );
+        tracing::warn!("{reason}");
+        let mut line = Vec::new();
+        alert(self.clock.now(), AlertLevel::Warning, "frontier", &reason, &mut line);
+        self.recorder.log("alerts.log", &line);
     }
 
     /// Repeats `write` until the disk takes it. None if the crawl is to end instead.

@@ -88,6 +88,7 @@ fn a_chunk_whose_captures_could_not_be_written_is_never_closed() {
         disk: folder.path().to_owned(),
         held: Vec::new(),
         waiting_for_chunk: Vec::new(),
+        left_out: 0,
     };
     let running = std::thread::spawn(move || committer.run());
 

@@ -14,8 +14,12 @@ use url::{Position, Url};
 use crate::frontier::{Frontier, FrontierError};
 use crate::robots::{HostRobots, Settings};
 
-/// Hosts held in memory; more are read again from the frontier. Mostly below a kilobyte each.
+/// Hosts held in memory; more are read again from the frontier.
 const HELD: usize = 20_000;
+
+/// Memory of the robots.txt files held. Most take less than a kilobyte; the largest that is read takes some megabytes, and a
+/// server can have one under each of the names that it invents.
+const ROBOTS_BYTES_MAX: usize = 64 << 20;
 
 /// A name is looked up again, and kept in the archive again, after this long; it is how long the fetcher keeps it.
 const NAME_COUNTS: Duration = Duration::from_secs(6 * 3600);
@@ -30,13 +34,47 @@ const ROBOTS: &str = "robots";
 /// What is known of hosts.
 #[derive(Debug)]
 pub(super) struct Hosts {
-    robots: Mutex<HashMap<String, Arc<HostRobots>>>,
+    robots: Mutex<HeldRobots>,
     /// Hosts whose names were found in this run, and when.
     found: Mutex<HashMap<String, Instant>>,
     /// How often robots.txt was asked for, by scheme, host and port.
     asked: Mutex<HashMap<String, RecentAsks>>,
     /// Hosts that did not respond up to then are asked again: the start of this run, or an order.
     revived: Mutex<Timestamp>,
+}
+
+/// The robots.txt files in memory.
+#[derive(Debug, Default)]
+struct HeldRobots {
+    files: HashMap<String, Arc<HostRobots>>,
+    bytes: usize,
+}
+
+impl HeldRobots {
+    fn hold(&mut self, authority: &str, file: Arc<HostRobots>) {
+        self.bytes += memory(authority, &file);
+        if let Some(old) = self.files.insert(authority.to_owned(), file) {
+            self.bytes -= memory(authority, &old);
+        }
+        // Any of them: a file that is still needed comes back from the frontier.
+        while self.bytes > ROBOTS_BYTES_MAX || self.files.len() > HELD {
+            let before = self.files.len();
+            let (mut keep, mut bytes) = (false, 0);
+            self.files.retain(|name, file| {
+                keep = !keep || name == authority;
+                bytes += if keep { memory(name, file) } else { 0 };
+                keep
+            });
+            self.bytes = bytes;
+            if self.files.len() == before {
+                break;
+            }
+        }
+    }
+}
+
+fn memory(authority: &str, file: &HostRobots) -> usize {
+    authority.len() + size_of::<(String, Arc<HostRobots>)>() + file.memory()
 }
 
 /// How often robots.txt was asked for in the hour that began at `since`.
@@ -96,7 +134,7 @@ impl Hosts {
         frontier: &Frontier,
         authority: &str,
     ) -> Result<Arc<HostRobots>, FrontierError> {
-        if let Some(copy) = lock(&self.robots).get(authority) {
+        if let Some(copy) = lock(&self.robots).files.get(authority) {
             return Ok(Arc::clone(copy));
         }
         let kept = frontier.get_host(authority, ROBOTS)?;
@@ -105,7 +143,7 @@ impl Hosts {
             kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         copy.forget_unreachable(*lock(&self.revived));
         let copy = Arc::new(copy);
-        hold(&mut lock(&self.robots), authority, Arc::clone(&copy));
+        lock(&self.robots).hold(authority, Arc::clone(&copy));
         Ok(copy)
     }
 
@@ -113,7 +151,7 @@ impl Hosts {
     pub(super) fn revive(&self, now: Timestamp) {
         *lock(&self.revived) = now;
         // Read again from the frontier, which has all of it.
-        lock(&self.robots).clear();
+        *lock(&self.robots) = HeldRobots::default();
     }
 
     pub(super) fn set_robots(
@@ -125,7 +163,7 @@ impl Hosts {
         if let Ok(bytes) = serde_json::to_vec(&copy) {
             frontier.put_host(authority, ROBOTS, &bytes)?;
         }
-        hold(&mut lock(&self.robots), authority, Arc::new(copy));
+        lock(&self.robots).hold(authority, Arc::new(copy));
         Ok(())
     }
 
@@ -179,6 +217,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::robots::Answer;
 
     #[test]
     fn authorities_tell_schemes_and_ports_apart() {
@@ -236,5 +275,32 @@ mod tests {
         }
         assert!(lock(&hosts.found).len() <= HELD);
         assert!(hosts.is_found(&(3 * HELD - 1).to_string()));
+    }
+
+    #[test]
+    fn large_robots_txt_files_take_bounded_memory() {
+        let rules: String = (0..30_000).map(|n| format!("disallow: /{n}\n")).collect();
+        let text = format!("user-agent: *\n{rules}");
+        let start = Timestamp::from_second(1_700_000_000).unwrap();
+        let large = {
+            let mut file = HostRobots::default();
+            let answer = Answer::Http { status: 200, body: text.as_bytes() };
+            file.learn(answer, "grange", start, &Settings::default());
+            Arc::new(file)
+        };
+        assert!(large.memory() > 1 << 20, "{}", large.memory());
+        let mut held = HeldRobots::default();
+        for n in 0..200 {
+            held.hold(&format!("http://r{n}.evil.dk"), Arc::clone(&large));
+            assert!(held.bytes <= ROBOTS_BYTES_MAX, "{} bytes of {n}", held.bytes);
+            assert!(held.files.contains_key(&format!("http://r{n}.evil.dk")));
+        }
+        assert!(held.files.len() > 10);
+        let counted: usize = held.files.iter().map(|(name, file)| memory(name, file)).sum();
+        assert_eq!(counted, held.bytes);
+        for n in 0..3 * HELD {
+            held.hold(&n.to_string(), Arc::default());
+        }
+        assert!(held.files.len() <= HELD);
     }
 }

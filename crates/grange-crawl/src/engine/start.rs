@@ -249,6 +249,7 @@ fn open(
         disk: folder.warcs(),
         held: Vec::new(),
         waiting_for_chunk: Vec::new(),
+        left_out: 0,
     };
     let hosts = Hosts::default();
     hosts.revive(now);

@@ -99,11 +99,11 @@ impl Frontier {
                 }
             }
         }
-        count.queued = fresh.len() as u64;
-
         let mut plan = {
             let mut state = self.lock_state();
             check_claims(&state, finished)?;
+            leave_out(&mut fresh, &state, &self.settings, &mut count);
+            count.queued = fresh.len() as u64;
             let mut plan = Plan {
                 batch: self.store.batch(),
                 totals: state.totals,
@@ -209,6 +209,34 @@ fn check_claims(state: &State, finished: &[Finished]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Leaves URLs out whose hosts would be too many. Seeds and what is forced stay.
+fn leave_out(fresh: &mut Vec<Fresh<'_>>, state: &State, settings: &Settings, count: &mut Added) {
+    let most = |limit: u32| if limit == 0 { usize::MAX } else { limit as usize };
+    let (of_crawl, of_domain) = (most(settings.max_queues), most(settings.max_hosts_per_domain));
+    // What this batch makes.
+    let mut new = HashSet::new();
+    let mut new_of_domain: HashMap<String, usize> = HashMap::new();
+    fresh.retain(|Fresh { candidate, needed_by, .. }| {
+        let name = place::queue_name(&candidate.url, settings.queue_by);
+        if needed_by.is_some() || state.queue_names.contains_key(&*name) || new.contains(&*name) {
+            return true;
+        }
+        let domain = place::domain(place::host(&candidate.url));
+        let known = state.domain_names.get(domain).map_or(0, |id| state.domains[*id as usize].queues.len());
+        let hosts = known + new_of_domain.get(domain).copied().unwrap_or_default();
+        let is_wanted = candidate.hops.count() == 0 || candidate.force;
+        let has_room = state.queues.len() + new.len() < of_crawl && hosts < of_domain;
+        if is_wanted || has_room {
+            *new_of_domain.entry(domain.to_owned()).or_default() += 1;
+            new.insert(name.into_owned());
+            return true;
+        }
+        count.left_out += 1;
+        count.crowded_domain.get_or_insert_with(|| domain.to_owned());
+        false
+    });
 }
 
 impl Plan {

@@ -154,8 +154,8 @@ impl Frontier {
 
     /// Finishes claims and queues what was found in them, with `marks` of the recorder and the engine: all of it or
     /// nothing. Safe from a killed process when it returns.
-    pub fn finish(&self, batch: &[Finished], marks: &[(String, Vec<u8>)], now: Timestamp) -> Result<()> {
-        self.write(batch, &[], marks, now.as_millisecond()).map(|_| ())
+    pub fn finish(&self, batch: &[Finished], marks: &[(String, Vec<u8>)], now: Timestamp) -> Result<Added> {
+        self.write(batch, &[], marks, now.as_millisecond())
     }
 
     /// Makes everything finished so far safe from a dying machine.

@@ -57,6 +57,15 @@ pub struct Settings {
     /// from ending; its domain is then unfinished. 0 never gives up.
     pub max_parks: u32,
 
+    /// Hosts of one registrable domain that a crawl queues URLs of; links to more hosts are left out, and an alert names the
+    /// domain. A server that answers under every name can invent hosts without end, and each takes some 400 bytes of memory for
+    /// as long as the crawl lasts. Seeds are always queued. 0 is no limit.
+    pub max_hosts_per_domain: u32,
+
+    /// Queues of one crawl, which is its hosts unless `queue_by` says otherwise; links to more hosts are left out. A million
+    /// take some 400 MB. Seeds are always queued. 0 is no limit.
+    pub max_queues: u32,
+
     /// Memory of the filter in front of the seen URLs, taken once. 16 MiB answer 1 in 1,000 wrongly at 9,000,000 URLs
     /// (a wrong answer costs a look on disk, never a URL).
     pub seen_filter: Size,
@@ -82,6 +91,8 @@ impl Default for Settings {
             park_after: 5,
             park_for: Period::from_secs(600),
             max_parks: 6,
+            max_hosts_per_domain: 20_000,
+            max_queues: 1_000_000,
             seen_filter: Size::mib(16),
             cache: Size::mib(32),
         }

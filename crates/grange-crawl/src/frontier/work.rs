@@ -74,10 +74,14 @@ pub enum Outcome {
 }
 
 /// What [`super::Frontier::add`] did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Added {
     pub queued: u64,
     pub seen_before: u64,
+    /// Left out, because their hosts would be too many; see [`super::Settings::max_hosts_per_domain`].
+    pub left_out: u64,
+    /// The domain of the first of those.
+    pub crowded_domain: Option<String>,
 }
 
 /// What [`super::Frontier::open`] found.

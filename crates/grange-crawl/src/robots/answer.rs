@@ -134,6 +134,11 @@ pub enum Standing<'a> {
 }
 
 impl HostRobots {
+    /// The memory that it takes, in bytes.
+    pub fn memory(&self) -> usize {
+        size_of::<HostRobots>() + self.good.as_ref().map_or(0, |(_, robots)| robots.memory())
+    }
+
     /// Takes in an answer that came at `now`.
     pub fn learn(&mut self, answer: Answer<'_>, product_token: &str, now: Timestamp, settings: &Settings) {
         let robots = match meaning(answer) {

@@ -16,6 +16,7 @@ mod answer_tests;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -110,8 +111,16 @@ impl Robots {
             Field::Sitemap => sitemaps.push(value.to_owned()),
         });
         // Whoever is named is not anyone any more, even if nothing is said to them.
-        let group = if named.present { named } else { anyone };
+        let mut group = if named.present { named } else { anyone };
+        drop_repeated(&mut group.rules);
         Robots { rules: group.rules, crawl_delay_s: group.crawl_delay_s, sitemaps }
+    }
+
+    /// The memory that it takes, in bytes.
+    pub fn memory(&self) -> usize {
+        let rules = self.rules.iter().map(|rule| size_of::<Rule>() + rule.pattern.capacity());
+        let sitemaps = self.sitemaps.iter().map(|url| size_of::<String>() + url.capacity());
+        size_of::<Robots>() + rules.chain(sitemaps).sum::<usize>()
     }
 
     /// Whether `path_and_query`, which begins with a slash, may be fetched: the longest rule that matches decides,
@@ -144,6 +153,16 @@ impl Robots {
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
+}
+
+/// The first of equal rules decides as all of them do. A file may repeat one line fifty thousand times.
+fn drop_repeated(rules: &mut Vec<Rule>) {
+    let mut seen = HashSet::with_capacity(rules.len());
+    let is_first: Vec<bool> =
+        rules.iter().map(|rule| seen.insert((rule.allow, rule.pattern.as_str()))).collect();
+    let mut is_first = is_first.into_iter();
+    rules.retain(|_| is_first.next().unwrap_or(true));
+    rules.shrink_to_fit();
 }
 
 #[derive(Default)]

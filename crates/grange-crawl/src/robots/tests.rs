@@ -52,6 +52,22 @@ fn groups_are_chosen_by_name_and_merged() {
 }
 
 #[test]
+fn repeated_rules_take_no_memory_and_decide_as_one() {
+    let many = "allow: /a\ndisallow: /a/b\n".repeat(20_000);
+    let robots = Robots::parse(format!("user-agent: *\ndisallow: /\n{many}").as_bytes(), "FooBot");
+    let rules: Vec<_> = robots.rules().iter().map(|rule| (rule.line, rule.pattern.as_str())).collect();
+    assert_eq!(rules, [(2, "/"), (3, "/a"), (4, "/a/b")]);
+    assert!(robots.memory() < 1_000, "{}", robots.memory());
+    for (path, allowed) in [("/x", false), ("/a", true), ("/a/b", false)] {
+        assert_eq!(robots.allows(path).allowed, allowed, "{path}");
+    }
+    let different: String = (0..20_000).map(|n| format!("disallow: /{n}\n")).collect();
+    let robots = Robots::parse(format!("user-agent: *\n{different}").as_bytes(), "FooBot");
+    assert_eq!(robots.rules().len(), 20_000);
+    assert!(robots.memory() > 20_000 * 30, "{}", robots.memory());
+}
+
+#[test]
 fn names_are_compared_as_whole_tokens_without_case() {
     check(&[
         ("USER-AGENT: foobot\nDISALLOW: /", &[], &["/"]),

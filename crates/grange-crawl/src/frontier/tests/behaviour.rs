@@ -27,7 +27,7 @@ fn a_url_is_taken_once_whatever_its_dress() {
         &[seed("http://a.org/"), seed("http://a.org/#x"), seed("http://u:p@a.org/?"), seed("https://a.org/")],
         at(0),
     );
-    assert_eq!(added.unwrap(), Added { queued: 2, seen_before: 2 });
+    assert_eq!(added.unwrap(), Added { queued: 2, seen_before: 2, ..Added::default() });
     assert_eq!(bench.drain(0, 1), ["http://a.org/", "https://a.org/"]);
     assert_eq!(bench.frontier().add(&[seed("http://a.org/")], at(0)).unwrap().queued, 0);
     let again = Candidate { force: true, ..seed("http://a.org/") };
@@ -529,4 +529,35 @@ fn a_search_of_a_queue_says_when_it_has_not_seen_all() {
     ] {
         assert_eq!(any(queue, wanted), found, "{queue} {wanted}");
     }
+}
+
+#[test]
+fn hosts_of_one_domain_and_of_one_crawl_have_a_bound() {
+    let settings = Settings { max_hosts_per_domain: 3, max_queues: 6, ..impolite() };
+    let bench = Bench::new(settings, Budgets::default());
+    let links = |range: std::ops::Range<u32>, domain: &str| -> Vec<Candidate> {
+        range.map(|n| found(&format!("http://r{n}.{domain}/"), "L")).collect()
+    };
+    let add = |candidates: &[Candidate]| {
+        let added = bench.frontier().add(candidates, at(0)).unwrap();
+        (added.queued, added.left_out, added.crowded_domain)
+    };
+    // In one batch and over several.
+    assert_eq!(add(&links(0..2, "evil.dk")), (2, 0, None));
+    assert_eq!(add(&links(0..200_000, "evil.dk")), (1, 199_997, Some("evil.dk".to_owned())));
+    assert_eq!(add(&links(3..4, "evil.dk")), (0, 1, Some("evil.dk".to_owned())));
+    // Known hosts get more URLs, and seeds are always queued.
+    assert_eq!(add(&[found("http://r1.evil.dk/x", "L")]), (1, 0, None));
+    assert_eq!(add(&[seed("http://seed.evil.dk/")]), (1, 0, None));
+    // Others have their own count, up to that of the crawl.
+    assert_eq!(add(&links(0..9, "good.dk")), (2, 7, Some("good.dk".to_owned())));
+    assert_eq!(add(&[found("http://new.dk/", "E")]), (0, 1, Some("new.dk".to_owned())));
+    assert_eq!(add(&[seed("http://new.dk/")]), (1, 0, None));
+    // Nothing of the others is left, also not as seen.
+    assert_eq!(bench.drain(0, 1).len(), 8);
+    assert_eq!(add(&[found("http://r0.evil.dk/", "L")]), (0, 0, None));
+
+    let bench =
+        Bench::new(Settings { max_hosts_per_domain: 0, max_queues: 0, ..impolite() }, Budgets::default());
+    assert_eq!(bench.frontier().add(&links(0..500, "evil.dk"), at(0)).unwrap().queued, 500);
 }
