@@ -7,6 +7,7 @@ use std::time::Duration;
 use grange_base::{Chain, Retry};
 use grange_crawl::record::NoOracle;
 use grange_model::harvest::DomainReport;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{mpsc, watch};
 
 use crate::crawling::{Watch, Watched};
@@ -21,9 +22,41 @@ use crate::statistics;
 use crate::takeover::{GivenUp, Import, cause_to_end};
 use crate::watchdog::Patience;
 
+/// A process that ends this often within [`CRASHES_WITHIN`] while it crawls a job ends by that job: a document takes all
+/// memory, or makes it panic. It would be resumed at that document for ever.
+const CRASHES_MAX: usize = 5;
+/// Long enough for a node that needs minutes to start; short enough that kills from outside do not add up.
+const CRASHES_WITHIN: SignedDuration = SignedDuration::from_hours(1);
+
 impl Harvester {
     /// Crawls to an end. None if that is for later: this process ends, or the job was lost.
     pub(crate) async fn crawl(
+        &self,
+        folder: &JobFolder,
+        info: &HarvestInfo,
+        pulse: Option<&Pulse>,
+        signs: &watch::Sender<Option<Sign>>,
+    ) -> Result<Option<Ending>, Error> {
+        let now = self.parts().clock.now();
+        let since = now.saturating_sub(CRASHES_WITHIN).unwrap_or(Timestamp::MIN);
+        // On a full disk the crawl waits for space itself.
+        let crashes = folder.note_crawl_start(now, since).unwrap_or_default();
+        if crashes >= CRASHES_MAX {
+            tracing::error!(job = %info.job.id, crashes, "the node ended again and again while it crawled this job: the job is ended");
+            let error = EngineError::Job(format!(
+                "the node ended {crashes} times within an hour while it crawled this job: look into its log and into \
+                 the memory of the machine for the reason, and exclude the URLs that were fetched last"
+            ));
+            return Ok(Some(broken(folder, None, &error).map_err(Error::io("read", folder.root()))?));
+        }
+        let ending = self.crawl_to_end(folder, info, pulse, signs).await;
+        if let Err(error) = folder.clear_crawl_starts() {
+            tracing::warn!(job = %info.job.id, %error, "the crawl's mark of having begun cannot be removed");
+        }
+        ending
+    }
+
+    async fn crawl_to_end(
         &self,
         folder: &JobFolder,
         info: &HarvestInfo,

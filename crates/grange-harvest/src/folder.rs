@@ -11,6 +11,7 @@
 //!   metadata/           <jobid>-metadata-<number>.warc.gz
 //!   stored/             a file of an earlier attempt while it is imported
 //!   taken-over          what earlier attempts stored is imported
+//!   crawl-starts.json   when the crawl was begun or resumed and not laid aside in order since
 //!   outcome.json        how the crawl ended; from here on it is only documented and deposited
 //!   reported            the job's end is known to the database
 //! ```
@@ -30,6 +31,7 @@ use serde::{Deserialize, Serialize};
 const INFO: &str = "harvest-info.json";
 const REPORTED: &str = "reported";
 const TAKEN_OVER: &str = "taken-over";
+const CRAWL_STARTS: &str = "crawl-starts.json";
 /// Where the ending of a crawl is kept.
 pub(crate) const OUTCOME: &str = "outcome.json";
 /// How the name of a folder begins while it is being made.
@@ -77,19 +79,42 @@ pub struct JobFolder {
 }
 
 impl JobFolder {
-    /// Makes the folder of a job that was just claimed. It is there whole or not at all.
-    pub fn create(base: &Path, info: &HarvestInfo, now: Timestamp) -> io::Result<JobFolder> {
-        fs::create_dir_all(base)?;
+    /// Makes the folder of a job that was just claimed, with everything that `fill` writes into it. It is there whole or not at
+    /// all: a crawl that is resumed in half a folder would fail its job.
+    pub fn create<E>(
+        base: &Path,
+        info: &HarvestInfo,
+        now: Timestamp,
+        failed: impl Fn(PathBuf, io::Error) -> E,
+        fill: impl FnOnce(&JobFolder) -> Result<(), E>,
+    ) -> Result<JobFolder, E> {
         let aside = JobFolder { root: base.join(format!("{ASIDE}{}", info.job.id)) };
-        aside.remove()?;
-        DirBuilder::new().mode(0o700).create(&aside.root)?;
-        for place in [aside.cdx(), aside.metadata()] {
-            fs::create_dir(place)?;
-        }
-        aside.save_info(info)?;
         let root = base.join(format!("{}_{}", info.job.id, now.strftime("%Y%m%d%H%M%S%3f")));
-        fs::rename(&aside.root, &root)?;
-        File::open(base)?.sync_all()?;
+        let begun = || {
+            fs::create_dir_all(base)?;
+            aside.remove()?;
+            DirBuilder::new().mode(0o700).create(&aside.root)?;
+            for place in [aside.cdx(), aside.metadata()] {
+                fs::create_dir(place)?;
+            }
+            aside.save_info(info)
+        };
+        let named = || {
+            if aside.crawl().exists() {
+                File::open(aside.crawl())?.sync_all()?;
+            }
+            File::open(&aside.root)?.sync_all()?;
+            fs::rename(&aside.root, &root)?;
+            File::open(base)?.sync_all()
+        };
+        let io = |source| failed(base.to_owned(), source);
+        let made = begun().map_err(io).and_then(|()| fill(&aside)).and_then(|()| named().map_err(io));
+        if let Err(error) = made {
+            // Nothing was fetched into it. A name whose sync failed is not believed.
+            let _ = aside.remove();
+            let _ = JobFolder { root }.remove();
+            return Err(error);
+        }
         Ok(JobFolder { root })
     }
 
@@ -230,6 +255,29 @@ impl JobFolder {
         self.write(TAKEN_OVER, b"")
     }
 
+    /// Notes that the crawl is begun or resumed now. Gives how often that was noted before since `since` without the crawl
+    /// having been laid aside in order: so often did the process end in the middle of it.
+    pub fn note_crawl_start(&self, now: Timestamp, since: Timestamp) -> io::Result<usize> {
+        let mut starts: Vec<Timestamp> = match self.load(CRAWL_STARTS) {
+            Ok(starts) => starts,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        starts.retain(|start| *start >= since);
+        let before = starts.len();
+        starts.push(now);
+        self.save(CRAWL_STARTS, &starts)?;
+        Ok(before)
+    }
+
+    /// Notes that the crawl was laid aside in order, or has ended.
+    pub fn clear_crawl_starts(&self) -> io::Result<()> {
+        match fs::remove_file(self.root.join(CRAWL_STARTS)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+
     /// Notes that the database knows how the job ended: nothing is left but files to deposit.
     pub fn set_reported(&self) -> io::Result<()> {
         self.write(REPORTED, b"")
@@ -268,5 +316,60 @@ fn below(base: &Path) -> io::Result<Vec<PathBuf>> {
     match fs::read_dir(base) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         entries => entries?.map(|entry| entry.map(|entry| entry.path())).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_bed;
+
+    fn fill(folder: &JobFolder) -> io::Result<()> {
+        folder.write("seeds.txt", b"http://a.dk/\n")?;
+        fs::create_dir(folder.crawl())?;
+        folder.save("crawl/job.json", &1)
+    }
+
+    fn create(base: &Path, fill: impl FnOnce(&JobFolder) -> io::Result<()>) -> io::Result<JobFolder> {
+        let papers = test_bed::papers(7, &[]);
+        JobFolder::create(base, &papers.info, papers.at, |_, error| error, fill)
+    }
+
+    #[test]
+    fn a_folder_is_found_only_when_everything_is_in_it() {
+        let base = tempfile::tempdir().unwrap();
+        let found = || JobFolder::list(base.path()).unwrap();
+        // A process that is killed at any moment before leaves what the process sees at that moment.
+        let folder = create(base.path(), |folder| {
+            assert_eq!(found(), [], "after the description of the job");
+            folder.write("template.toml", b"")?;
+            assert_eq!(found(), [], "after the template");
+            fill(folder)?;
+            assert_eq!(found(), [], "after the engine's part");
+            Ok(())
+        });
+        let folder = folder.unwrap();
+        assert_eq!(found(), [folder.clone()]);
+        for name in ["harvest-info.json", "seeds.txt", "template.toml", "crawl/job.json", "cdx", "metadata"] {
+            assert!(folder.root().join(name).exists(), "{name}");
+        }
+    }
+
+    #[test]
+    fn of_a_folder_that_could_not_be_made_nothing_is_left_and_a_killed_one_is_made_again() {
+        let base = tempfile::tempdir().unwrap();
+        let refused = create(base.path(), |folder| {
+            fill(folder)?;
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        });
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
+
+        let killed = std::panic::catch_unwind(|| create(base.path(), |_| panic!("killed here")));
+        assert!(killed.is_err());
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
+        let folder = create(base.path(), fill).unwrap();
+        assert_eq!(JobFolder::list(base.path()).unwrap(), [folder]);
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
     }
 }

@@ -317,6 +317,40 @@ async fn files_of_a_crawl_that_broke_off_are_closed_when_nothing_writes_them_and
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_ends_its_process_again_and_again_is_ended() {
+    for (kills, expected) in [(4, JobStatus::Done), (5, JobStatus::Failed)] {
+        let mut bed = Bed::new().await;
+        bed.plan().await;
+        bed.step_until("the crawl", async || bed.engine.runs().len() == 1).await;
+        // A stop in order counts for nothing, however often.
+        for _ in 0..6 {
+            bed.restart().await;
+            let runs = bed.engine.runs().len();
+            bed.step_until("the crawl to go on", async || bed.engine.runs().len() > runs).await;
+        }
+        bed.restart().await;
+        let (folder, now) = (&bed.folders()[0], bed.clock.now());
+        // Longer ago than an hour: the machine was switched off now and then.
+        let long_ago = now - jiff::SignedDuration::from_hours(2);
+        for _ in 0..9 {
+            folder.note_crawl_start(long_ago, long_ago).unwrap();
+        }
+        for _ in 0..kills {
+            folder.note_crawl_start(now, long_ago).unwrap();
+        }
+        bed.engine.may_end.send_replace(true);
+        bed.step_until("the end of the job", async || bed.job().await.ended_at.is_some()).await;
+        let job = bed.job().await;
+        assert_eq!(job.status, expected, "{kills} kills: {job:?}");
+        if expected == JobStatus::Failed {
+            let reason = job.harvest_error_details.unwrap();
+            assert!(reason.contains("the node ended 5 times within an hour"), "{reason}");
+        }
+        bed.step_until("the folder to go", async || bed.folders().is_empty()).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_folder_that_cannot_be_written_costs_its_job_no_attempt() {
     let mut bed = Bed::new().await;
     bed.plan().await;

@@ -41,26 +41,18 @@ impl Harvester {
             attempt: claim.attempt,
             job: spec.job.clone(),
         };
-        let failed = |path: PathBuf| move |source| EngineError::Io { doing: "make", path, source };
-        let folder = JobFolder::create(base, &info, clock.now()).map_err(failed(base.clone()))?;
-        let prepared = || {
+        let failed = |path: PathBuf, source| EngineError::Io { doing: "make", path, source };
+        JobFolder::create(base, &info, clock.now(), failed, |folder| {
             // It becomes a record of the metadata file: no user names and passwords.
             let seeds: Vec<_> =
                 spec.seeds().iter().map(|seed| without_user_info(seed).into_owned()).collect();
             let seeds = seeds.join("\n") + "\n";
-            folder.write("seeds.txt", seeds.as_bytes()).map_err(failed(folder.seeds()))?;
-            folder
-                .write("template.toml", spec.template_text.as_bytes())
-                .map_err(failed(folder.template()))?;
-            SeedOwners::save(&folder, &spec).map_err(failed(folder.root().to_owned()))?;
-            engine.prepare(&folder, &Order { spec, logins, who: self.operator() })
-        };
-        if let Err(error) = prepared() {
-            // Nothing was fetched into it.
-            let _ = folder.remove();
-            return Err(error);
-        }
-        Ok(folder)
+            let at = |path: PathBuf| move |source| failed(path, source);
+            folder.write("seeds.txt", seeds.as_bytes()).map_err(at(folder.seeds()))?;
+            folder.write("template.toml", spec.template_text.as_bytes()).map_err(at(folder.template()))?;
+            SeedOwners::save(folder, &spec).map_err(at(folder.root().to_owned()))?;
+            engine.prepare(folder, &Order { spec, logins, who: self.operator() })
+        })
     }
 
     /// The engine that a folder was made for.

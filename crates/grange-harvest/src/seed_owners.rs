@@ -19,8 +19,10 @@ const FILE: &str = "seed-owners.json";
 pub struct SeedOwners {
     by_seed: HashMap<String, DomainName>,
     by_domain: HashMap<DomainName, DomainName>,
-    /// The domain of the only configuration.
-    only: Option<DomainName>,
+    /// The domain of the first configuration.
+    first: Option<DomainName>,
+    /// There are more.
+    has_others: bool,
 }
 
 impl SeedOwners {
@@ -36,9 +38,8 @@ impl SeedOwners {
                 owners.by_domain.entry(seed_domain).or_insert_with(|| domain.clone());
             }
         }
-        if let [(domain, _)] = configurations {
-            owners.only = Some(domain.clone());
-        }
+        owners.first = configurations.first().map(|(domain, _)| domain.clone());
+        owners.has_others = configurations.len() > 1;
         owners
     }
 
@@ -58,11 +59,22 @@ impl SeedOwners {
     }
 
     /// The domain that a line of the crawl log counts for: `seed` is the seed it descends from, `domain` the domain of
-    /// that seed, or of the URL itself where no seed is named.
+    /// that seed, or of the URL itself where no seed is named. What descends from no seed of the job (a person added one while
+    /// the crawl ran) counts for the first configuration, so that the sum of the statistics is that of the log.
     pub fn of_line(&self, seed: Option<&str>, domain: Option<DomainName>) -> Option<DomainName> {
+        self.holder_of(seed, domain.as_ref()).or(self.first.as_ref()).cloned().or(domain)
+    }
+
+    /// Whether no configuration of the job holds the seed or the domain of a line.
+    pub fn is_foreign(&self, seed: Option<&str>, domain: Option<&DomainName>) -> bool {
+        self.first.is_some() && self.holder_of(seed, domain).is_none()
+    }
+
+    /// The domain of the configuration that holds the seed or the domain of a line.
+    fn holder_of(&self, seed: Option<&str>, domain: Option<&DomainName>) -> Option<&DomainName> {
         let by_seed = seed.and_then(|seed| self.by_seed.get(&parsed(seed)?.0));
-        let by_domain = || domain.as_ref().and_then(|domain| self.by_domain.get(domain));
-        by_seed.or_else(by_domain).or(self.only.as_ref()).cloned().or(domain)
+        let by_domain = || domain.and_then(|domain| self.by_domain.get(domain));
+        by_seed.or_else(by_domain).or(self.first.as_ref().filter(|_| !self.has_others))
     }
 
     /// The domain that a domain counts for if it has a configuration or a seed; otherwise itself.
@@ -107,7 +119,9 @@ mod tests {
             // A seed that was added while the crawl ran, and a line without a seed.
             (&two, Some("http://social.org/new"), "social.org", "a.dk"),
             (&two, None, "b.dk", "b.dk"),
-            (&two, None, "cdn.net", "cdn.net"),
+            (&two, None, "cdn.net", "a.dk"),
+            // A seed of a domain that no configuration has, added while the crawl ran.
+            (&two, Some("http://ordered.org/"), "ordered.org", "a.dk"),
             // Where there is but one configuration, everything is its own.
             (&one, Some("http://new.org/"), "new.org", "a.dk"),
             (&none, Some("http://social.org/a"), "social.org", "social.org"),
@@ -116,6 +130,9 @@ mod tests {
             assert_eq!(found, Some(name(expected)), "{seed:?} {domain}");
         }
         assert_eq!(one.of_line(None, None), Some(name("a.dk")));
+        for (owners, expected) in [(&two, true), (&one, false), (&none, false)] {
+            assert_eq!(owners.is_foreign(Some("http://ordered.org/"), Some(&name("ordered.org"))), expected);
+        }
         assert_eq!(one.of_domain(name("social.org")), name("a.dk"));
         assert_eq!(one.of_domain(name("cdn.net")), name("cdn.net"));
     }

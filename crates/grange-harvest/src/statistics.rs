@@ -1,7 +1,7 @@
 //! What a job harvested of each domain, read from its crawl.log as NetarchiveSuite reads it.
 //!
 //! * A line counts for the configuration that holds the seed it descends from ([`SeedOwners`]); where none does, for the
-//!   domain of the seed, or of its own URL where no seed is named.
+//!   one of the domain of the seed, or of its own URL where no seed is named; otherwise for the first.
 //! * A status of 0 or more is an object: error pages, robots.txt and duplicates count fully. Its bytes are those of the
 //!   annotation `content-size`, or else of the body.
 //! * A line with status -5003 says which limit its domain reached; the first word wins over whatever else is known.
@@ -90,12 +90,14 @@ impl Count<'_> {
         };
         let seed = line.source.as_deref();
         let domain = seed.and_then(domain_of).or_else(|| domain_of(&line.url));
+        // The limits of a domain that no configuration has say nothing of the first one.
+        let is_foreign = self.owners.is_foreign(seed, domain.as_ref());
         let Some(domain) = self.owners.of_line(seed, domain) else { return };
         let tally = self.domains.entry(domain).or_default();
         if line.status.0 >= 0 {
             tally.objects += 1;
             tally.bytes = tally.bytes.saturating_add(line.content_size());
-        } else if line.status == FetchStatus::BLOCKED_BY_QUOTA && tally.quota.is_none() {
+        } else if line.status == FetchStatus::BLOCKED_BY_QUOTA && tally.quota.is_none() && !is_foreign {
             tally.quota = split_annotations(&line.annotations).find_map(|word| match word {
                 "Q:groupMaxAllKb" => Some(StopReason::SizeLimit),
                 "Q:groupMaxFetchSuccesses" => Some(StopReason::ObjectLimit),
@@ -251,7 +253,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever seeds the configurations of a job hold: all that descends from them counts for one of these.
+        /// Whatever seeds the configurations of a job hold, and whatever seeds people add: all that descends from them counts
+        /// for one of the configurations.
         #[test]
         fn the_statistics_of_a_job_add_up_to_its_log(
             lists in prop::collection::vec(prop::collection::vec(0..6_usize, 1..4), 1..4),
@@ -263,7 +266,8 @@ mod tests {
             let lists: Vec<_> = (0..).zip(lists)
                 .map(|(n, seeds)| (domain(n), seeds.into_iter().map(seed).collect::<Vec<_>>()))
                 .collect();
-            let seeds: Vec<_> = lists.iter().flat_map(|(_, seeds)| seeds.clone()).collect();
+            let mut seeds: Vec<_> = lists.iter().flat_map(|(_, seeds)| seeds.clone()).collect();
+            seeds.extend([seed(7), "http://ordered.org/".to_owned()]);
             let log: String = lines
                 .iter()
                 .map(|(from, host, status)| {

@@ -100,10 +100,11 @@ pub(crate) fn papers(job: i64, before: &[i64]) -> JobPapers {
 
 /// The folder of that job, with seeds and template as a harvester leaves them.
 pub(crate) fn folder(base: &Path, papers: &JobPapers) -> JobFolder {
-    let folder = JobFolder::create(base, &papers.info, papers.at).unwrap();
-    folder.write("seeds.txt", b"http://a.dk/\n").unwrap();
-    folder.write("template.toml", default_template().as_bytes()).unwrap();
-    folder
+    let fill = |folder: &JobFolder| {
+        folder.write("seeds.txt", b"http://a.dk/\n")?;
+        folder.write("template.toml", default_template().as_bytes())
+    };
+    JobFolder::create(base, &papers.info, papers.at, |_, error| error, fill).unwrap()
 }
 
 fn default_template() -> &'static str {

@@ -144,7 +144,7 @@ pub(super) fn picture(crawl: &Shared, now: Timestamp, phase: Phase) -> Snapshot 
     Snapshot {
         job: crawl.job.name.clone(),
         phase,
-        waits_for: hold.or_else(|| waits_for(&waiting, stragglers::ends_at(crawl, &waiting))),
+        waits_for: hold.or_else(|| waits_for(&waiting, stragglers::ends_at(crawl, &waiting), now)),
         at: Some(now),
         ran_seconds: counts.ran.as_secs_f64(),
         discovered: counts.discovered,

@@ -132,7 +132,7 @@ mod tests {
             ("others are busy", vec![queue("cdn.example", 100, 9)], true, None),
             ("others and an own one", vec![queue("own.example", 100, 9)], true, None),
         ] {
-            let waiting = WaitingQueues { failing, has_others };
+            let waiting = WaitingQueues { failing, has_others, first_wake: None };
             let is_own = |queue: &FailingQueue| queue_host(&queue.name) == "own.example";
             let external = SignedDuration::from_secs(60);
             let waits = Waits { external, own: Some(SignedDuration::from_secs(300)) };

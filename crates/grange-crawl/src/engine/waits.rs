@@ -36,9 +36,22 @@ impl WaitLog {
     }
 }
 
-/// Why nothing is fetched, if that is because hosts fail, and when the crawl ends if they go on failing.
-pub(super) fn waits_for(waiting: &WaitingQueues, ends_at: Option<Timestamp>) -> Option<String> {
-    let first = waiting.failing.first().filter(|_| !waiting.has_others)?;
+/// Why nothing is fetched, if that is because hosts fail or are left alone for a while, and when the crawl ends if they go on
+/// failing.
+pub(super) fn waits_for(
+    waiting: &WaitingQueues,
+    ends_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Option<String> {
+    if waiting.has_others {
+        // A server that answers 503 may name an hour after which it is to be asked again.
+        let wakes = waiting.first_wake.filter(|wakes| wakes.duration_since(now) >= SHORTEST)?;
+        let wakes = wakes.round(jiff::Unit::Second).unwrap_or(wakes);
+        return Some(format!(
+            "waits until {wakes}: each host that is left asked for a pause, or is given one"
+        ));
+    }
+    let first = waiting.failing.first()?;
     let more = waiting.failing.len() - 1;
     let others = if more > 0 { format!("; {more} more hosts fail") } else { String::new() };
     let end = ends_at.map(|at| format!("; {}", describe_end(at))).unwrap_or_default();
@@ -112,7 +125,8 @@ mod tests {
     fn a_wait_is_reported_once_and_again_when_it_changes() {
         let mut log = WaitLog::default();
         let mut lines = |failing: &[FailingQueue], now| {
-            log.changes(&WaitingQueues { failing: failing.to_vec(), has_others: true }, at(now)).len()
+            let waiting = WaitingQueues { failing: failing.to_vec(), has_others: true, first_wake: None };
+            log.changes(&waiting, at(now)).len()
         };
         let (a, b) = (queue("a", 60, -2, true), queue("b", 300, 503, true));
         assert_eq!(lines(&[a.clone(), b.clone()], 0), 2);
@@ -134,12 +148,31 @@ mod tests {
             (-61, false, "robots.txt was requested too often"),
         ] {
             let failing = vec![queue("h.example", 60, status, is_robots)];
-            let waiting = WaitingQueues { failing, has_others: false };
+            let waiting = WaitingQueues { failing, has_others: false, first_wake: None };
             let expected = format!("waits for h.example until 1970-01-01T00:01:00Z: {words} (failures: 2)");
-            assert_eq!(waits_for(&waiting, None).as_ref(), Some(&expected));
+            assert_eq!(waits_for(&waiting, None, at(0)).as_ref(), Some(&expected));
             let end = "; nothing else is left to crawl: it ends at 1970-01-01T00:05:00Z unless one of them responds";
-            assert_eq!(waits_for(&waiting, Some(at(300))), Some(expected + end));
-            assert_eq!(waits_for(&WaitingQueues { has_others: true, ..waiting }, None), None);
+            assert_eq!(waits_for(&waiting, Some(at(300)), at(0)), Some(expected + end));
+            assert_eq!(waits_for(&WaitingQueues { has_others: true, ..waiting }, None, at(0)), None);
+        }
+    }
+
+    #[test]
+    fn a_crawl_whose_hosts_all_asked_for_a_pause_says_how_long() {
+        for (first_wake, now, expected) in [
+            (Some(3600), 0, true),
+            (Some(3600), 3590, true),
+            // About to go on.
+            (Some(3600), 3591, false),
+            // A host is ready, or being fetched from.
+            (None, 0, false),
+        ] {
+            let waiting =
+                WaitingQueues { failing: Vec::new(), has_others: true, first_wake: first_wake.map(at) };
+            let reported = waits_for(&waiting, None, at(now));
+            let sentence =
+                "waits until 1970-01-01T01:00:00Z: each host that is left asked for a pause, or is given one";
+            assert_eq!(reported.as_deref(), expected.then_some(sentence), "{first_wake:?} at {now}");
         }
     }
 }

@@ -20,8 +20,10 @@ const LOOKED_AT: usize = 1_000;
 pub struct WaitingQueues {
     /// Those that wait after failures, by the time at which they are tried again.
     pub failing: Vec<FailingQueue>,
-    /// There are others: ready, being fetched from, or waiting for politeness alone.
+    /// There are others: ready, being fetched from, or waiting for politeness or for the time that the server named.
     pub has_others: bool,
+    /// When the first of them is tried, if all of them wait.
+    pub first_wake: Option<Timestamp>,
 }
 
 /// A queue that waits, and its failures with no response in between.
@@ -46,7 +48,16 @@ impl Frontier {
     pub fn waiting_queues(&self) -> WaitingQueues {
         let state = self.lock_state();
         let mut waiting = WaitingQueues::default();
+        let mut all_wait = true;
         for queue in &state.queues {
+            match queue.place {
+                Place::Empty | Place::Retired => {}
+                Place::Snoozed(wakes) => {
+                    let wakes = timestamp(wakes);
+                    waiting.first_wake = Some(waiting.first_wake.map_or(wakes, |first| first.min(wakes)));
+                }
+                _ => all_wait = false,
+            }
             match (queue.place, queue.failing) {
                 (Place::Empty | Place::Retired, _) => {}
                 (Place::Snoozed(wakes), Some(failing)) => waiting.failing.push(FailingQueue {
@@ -62,6 +73,7 @@ impl Frontier {
             }
         }
         waiting.failing.sort_by_key(|queue| queue.wakes);
+        waiting.first_wake = waiting.first_wake.filter(|_| all_wait);
         waiting
     }
 

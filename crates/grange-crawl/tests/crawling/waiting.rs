@@ -9,7 +9,8 @@ use grange_crawl::record::NoOracle;
 use grange_testkit::until;
 use grange_testkit::web::{Options, Profile, Web};
 
-use super::{job, run, serve, template};
+use super::site::{Asked, Reply, Site};
+use super::{job, run, serve, template, template_to};
 
 fn web() -> Web {
     Web::new(Options { hosts: 3, pages: 30, seed: 11, profile: Profile::Plain, ..Options::default() })
@@ -48,4 +49,30 @@ async fn a_time_limit_that_is_lowered_ends_a_crawl_that_is_paused() {
     handle.order("anna", Order::SetLimits { domain: None, limits: limits.into() }).await.unwrap();
     assert_eq!(running.await.unwrap().unwrap().end, End::Limit(StopReason::TimeLimit));
     server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crawl_whose_servers_all_asked_for_an_hour_says_that_it_waits() {
+    let answer = |asked: Asked| {
+        std::future::ready(Some(match asked.url.as_str() {
+            "h.test/robots.txt" => Reply::status(404),
+            _ => Reply::status(503).with("Retry-After: 3600"),
+        }))
+    };
+    let site = Site::serve(answer).await;
+    let folder = tempfile::tempdir().unwrap();
+    let wanted = job(template_to(site.addr()), vec!["http://h.test/".to_owned()]);
+    let crawl =
+        Crawl::start(wanted, &folder.path().join("crawl"), Arc::new(NoOracle), Clock::system()).unwrap();
+    let handle = crawl.handle();
+    let running = tokio::spawn(crawl.run());
+    until("the wait", async || {
+        let snapshot = handle.snapshot();
+        let waits = snapshot.waits_for.is_some_and(|reason| reason.contains("asked for a pause"));
+        waits && snapshot.phase == Phase::Running
+    })
+    .await;
+    assert_eq!(site.times("h.test/"), 1);
+    handle.stop();
+    running.await.unwrap().unwrap();
 }
