@@ -61,7 +61,7 @@ async fn two_feeders_on_one_database_keep_one_index_between_them() {
         let copied = async || {
             let below = bed.dir.path().join("copies");
             let found = super::super::mirror::fetch("news", Some(&identity), &*blob, &below).await.unwrap();
-            let copy = Index::open_read_only(&found.folder, Settings::default()).unwrap();
+            let copy = grange_index::Index::open_read_only(&found.folder, Settings::default()).unwrap();
             let names: std::collections::BTreeSet<String> =
                 copy.snapshot().whole_files().map(ToOwned::to_owned).collect();
             names.into_iter().collect::<Vec<_>>().join(" ")
