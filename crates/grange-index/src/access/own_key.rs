@@ -48,7 +48,7 @@ fn is_plain_tail(tail: &[u8], slash: bool) -> bool {
         before = *byte;
     }
     let ends_plain = path.len() == 1 || before != b'/';
-    ends_plain && query.map_or(true, |query| !slash && is_plain_query(query))
+    ends_plain && query.is_none_or(|query| !slash && is_plain_query(query))
 }
 
 fn is_plain_query(query: &[u8]) -> bool {

@@ -292,7 +292,7 @@ impl tracing::Subscriber for Warnings {
     fn event(&self, event: &tracing::Event<'_>) {
         let mut line = String::new();
         event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
-            line.push_str(&format!("{field}={value:?} "));
+            let _ = std::fmt::Write::write_fmt(&mut line, format_args!("{field}={value:?} "));
         });
         self.0.lock().unwrap().push(line);
     }

@@ -203,7 +203,8 @@ fn a_checkpoint_over_another_is_refused_and_harms_neither() {
     drop(index);
     for path in [folder.path(), kept.path()] {
         assert_eq!(on_disk(path), ["a"]);
-        for name in files_of(path).iter().filter(|name| name.ends_with(".seg")) {
+        let is_segment = |name: &&String| Path::new(name).extension().is_some_and(|end| end == "seg");
+        for name in files_of(path).iter().filter(is_segment) {
             assert_eq!(crate::verify(path.join(name)).unwrap().problem_count, 0);
         }
     }
