@@ -11,6 +11,7 @@
 mod audience;
 mod facts;
 mod network;
+mod own_key;
 mod rule_set;
 mod verdict;
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::error::Result;
 use crate::merge::{Layer, Merge};
-use crate::row::{FileEntry, Row};
+use crate::row::{FileEntry, Kind, Row, SHARED};
 use crate::segment::{Cursor, Position, Sampler, SegmentOptions, SegmentWriter, train};
 use crate::settings::Settings;
 
@@ -42,10 +42,7 @@ fn copy(layers: &[Layer], writer: &mut SegmentWriter, bottom: bool, mut pace: im
     let numbers = number_names(layers, writer);
     let cursors =
         layers.iter().map(|layer| (Cursor::new(layer.segment.clone(), Position::default()), layer.clone()));
-    let mut merge = Merge::new(cursors);
-    if !bottom {
-        merge = merge.keep_deleted();
-    }
+    let mut merge = Merge::new(cursors).rewriting(bottom);
     while merge.advance()? {
         let names = &numbers[merge.age()];
         if let Some((row, segment)) = merge.current() {
@@ -54,7 +51,12 @@ fn copy(layers: &[Layer], writer: &mut SegmentWriter, bottom: bool, mut pace: im
             else {
                 return Err(crate::error::Error::damaged(segment.path(), 0, "a block"));
             };
-            writer.push(&Row { file: *file, kind: *kind, ..row })?;
+            let mut kind = *kind;
+            if merge.shares() {
+                let of_row = segment.kinds.get(row.kind as usize).cloned().unwrap_or_default();
+                kind = writer.tables.kind(&Kind { flags: of_row.flags | SHARED, ..of_row });
+            }
+            writer.push(&Row { file: *file, kind, ..row })?;
         }
         if writer.rows().is_multiple_of(PACE_ROWS) {
             pace(writer.position());
@@ -93,10 +95,15 @@ fn number_names(layers: &[Layer], writer: &mut SegmentWriter) -> Vec<Numbers> {
             let files = layer.segment.files.iter().enumerate();
             Numbers {
                 files: files.map(|(at, file)| live(at).then(|| writer.tables.file(file))).collect(),
-                kinds: layer.segment.kinds.iter().map(|kind| writer.tables.kind(kind)).collect(),
+                kinds: layer.segment.kinds.iter().map(|kind| writer.tables.kind(&alone(kind))).collect(),
             }
         })
         .collect()
+}
+
+/// A kind of rows whose captures have no other.
+fn alone(kind: &Kind) -> Kind {
+    Kind { flags: kind.flags & !SHARED, ..kind.clone() }
 }
 
 /// A dictionary learnt from blocks spread evenly over the input, or the one that the largest input used.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::combine::combine;
 use crate::error::Result;
-use crate::folder::remove_file;
+use crate::folder::{UnnamedFile, remove_file};
 use crate::manifest::{Manifest, SegmentEntry, segment_name};
 use crate::merge::Layer;
 use crate::plan::plan;
@@ -60,7 +60,7 @@ impl Inner {
             Ok(Some((range.start, layers, inputs, segment_name(writer.manifest.take_name()))))
         })?;
         let Some((from, layers, inputs, name)) = chosen else { return Ok(false) };
-        let path = self.folder.join(&name);
+        let file = UnnamedFile::new(self.folder.join(&name));
         let started = Instant::now();
         let pace = |written: u64| {
             if let Some(rate) = self.settings.merge_bytes_per_s {
@@ -68,16 +68,9 @@ impl Inner {
                 std::thread::sleep(due.saturating_sub(started.elapsed()));
             }
         };
-        let merged = combine(&layers, &path, from == 0, &self.settings, pace);
-        let combined = match merged {
-            Ok(combined) => combined,
-            Err(error) => {
-                remove_file(&path);
-                return Err(error);
-            }
-        };
+        let combined = combine(&layers, file.path(), from == 0, &self.settings, pace)?;
         let change = inputs.last().map_or(0, |entry| entry.change);
-        let segment = Arc::new(Segment::open(&path, self.cache.clone())?);
+        let segment = Arc::new(Segment::open(file.path(), self.cache.clone())?);
         self.write(|_, writer| {
             let mut manifest = writer.manifest.clone();
             let entry = SegmentEntry { name, change, rows: combined.rows, bytes: combined.bytes };
@@ -93,6 +86,7 @@ impl Inner {
             };
             let removed = manifest.removed.iter().filter(|removal| still(removal)).cloned().collect();
             manifest.removed = removed;
+            file.leave();
             writer.replace(manifest, |segments| *segments = merged)
         })?;
         for entry in inputs {

@@ -52,7 +52,7 @@ pub(crate) mod faults {
     #[derive(Debug, Default)]
     struct Disk {
         seen: Vec<String>,
-        /// Kinds of steps that fail.
+        /// Beginnings and ends of steps that fail.
         failing: Vec<&'static str>,
     }
 
@@ -60,9 +60,9 @@ pub(crate) mod faults {
         static DISK: RefCell<Disk> = RefCell::default();
     }
 
-    /// From now on steps of these kinds fail: `file`, `data`, `folder`, `rename`.
-    pub(crate) fn fail(kinds: &[&'static str]) {
-        DISK.with_borrow_mut(|disk| disk.failing = kinds.to_vec());
+    /// From now on steps fail that begin or end with one of these: `file`, `data`, `folder`, `rename`, `.seg`.
+    pub(crate) fn fail(steps: &[&'static str]) {
+        DISK.with_borrow_mut(|disk| disk.failing = steps.to_vec());
     }
 
     /// The steps since the last call, such as `file 00000001.seg`.
@@ -75,7 +75,7 @@ pub(crate) mod faults {
         // Folders of tests have names that say nothing.
         let step = if kind == "folder" { kind.to_owned() } else { format!("{kind} {name}") };
         DISK.with_borrow_mut(|disk| {
-            if disk.failing.contains(&kind) {
+            if disk.failing.iter().any(|failing| step.starts_with(failing) || step.ends_with(failing)) {
                 return Err(io::Error::other("a step that fails"));
             }
             disk.seen.push(step);

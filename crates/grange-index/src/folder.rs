@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -78,8 +78,7 @@ pub(crate) fn read_snapshot(folder: &Path, cache: &Arc<Cache>) -> Result<Snapsho
 
 /// Removes what a crash left behind.
 pub(crate) fn remove_strays(folder: &Path, manifest: &Manifest) -> Result<()> {
-    let live: HashSet<&str> =
-        manifest.segments.iter().map(|entry| entry.name.as_str()).chain([manifest.log.as_str()]).collect();
+    let live: HashSet<&str> = manifest.files().collect();
     for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
         let entry = entry.map_err(Error::io("list", folder))?;
         let name = entry.file_name();
@@ -93,6 +92,39 @@ pub(crate) fn remove_strays(folder: &Path, manifest: &Manifest) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A file that is being written and that no manifest names yet. Dropped, it is removed: a name is given once, and what an act
+/// that failed left would keep its space until the next start.
+#[derive(Debug)]
+pub(crate) struct UnnamedFile {
+    path: PathBuf,
+    /// A manifest that names it was saved, or may have been.
+    named: bool,
+}
+
+impl UnnamedFile {
+    pub(crate) const fn new(path: PathBuf) -> Self {
+        Self { path, named: false }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Leaves the file to [`Writer::replace`](crate::writer::Writer::replace), which also knows what to do if that fails.
+    pub(crate) fn leave(mut self) {
+        self.named = true;
+    }
+}
+
+impl Drop for UnnamedFile {
+    fn drop(&mut self) {
+        // It may have failed before there was a file.
+        if !self.named && self.path.exists() {
+            remove_file(&self.path);
+        }
+    }
 }
 
 /// Removes a file that nothing names any more. If that fails, the next start tries again.

@@ -15,7 +15,15 @@ pub fn key(url: &str) -> String {
 
 /// The key of the URL of an index line. Other programs leave the scheme out, and a host with a port looks like a scheme then.
 pub(crate) fn line_key(url: &str) -> String {
+    #[cfg(test)]
+    LINE_KEYS.set(LINE_KEYS.get() + 1);
     if is_host_with_port(url) { key(&format!("http://{url}")) } else { key(url) }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many keys of lines this thread has made.
+    pub(crate) static LINE_KEYS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 fn is_host_with_port(url: &str) -> bool {
@@ -28,9 +36,19 @@ fn is_host_with_port(url: &str) -> bool {
         && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// The arguments by which keys show that the body of a request is in them.
+const BODY_NAMES: [&str; 3] = ["__wb_method=", "__pywb_method=", "__wb_post_data="];
+
 /// Whether a key has the body of a request in it.
 pub(crate) fn has_body(key: &str) -> bool {
-    ["__wb_method=", "__pywb_method=", "__wb_post_data="].iter().any(|name| key.contains(name))
+    BODY_NAMES.iter().any(|name| key.contains(name))
+}
+
+/// The beginning of a key that has the body of a request in it: all before the body. Arguments of the URL that sort behind it are
+/// cut off as well, for nothing tells them from those of the body.
+pub(crate) fn without_body(key: &str) -> Option<&str> {
+    let at = BODY_NAMES.iter().filter_map(|name| key.find(name)).min()?;
+    Some(key[..at].trim_end_matches(['?', '&']))
 }
 
 fn is_paper(url: &str) -> bool {

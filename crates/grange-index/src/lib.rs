@@ -25,6 +25,7 @@ mod digest;
 mod durable;
 mod error;
 mod folder;
+mod history;
 mod jobs;
 mod key;
 mod load;

@@ -1,7 +1,6 @@
 //! Loading index lines in bulk: sorted runs by several threads, then one merge. They appear all at once.
 
 use std::io::BufRead;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +9,7 @@ use cdx::{Entry, Legend, Line, LineProblem, parse_line};
 use crate::capture::Capture;
 use crate::combine::combine;
 use crate::error::{Error, Result};
-use crate::folder::remove_file;
+use crate::folder::UnnamedFile;
 use crate::manifest::{SegmentEntry, segment_name};
 use crate::merge::Layer;
 use crate::row::Parts;
@@ -94,20 +93,15 @@ impl Index {
         job: Option<&str>,
         wanted: impl Fn(&str) -> bool + Sync,
     ) -> Result<LoadReport> {
-        let mut made = Vec::new();
-        let loaded = self.inner.load(input, LineUse { job, wanted: &wanted }, &mut made);
-        for path in made {
-            remove_file(&path);
-        }
-        loaded
+        self.inner.load(input, LineUse { job, wanted: &wanted })
     }
 }
 
 impl Inner {
-    fn load(&self, input: impl BufRead, lines: LineUse<'_>, made: &mut Vec<PathBuf>) -> Result<LoadReport> {
+    fn load(&self, input: impl BufRead, lines: LineUse<'_>) -> Result<LoadReport> {
         let (send, receive) = sync_channel::<Chunk>(1);
         let receive = Mutex::new(receive);
-        let mut report = LoadReport::default();
+        let (mut report, mut made) = (LoadReport::default(), Vec::new());
         let broken = || Error::Broken { path: self.folder.clone() };
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..self.settings.load_threads.max(1))
@@ -125,27 +119,27 @@ impl Inner {
             failed.map_or(Ok(()), Err)
         })?;
         // Later lines count more than earlier ones, as in a batch.
-        made.sort();
+        made.sort_by(|one: &UnnamedFile, other| one.path().cmp(other.path()));
         let mut layers = Vec::with_capacity(made.len());
-        for path in made.iter().rev() {
-            let segment = Arc::new(Segment::open(path, self.cache.clone())?);
+        for run in made.iter().rev() {
+            let segment = Arc::new(Segment::open(run.path(), self.cache.clone())?);
             layers.push(Layer { segment, dead: None });
         }
         if layers.is_empty() {
             return Ok(report);
         }
         let name = self.with_writer(|writer| Ok(segment_name(writer.manifest.take_name())))?;
-        let path = self.folder.join(&name);
-        let combined =
-            combine(&layers, &path, true, &self.settings, |_| {}).inspect_err(|_| remove_file(&path))?;
+        let file = UnnamedFile::new(self.folder.join(&name));
+        let combined = combine(&layers, file.path(), true, &self.settings, |_| {})?;
         report.captures = combined.rows;
-        let segment = Arc::new(Segment::open(&path, self.cache.clone())?);
+        let segment = Arc::new(Segment::open(file.path(), self.cache.clone())?);
         self.write(|inner, writer| {
             // What is in the head is older than what appears now.
             inner.flush(writer)?;
             let mut manifest = writer.manifest.clone();
             let change = manifest.take_change();
             manifest.segments.push(SegmentEntry { name, change, rows: combined.rows, bytes: combined.bytes });
+            file.leave();
             writer.replace(manifest, |segments| segments.push(segment))
         })?;
         Ok(report)
@@ -184,12 +178,12 @@ impl Inner {
         }
     }
 
-    /// Makes a run of each piece that comes. Answers what was made even if one failed, so that it can be removed.
+    /// Makes a run of each piece that comes.
     fn make_runs(
         &self,
         chunks: &Mutex<Receiver<Chunk>>,
         lines: LineUse<'_>,
-    ) -> (Vec<PathBuf>, LoadReport, Option<Error>) {
+    ) -> (Vec<UnnamedFile>, LoadReport, Option<Error>) {
         let (mut made, mut report) = (Vec::new(), LoadReport::default());
         loop {
             // The name is taken with the piece, so that names are in the order of the input.
@@ -201,16 +195,16 @@ impl Inner {
                     Err(error) => return (made, report, Some(error)),
                 }
             };
-            let path = self.folder.join(name);
-            made.push(path.clone());
+            let file = UnnamedFile::new(self.folder.join(name));
             let run = make_run(chunk, lines, &mut report);
             let options = SegmentOptions {
                 block_bytes: self.settings.block_bytes,
                 level: Some(RUN_LEVEL),
                 dictionary: None,
             };
-            let written = SegmentWriter::create(&path, options)
+            let written = SegmentWriter::create(file.path(), options)
                 .and_then(|mut writer| run.write(&mut writer).and_then(|()| writer.finish()));
+            made.push(file);
             if let Err(error) = written {
                 return (made, report, Some(error));
             }

@@ -73,7 +73,13 @@ impl Manifest {
         }
     }
 
-    /// A name for a new file.
+    /// The names of its segments and of its log.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        self.segments.iter().map(|entry| entry.name.as_str()).chain([self.log.as_str()])
+    }
+
+    /// A name for a new file. Only the manifest in force gives names: one given by a clone would be given again if the clone
+    /// comes to nothing.
     pub(crate) fn take_name(&mut self) -> u64 {
         self.next_name += 1;
         self.next_name - 1

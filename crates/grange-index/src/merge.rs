@@ -1,10 +1,12 @@
 //! The rows of several segments as one sequence, without those that were taken out or are there twice.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::row::{DELETED, FileEntry, Row};
+use crate::error::{Error, Result};
+use crate::history::{self, RowRole};
+use crate::row::{DELETED, Row, SHARED};
 use crate::segment::{BackCursor, Cursor, Segment};
 
 /// A segment of a snapshot, with the files that were taken out of it.
@@ -60,7 +62,7 @@ impl Rows for BackCursor {
 struct Source<C> {
     cursor: C,
     layer: Layer,
-    /// Newer layers have smaller numbers and hide older ones, unless they yield.
+    /// Newer layers have smaller numbers.
     age: usize,
 }
 
@@ -75,13 +77,12 @@ impl<C: Rows> Source<C> {
         Ok(false)
     }
 
-    /// Whether its row gives way to others that are the same capture.
-    fn yields(&self) -> bool {
-        self.cursor.segment().files.get(self.cursor.row().file as usize).is_some_and(FileEntry::yields)
+    fn flags(&self) -> u8 {
+        self.cursor.segment().kinds.get(self.cursor.row().kind as usize).map_or(0, |kind| kind.flags)
     }
 
     fn file_name(&self, row: &Row<'_>) -> &str {
-        self.cursor.segment().files.get(row.file as usize).map_or("", |file| &file.name)
+        file_name(self.cursor.segment(), row.file)
     }
 
     fn compare_keys(&self, other: &Self) -> Ordering {
@@ -93,16 +94,81 @@ impl<C: Rows> Source<C> {
             .then_with(|| a.offset.cmp(&b.offset))
     }
 
+    /// Of the same capture the newest comes first, in both directions.
     fn compare(&self, other: &Self) -> Ordering {
         let keys = self.compare_keys(other);
         let keys = if C::DESCENDING { keys.reverse() } else { keys };
-        keys.then_with(|| self.yields().cmp(&other.yields()).then(self.age.cmp(&other.age)))
+        keys.then(self.age.cmp(&other.age))
     }
 
     fn is_same_capture(&self, other: &Self) -> bool {
         let (a, b) = (self.cursor.row(), other.cursor.row());
         a.offset == b.offset && a.time == b.time && self.compare_keys(other).is_eq()
     }
+
+    fn is_capture_of(&self, held: &HeldRow) -> bool {
+        let (a, b) = (self.cursor.row(), held.row());
+        a.offset == b.offset
+            && a.time == b.time
+            && a.surt == b.surt
+            && self.file_name(&a) == file_name(&held.segment, b.file)
+    }
+
+    fn hold(&self) -> HeldRow {
+        let row = self.cursor.row();
+        HeldRow {
+            surt: row.surt.into(),
+            digest: row.digest.into(),
+            literals: row.literals.into(),
+            numbers: Row { surt: &[], digest: &[], literals: &[], ..row },
+            segment: self.layer.segment.clone(),
+            age: self.age,
+            shares: false,
+        }
+    }
+}
+
+fn file_name(segment: &Segment, number: u32) -> &str {
+    segment.files.get(number as usize).map_or("", |file| &file.name)
+}
+
+/// A row whose cursor has moved on.
+#[derive(Debug)]
+struct HeldRow {
+    surt: Box<[u8]>,
+    digest: Box<[u8]>,
+    literals: Box<[u8]>,
+    /// What is not in the above.
+    numbers: Row<'static>,
+    segment: Arc<Segment>,
+    age: usize,
+    /// Others that are handed out are the same capture.
+    shares: bool,
+}
+
+impl HeldRow {
+    fn row(&self) -> Row<'_> {
+        Row { surt: &self.surt, digest: &self.digest, literals: &self.literals, ..self.numbers }
+    }
+
+    fn role(&self) -> RowRole<'_> {
+        let flags = self.segment.kinds.get(self.numbers.kind as usize).map_or(0, |kind| kind.flags);
+        let file = self.segment.files.get(self.numbers.file as usize).filter(|file| file.yields());
+        match file.and_then(|file| file.job.as_deref()) {
+            _ if flags & DELETED != 0 => RowRole::Deletes,
+            Some(job) => RowRole::Yields(job),
+            None => RowRole::Stays,
+        }
+    }
+}
+
+/// Which rows a merge hands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// Of each capture the one that is shown.
+    Answer,
+    /// Those that another segment needs. `bottom`: nothing is older, and rows that take others away have done so.
+    Rewrite { bottom: bool },
 }
 
 /// Goes through the rows of many segments in order.
@@ -114,78 +180,118 @@ pub(crate) struct Merge<C> {
     heap: Vec<Source<C>>,
     /// The root's row has been handed out.
     used: bool,
-    /// Rows that take others away are handed out too, for segments that do not reach the bottom.
-    keep_deleted: bool,
+    purpose: Use,
+    /// Rows of a capture that has several, to be handed out. The first is the current one.
+    held: VecDeque<HeldRow>,
+    /// Damage that was met while rows were held.
+    damage: Vec<Error>,
 }
 
 impl<C: Rows> Merge<C> {
-    /// `layers` come newest first.
+    /// The rows that are shown. `layers` come newest first.
     pub(crate) fn new(layers: impl IntoIterator<Item = (C, Layer)>) -> Self {
         let waiting: Vec<_> = layers
             .into_iter()
             .enumerate()
             .map(|(age, (cursor, layer))| Source { cursor, layer, age })
             .collect();
-        Self { heap: Vec::with_capacity(waiting.len()), waiting, used: false, keep_deleted: false }
+        Self {
+            heap: Vec::with_capacity(waiting.len()),
+            waiting,
+            used: false,
+            purpose: Use::Answer,
+            held: VecDeque::new(),
+            damage: Vec::new(),
+        }
     }
 
-    pub(crate) fn keep_deleted(mut self) -> Self {
-        self.keep_deleted = true;
+    /// The rows that stand for those of all layers in a new segment.
+    pub(crate) fn rewriting(mut self, bottom: bool) -> Self {
+        self.purpose = Use::Rewrite { bottom };
         self
     }
 
     /// Moves to the next row; false after the last. After an error the next call goes on behind the damage.
     pub(crate) fn advance(&mut self) -> Result<bool> {
-        while let Some(source) = self.waiting.last_mut() {
-            let alive = source.advance()?;
-            if let Some(source) = self.waiting.pop()
-                && alive
-            {
-                self.heap.push(source);
-                sift_up(&mut self.heap);
-            }
-        }
+        self.held.pop_front();
         loop {
-            if self.used {
-                self.skip_hidden()?;
+            if !self.held.is_empty() {
+                return Ok(true);
+            }
+            if let Some(error) = self.damage.pop() {
+                return Err(error);
+            }
+            while let Some(source) = self.waiting.last_mut() {
+                let alive = source.advance()?;
+                if let Some(source) = self.waiting.pop()
+                    && alive
+                {
+                    self.heap.push(source);
+                    sift_up(&mut self.heap);
+                }
+            }
+            if std::mem::take(&mut self.used) {
                 self.step()?;
-                self.used = false;
             }
             let Some(root) = self.heap.first() else { return Ok(false) };
-            self.used = true;
-            let row = root.cursor.row();
-            let flags = root.cursor.segment().kinds.get(row.kind as usize).map_or(0, |kind| kind.flags);
-            if flags & DELETED != 0 && !self.keep_deleted {
+            let flags = root.flags();
+            if flags & SHARED != 0 || self.heap.iter().skip(1).take(2).any(|next| root.is_same_capture(next))
+            {
+                self.gather();
                 continue;
             }
-            return Ok(true);
+            self.used = true;
+            if flags & DELETED == 0 || self.purpose == (Use::Rewrite { bottom: false }) {
+                return Ok(true);
+            }
         }
     }
 
-    /// Passes over the same capture in other layers.
-    fn skip_hidden(&mut self) -> Result<()> {
-        loop {
-            let second = match self.heap.len() {
-                0 | 1 => return Ok(()),
-                2 => 1,
-                _ if self.heap[2].compare(&self.heap[1]).is_lt() => 2,
-                _ => 1,
+    /// Takes all rows that are the same capture as the root's, and holds those to be handed out.
+    fn gather(&mut self) {
+        let mut rows: Vec<HeldRow> = Vec::new();
+        while self.heap.first().is_some_and(|root| rows.first().is_none_or(|row| root.is_capture_of(row))) {
+            let mut source = self.heap.swap_remove(0);
+            sift_down(&mut self.heap, 0);
+            let newest = rows.len();
+            let advanced = loop {
+                rows.push(source.hold());
+                match source.advance() {
+                    Ok(true) if source.is_capture_of(&rows[0]) => {}
+                    advanced => break advanced,
+                }
             };
-            if !self.heap[0].is_same_capture(&self.heap[second]) {
-                return Ok(());
+            // In a segment the newest is first.
+            if C::DESCENDING {
+                rows[newest..].reverse();
             }
-            let advanced = self.heap[second].advance();
-            if matches!(advanced, Ok(true)) {
-                sift_down(&mut self.heap, second);
-                continue;
-            }
-            let source = self.heap.swap_remove(second);
-            rebuild(&mut self.heap);
-            if let Err(error) = advanced {
-                self.waiting.push(source);
-                return Err(error);
+            match advanced {
+                Ok(true) => {
+                    self.heap.push(source);
+                    sift_up(&mut self.heap);
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    self.damage.push(error);
+                    self.waiting.push(source);
+                }
             }
         }
+        let mut kept = history::kept(rows.iter().map(HeldRow::role));
+        if self.purpose == Use::Answer {
+            kept.truncate(1);
+        }
+        if self.purpose != (Use::Rewrite { bottom: false }) {
+            kept.retain(|at| rows[*at].role() != RowRole::Deletes);
+        }
+        let shares = kept.len() > 1;
+        let mut at = 0;
+        rows.retain_mut(|row| {
+            row.shares = shares;
+            at += 1;
+            kept.contains(&(at - 1))
+        });
+        self.held = rows.into();
     }
 
     /// Moves the root on.
@@ -202,7 +308,6 @@ impl<C: Rows> Merge<C> {
                 let source = self.heap.swap_remove(0);
                 sift_down(&mut self.heap, 0);
                 self.waiting.push(source);
-                self.used = false;
                 return Err(error);
             }
         }
@@ -211,12 +316,23 @@ impl<C: Rows> Merge<C> {
 
     /// The row that [`advance`](Self::advance) moved to, and its segment.
     pub(crate) fn current(&self) -> Option<(Row<'_>, &Segment)> {
-        self.heap.first().map(|root| (root.cursor.row(), root.cursor.segment()))
+        match self.held.front() {
+            Some(held) => Some((held.row(), &held.segment)),
+            None => self.heap.first().map(|root| (root.cursor.row(), root.cursor.segment())),
+        }
     }
 
     /// The number of the layer that the row is from, newest first.
     pub(crate) fn age(&self) -> usize {
-        self.heap.first().map_or(0, |root| root.age)
+        match self.held.front() {
+            Some(held) => held.age,
+            None => self.heap.first().map_or(0, |root| root.age),
+        }
+    }
+
+    /// Whether the rows before or behind it are the same capture: lines of several jobs tell of it.
+    pub(crate) fn shares(&self) -> bool {
+        self.held.front().is_some_and(|held| held.shares)
     }
 }
 
@@ -242,11 +358,5 @@ fn sift_up<C: Rows>(heap: &mut [Source<C>]) {
     while at > 0 && heap[at].compare(&heap[(at - 1) / 2]).is_lt() {
         heap.swap(at, (at - 1) / 2);
         at = (at - 1) / 2;
-    }
-}
-
-fn rebuild<C: Rows>(heap: &mut [Source<C>]) {
-    for root in (0..heap.len() / 2).rev() {
-        sift_down(heap, root);
     }
 }

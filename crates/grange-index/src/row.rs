@@ -40,6 +40,8 @@ pub(crate) const HAS_OFFSET: u8 = 8;
 pub(crate) const DELETED: u8 = 16;
 /// The payload stands in an earlier record.
 pub(crate) const REVISIT: u8 = 32;
+/// Rows before or behind it in the segment are the same capture, the newest first. Only lines of jobs have such.
+pub(crate) const SHARED: u8 = 64;
 
 /// A file that rows point into.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

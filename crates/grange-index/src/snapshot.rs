@@ -173,30 +173,35 @@ impl Snapshot {
         Ok(found)
     }
 
-    /// Whether another layer hides this capture, as merging would.
+    /// Whether another row hides this one, as merging would.
     fn is_hidden(&self, view: &CaptureView<'_>, age: usize) -> Result<bool> {
-        // Older ones hide only what yields.
-        let layers = if view.yields() { self.layers.len() } else { age };
-        if layers == 0 {
-            return Ok(false);
-        }
         let mut start = view.surt_bytes().to_vec();
         start.push(0);
-        let position = view.position();
-        for (other, layer) in self.layers[..layers].iter().enumerate() {
-            if other == age || !layer.segment.may_hold(view.surt_bytes(), &start)? {
-                continue;
-            }
-            let mut cursor = Cursor::new(layer.segment.clone(), position.clone());
-            if cursor.advance()? {
-                let found = CaptureView::new(cursor.row(), cursor.segment());
-                let alive = !layer.is_dead(cursor.row().file) && found.position() == position;
-                if alive && (found.yields(), other) < (view.yields(), age) {
-                    return Ok(true);
-                }
+        let mut near = Vec::with_capacity(self.layers.len());
+        for (other, layer) in self.layers.iter().enumerate() {
+            // Older ones hide only what yields.
+            let counts = other < age || view.yields();
+            if other == age || counts && layer.segment.may_hold(view.surt_bytes(), &start)? {
+                near.push(other);
             }
         }
-        Ok(false)
+        if near.len() == 1 && !view.is_shared() {
+            return Ok(false);
+        }
+        let position = view.position();
+        let cursors = near
+            .iter()
+            .map(|at| &self.layers[*at])
+            .map(|layer| (Cursor::new(layer.segment.clone(), position.clone()), layer.clone()));
+        let mut rows = Merge::new(cursors);
+        if !rows.advance()? {
+            return Ok(true);
+        }
+        let shown = rows.current().map(|(row, segment)| CaptureView::new(row, segment));
+        let is_shown = shown.is_some_and(|shown| {
+            near[rows.age()] == age && shown.is_row_of(view) && shown.position() == position
+        });
+        Ok(!is_shown)
     }
 }
 

@@ -12,15 +12,16 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::batch::{Batch, Committed};
 use crate::combine::{combine, join_in_memory};
 use crate::error::{Error, Result};
-use crate::folder::{read_snapshot, remove_file, state_of};
+use crate::folder::{UnnamedFile, read_snapshot, remove_file, state_of};
 use crate::log::Log;
-use crate::manifest::{Manifest, Removal, SegmentEntry, log_name, segment_name};
+use crate::manifest::{self, Manifest, Removal, SegmentEntry, log_name, segment_name};
 use crate::merge::Layer;
 use crate::run::Run;
 use crate::segment::{Cache, Segment, SegmentOptions, SegmentWriter, new_cache};
@@ -185,15 +186,20 @@ impl Index {
         fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
         let ((), snapshot) = self.inner.write_and_read(|inner, writer| {
             inner.flush(writer)?;
+            let mut files = Vec::new();
             for name in writer.manifest.segments.iter().map(|entry| &entry.name) {
                 let (from, to) = (inner.folder.join(name), folder.join(name));
-                fs::hard_link(&from, &to)
-                    .or_else(|_| fs::copy(&from, &to).map(drop))
-                    .map_err(Error::io("write", &to))?;
+                link_or_copy(&from, &to).map_err(Error::io("write", &to))?;
+                files.push(UnnamedFile::new(to));
             }
             // Empty, and its own file: the live log grows, and a link to it would grow with it.
-            Log::create(folder.join(&writer.manifest.log))?;
-            writer.manifest.save(folder)
+            let log = folder.join(&writer.manifest.log);
+            files.push(UnnamedFile::new(log.clone()));
+            Log::create(log)?;
+            let manifest = UnnamedFile::new(folder.join(manifest::NAME));
+            writer.manifest.save(folder)?;
+            files.into_iter().chain([manifest]).for_each(UnnamedFile::leave);
+            Ok(())
         })?;
         Ok(snapshot)
     }
@@ -201,6 +207,17 @@ impl Index {
     /// Writes the head out as a segment.
     pub fn flush(&self) -> Result<()> {
         self.inner.write(Inner::flush)
+    }
+}
+
+/// Links a file or, where the disk has no links, copies it. Never over a file that is there: it may be a link to the same bytes,
+/// and opening it to write would cut the original off.
+fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            fs::copy(from, to).map(drop).inspect_err(|_| drop(fs::remove_file(to)))
+        }
+        done => done,
     }
 }
 
@@ -308,15 +325,19 @@ impl Inner {
             .rev()
             .map(|head| Layer { segment: head.segment.clone(), dead: None })
             .collect();
+        let name = segment_name(writer.manifest.take_name());
+        let file = UnnamedFile::new(self.folder.join(&name));
+        let bottom = writer.manifest.segments.is_empty();
+        let combined = combine(&layers, file.path(), bottom, &self.settings, |_| {})?;
+        let segment = Arc::new(Segment::open(file.path(), self.cache.clone())?);
+        let log_name = log_name(writer.manifest.take_name());
+        let log_file = UnnamedFile::new(self.folder.join(&log_name));
+        let log = Log::create(log_file.path().to_owned())?;
         let mut manifest = writer.manifest.clone();
-        let name = segment_name(manifest.take_name());
-        let path = self.folder.join(&name);
-        let bottom = manifest.segments.is_empty();
-        let combined = combine(&layers, &path, bottom, &self.settings, |_| {})?;
-        let segment = Arc::new(Segment::open(&path, self.cache.clone())?);
-        let log = Log::create(self.folder.join(log_name(manifest.take_name())))?;
-        manifest.log = log.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        manifest.log = log_name;
         manifest.segments.push(SegmentEntry { name, change, rows: combined.rows, bytes: combined.bytes });
+        file.leave();
+        log_file.leave();
         writer.replace(manifest, |segments| segments.push(segment))?;
         let old = std::mem::replace(&mut writer.log, log);
         writer.head.clear();

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use crate::address;
 use crate::capture::Capture;
 use crate::digest::{self, Form};
-use crate::row::{DELETED, FileEntry, HAS_LENGTH, HAS_MIME, HAS_OFFSET, HAS_STATUS, Kind, REVISIT, Row};
+use crate::row::{
+    DELETED, FileEntry, HAS_LENGTH, HAS_MIME, HAS_OFFSET, HAS_STATUS, Kind, REVISIT, Row, SHARED,
+};
 use crate::segment::{Position, Segment};
 use crate::stamp::Stamp;
 use crate::varint;
@@ -64,6 +66,16 @@ impl<'a> CaptureView<'a> {
         }) && !crate::key::is_paper_key(self.row.surt)
     }
 
+    /// Whether other rows of its segment are the same capture.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.has(SHARED)
+    }
+
+    /// Whether both are of the same file and job, given that they are of one segment.
+    pub(crate) const fn is_row_of(&self, other: &Self) -> bool {
+        self.row.file == other.row.file
+    }
+
     /// Whether it gives way to the same capture in another segment.
     pub(crate) fn yields(&self) -> bool {
         self.file.is_some_and(FileEntry::yields)
@@ -104,6 +116,15 @@ impl<'a> CaptureView<'a> {
     /// Whether the row has a URL that its key does not suggest.
     pub(crate) fn url_differs(&self) -> bool {
         self.row.address & address::DIFFERS != 0
+    }
+
+    pub(crate) const fn has_no_url(&self) -> bool {
+        self.row.address & address::ABSENT != 0
+    }
+
+    /// How the URL differs from the one that the key suggests.
+    pub(crate) const fn address_code(&self) -> u8 {
+        self.row.address
     }
 
     /// Appends the URL; false if there is none.

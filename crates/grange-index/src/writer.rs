@@ -29,6 +29,8 @@ pub(crate) struct Writer {
     pub(crate) changes: u64,
     /// Saving a manifest failed, and the disk may have it anyway: nothing is changed until the disk has ours again.
     unsettled: bool,
+    /// Files that only manifests name whose save failed: removed as soon as the disk surely has ours.
+    unsaved: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone)]
@@ -77,6 +79,7 @@ impl Writer {
             known: HashSet::new(),
             changes: 0,
             unsettled: false,
+            unsaved: Vec::new(),
         };
         for change in head {
             writer.push_head(change, cache);
@@ -116,6 +119,10 @@ impl Writer {
         if let Err(error) = manifest.save(&self.folder) {
             // The disk may have either now, whatever it shows. Names that the other one gave away are not given again.
             self.unsettled = true;
+            let ours: HashSet<&str> = self.manifest.files().collect();
+            let unsaved =
+                manifest.files().filter(|name| !ours.contains(name)).map(|name| self.folder.join(name));
+            self.unsaved.extend(unsaved);
             self.manifest.next_name = manifest.next_name;
             self.manifest.next_change = manifest.next_change;
             return Err(error);
@@ -135,6 +142,7 @@ impl Writer {
             self.manifest.save(&self.folder)?;
             tracing::warn!(folder = %self.folder.display(), "the manifest of an index was written again after a save that failed");
             self.unsettled = false;
+            self.unsaved.drain(..).for_each(|path| remove_file(&path));
         }
         Ok(())
     }

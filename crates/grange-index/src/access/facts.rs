@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::own_key::is_own_key;
 use crate::capture::Capture;
 use crate::stamp::Stamp;
 use crate::view::CaptureView;
@@ -28,24 +29,37 @@ pub enum CapturedUrl<'a> {
 }
 
 impl CapturedUrl<'_> {
-    /// The key of the URL where `surt` is not that, or that with the body of a request. `documentation`: only if it is of the
-    /// documentation of a crawl.
+    /// The key of the URL where `surt` is not that. A body that a key has from its request is no part of the URL: what is
+    /// restricted of a page is restricted of the answers to its forms. `documentation`: only if it is of the documentation of a
+    /// crawl.
     pub(super) fn key_unlike(&self, surt: &[u8], documentation: bool) -> Option<String> {
         let mut decoded = String::new();
         let url = match self {
-            Self::Unknown => return None,
+            Self::Unknown if documentation => return None,
+            Self::Unknown => {
+                let surt = std::str::from_utf8(surt).ok()?;
+                return crate::key::without_body(surt).map(ToOwned::to_owned);
+            }
             Self::Text(url) => url,
             // The URL is the one that its key suggests: that of a page, or the key itself. With rules it counts still, for
             // `com,example,www2)/` and `com,example)/A` suggest URLs that have other keys.
             Self::OfRow(view) if documentation && !view.url_differs() => return None,
+            Self::OfRow(view) if is_own_key(surt, view.address_code()) => return None,
+            Self::OfRow(view) if view.has_no_url() => return Self::Unknown.key_unlike(surt, documentation),
             Self::OfRow(view) => view.url_into(&mut decoded).then_some(decoded.as_str())?,
         };
         if documentation && !is_crawl_documentation(start_of(url).as_bytes()) {
             return None;
         }
-        let key = crate::key::line_key(url);
-        let more = surt.strip_prefix(key.as_bytes()).map(|more| more.first());
-        let is_like = matches!(more, Some(None | Some(b'?' | b'&')));
+        let mut key = crate::key::line_key(url);
+        if let Some(bare) = crate::key::without_body(&key) {
+            key.truncate(bare.len());
+        }
+        let is_like = surt.strip_prefix(key.as_bytes()).is_some_and(|more| match more.first() {
+            None => true,
+            Some(b'?' | b'&') => !std::str::from_utf8(more).is_ok_and(crate::key::has_body),
+            Some(_) => false,
+        });
         (!key.is_empty() && !is_like).then_some(key)
     }
 }

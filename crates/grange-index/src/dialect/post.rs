@@ -30,6 +30,9 @@ pub enum PostFailure {
 /// Captures of one commit: some tens of megabytes in memory, and few commits for many lines.
 const PIECE_CAPTURES: u64 = 100_000;
 
+/// Bytes of the lines of one commit: captures with long bodies or notes are few in number and still fill the memory.
+const PIECE_BYTES: usize = 32 << 20;
+
 /// Bytes of a line. URLs and form bodies stay far below; what is longer is no index line.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
@@ -45,7 +48,7 @@ pub fn post(
 ) -> Result<Posted, PostFailure> {
     let mut posted = Posted::default();
     let (mut legend, mut line, mut number): (Option<Legend>, _, _) = (None, Vec::new(), 0);
-    let (mut batch, mut waiting) = (Batch::new(), 0);
+    let (mut batch, mut waiting, mut waiting_bytes) = (Batch::new(), 0, 0);
     loop {
         line.clear();
         let read = lines.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
@@ -67,14 +70,15 @@ pub fn post(
                 }
                 posted.captures += 1;
                 waiting += 1;
+                waiting_bytes += line.len();
                 if delete { batch.delete(&capture) } else { batch.add(&capture) }
             }
             _ if skip_bad => posted.bad_count += 1,
             _ => return Err(PostFailure::Line { number }),
         }
-        if waiting >= PIECE_CAPTURES {
+        if waiting >= PIECE_CAPTURES || waiting_bytes >= PIECE_BYTES {
             index.commit(std::mem::take(&mut batch))?;
-            waiting = 0;
+            (waiting, waiting_bytes) = (0, 0);
         }
     }
     index.commit(batch)?;

@@ -15,6 +15,13 @@ const HEAD_BYTES: usize = 5;
 /// No piece of ours shrinks more than this; a larger claim is not worth the memory.
 const RATIO_MAX: usize = 2000;
 
+/// Unpacked bytes that are worth the memory whatever the claim: earlier versions compressed long lines of one letter, too.
+const ANY_RATIO_BYTES: usize = 16 << 20;
+
+const fn is_worth(len: usize, stored_len: usize) -> bool {
+    len / RATIO_MAX <= stored_len
+}
+
 /// Appends a piece: `packed` compressed if that helps, `plain` as it is.
 pub(super) fn put(
     out: &mut Vec<u8>,
@@ -26,7 +33,7 @@ pub(super) fn put(
     out.extend_from_slice(&[0; HEAD_BYTES]);
     varint::put(out, packed.len() as u64);
     let mut stored = Vec::new();
-    if compress(packed, &mut stored) && stored.len() < packed.len() {
+    if compress(packed, &mut stored) && stored.len() < packed.len() && is_worth(packed.len(), stored.len()) {
         out[start + 4] = ZSTD;
         varint::put(out, stored.len() as u64);
         out.extend_from_slice(&stored);
@@ -70,7 +77,7 @@ pub(super) fn get_unchecked(
     let stored = varint::take(piece, at, stored_len)?;
     match method {
         PLAIN if len == stored_len => Ok((Packed::Stored(start, *at), *at)),
-        ZSTD if len / RATIO_MAX <= stored_len => {
+        ZSTD if len <= ANY_RATIO_BYTES || is_worth(len, stored_len) => {
             let mut unpacked = Vec::with_capacity(len);
             decompress(stored, &mut unpacked, dictionary)?;
             if unpacked.len() == len { Ok((Packed::Unpacked(unpacked), *at)) } else { Err(Malformed) }
@@ -92,4 +99,45 @@ fn decompress(stored: &[u8], out: &mut Vec<u8>, dictionary: Option<&DDict<'_>>) 
         })
         .map(drop)
         .map_err(|_| Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unpack(piece: &[u8]) -> Result<Vec<u8>, Malformed> {
+        Ok(match get(piece, None)?.0 {
+            Packed::Stored(start, end) => piece[start..end].to_vec(),
+            Packed::Unpacked(bytes) => bytes,
+        })
+    }
+
+    /// A form of a megabyte may be one letter again and again.
+    #[test]
+    fn a_piece_that_shrinks_to_nearly_nothing_can_be_read() {
+        for len in [100, 4 << 10, 1 << 20, ANY_RATIO_BYTES + 1] {
+            let packed = vec![b'n'; len];
+            let mut piece = Vec::new();
+            put(&mut piece, &packed, b"plain", |packed, out| {
+                *out = zstd::bulk::compress(packed, 3).unwrap();
+                true
+            });
+            assert!(unpack(&piece).unwrap() == packed, "{len}");
+        }
+    }
+
+    #[test]
+    fn a_piece_as_earlier_versions_compressed_it_is_read_and_a_larger_claim_refused() {
+        for (len, is_read) in [(1 << 20, true), (ANY_RATIO_BYTES, true), (ANY_RATIO_BYTES * 2, false)] {
+            let stored = zstd::bulk::compress(&vec![b'n'; len], 3).unwrap();
+            assert!(!is_worth(len, stored.len()), "{len} to {}", stored.len());
+            let mut piece = vec![0, 0, 0, 0, ZSTD];
+            varint::put(&mut piece, len as u64);
+            varint::put(&mut piece, stored.len() as u64);
+            piece.extend_from_slice(&stored);
+            let crc = crc32c::crc32c(&piece[4..]);
+            piece[..4].copy_from_slice(&crc.to_le_bytes());
+            assert_eq!(unpack(&piece).is_ok_and(|bytes| bytes.len() == len), is_read, "{len}");
+        }
+    }
 }

@@ -26,7 +26,7 @@ const TIME_BITS: u32 = 36;
 const BLOCK_BITS: u32 = 36;
 const ROWS_BITS: u32 = 15;
 
-/// No block holds more rows than a posting can count.
+/// No block holds more rows than a posting can count: these, and some hundred that are the same capture as the last.
 pub(super) const BLOCK_ROWS_MAX: u32 = 1 << 12;
 
 /// Collects postings while rows are written.

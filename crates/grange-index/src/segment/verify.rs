@@ -7,7 +7,7 @@ use super::read::{Segment, new_cache};
 use crate::block::BlockCursor;
 use crate::digest;
 use crate::error::{Error, Result};
-use crate::row::{self, DELETED};
+use crate::row::{self, DELETED, SHARED};
 
 /// What was found in a segment.
 #[derive(Debug, Default)]
@@ -98,7 +98,8 @@ fn check_blocks(segment: &Segment, report: &mut SegmentReport) -> u64 {
                 let file = segment.files.get(row.file as usize).ok_or(crate::varint::Malformed)?;
                 let kind = segment.kinds.get(row.kind as usize).ok_or(crate::varint::Malformed)?;
                 row::key_into(row.surt, row.time, &file.name, row.offset, &mut key);
-                if key <= last {
+                let is_alike = kind.flags & SHARED != 0 && key == last;
+                if key <= last && !is_alike {
                     return Err(crate::varint::Malformed);
                 }
                 std::mem::swap(&mut key, &mut last);

@@ -16,7 +16,7 @@ use crate::block::BlockEncoder;
 use crate::digest;
 use crate::durable::sync_file;
 use crate::error::{Error, Result};
-use crate::row::{self, DELETED, REVISIT, Row, Tables};
+use crate::row::{self, DELETED, REVISIT, Row, SHARED, Tables};
 
 /// How a segment is written.
 #[derive(Debug, Clone)]
@@ -165,7 +165,11 @@ impl SegmentWriter {
 
     /// Adds a row, whose numbers are those of [`tables`](Self::tables). Rows come in ascending order.
     pub(crate) fn push(&mut self, row: &Row<'_>) -> Result<()> {
-        if self.block.packed_len() >= self.options.block_bytes || self.block.rows() >= BLOCK_ROWS_MAX {
+        let is_full =
+            self.block.packed_len() >= self.options.block_bytes || self.block.rows() >= BLOCK_ROWS_MAX;
+        let flags = self.tables.kinds.get(row.kind as usize).map_or(0, |kind| kind.flags);
+        // A search for a capture begins in one block: all its rows are there.
+        if is_full && (flags & SHARED == 0 || !self.is_last_capture(row)) {
             self.end_block()?;
         }
         let begins = self.block.rows() == 0;
@@ -181,7 +185,6 @@ impl SegmentWriter {
         if begins || fresh {
             self.hashes.push(filter::hash(row.surt));
         }
-        let flags = self.tables.kinds.get(row.kind as usize).map_or(0, |kind| kind.flags);
         if flags & DELETED != 0 {
             self.footer.deleted += 1;
         } else {
@@ -200,6 +203,13 @@ impl SegmentWriter {
 
     fn file_name(&self, number: u32) -> &str {
         self.tables.files.get(number as usize).map_or("", |file| &file.name)
+    }
+
+    fn is_last_capture(&self, row: &Row<'_>) -> bool {
+        let (time, file, offset) = self.last;
+        row.surt == self.last_surt
+            && (row.time, row.offset) == (time, offset)
+            && self.file_name(row.file) == self.file_name(file)
     }
 
     fn set_last_key(&mut self) {

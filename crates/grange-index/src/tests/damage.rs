@@ -199,14 +199,21 @@ fn a_torn_end_is_cut_off_and_the_log_goes_on_behind_it() {
     let whole = fs::read(&path).unwrap();
     for cut in [1, 10, 100] {
         fs::write(&path, &whole[..whole.len() - cut]).unwrap();
-        let index = Index::open(folder.path(), settings()).unwrap();
+        let (index, warnings) = warnings_of_open(&folder);
         assert_eq!((index.holds_file("b"), index.holds_file("c")), (true, false));
+        let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(
+            warning.contains("cut off the torn end of an index log") && warning.contains(name),
+            "{warning}"
+        );
         let mut batch = Batch::new();
         batch.add_file("d", None, captures(2));
         index.commit(batch).unwrap();
         drop(index);
-        let index = Index::open(folder.path(), settings()).unwrap();
+        let (index, warnings) = warnings_of_open(&folder);
         assert!(index.holds_file("b") && index.holds_file("d"));
+        assert!(warnings.is_empty(), "a whole log gives none: {warnings:?}");
     }
 }
 
@@ -258,4 +265,37 @@ fn nothing_is_removed_from_a_folder_whose_index_cannot_be_opened() {
     fs::write(&log, whole).unwrap();
     drop(Index::open(folder.path(), settings()).unwrap());
     assert!(!stray.exists());
+}
+
+/// Opens an index and keeps the warnings that were logged meanwhile.
+fn warnings_of_open(folder: &tempfile::TempDir) -> (Index, Vec<String>) {
+    let warnings = Warnings::default();
+    let index = tracing::subscriber::with_default(warnings.clone(), || {
+        Index::open(folder.path(), settings()).unwrap()
+    });
+    let lines = std::mem::take(&mut *warnings.0.lock().unwrap());
+    (index, lines)
+}
+
+#[derive(Debug, Clone, Default)]
+struct Warnings(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, about: &tracing::Metadata<'_>) -> bool {
+        *about.level() == tracing::Level::WARN
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut line = String::new();
+        event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+            let _ = std::fmt::Write::write_fmt(&mut line, format_args!("{field}={value:?} "));
+        });
+        self.0.lock().unwrap().push(line);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
 }

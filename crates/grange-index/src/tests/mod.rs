@@ -6,6 +6,7 @@ mod damage;
 mod dialects;
 mod faults;
 mod jobs;
+mod lines;
 mod loading;
 mod model;
 mod originals;

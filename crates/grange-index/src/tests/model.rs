@@ -13,7 +13,7 @@ enum Act {
     Loose(Vec<Shot>),
     Delete(Vec<Shot>),
     RemoveFile(u8),
-    /// Lines under a job, about files that nothing else tells of.
+    /// Lines under a job, also about captures that files themselves or lines of other jobs tell of.
     Lines(u8, Vec<Shot>),
     RemoveLines(u8),
     Flush,
@@ -79,12 +79,19 @@ fn name(file: u8) -> String {
 
 type Key = (String, Stamp, String, u64);
 
+/// A row as it was added.
+#[derive(Debug)]
+struct Added {
+    capture: Capture,
+    whole: bool,
+}
+
 #[derive(Debug, Default)]
 struct Model {
-    rows: BTreeMap<Key, Capture>,
-    files: BTreeMap<String, BTreeSet<Option<String>>>,
-    /// Those of them that were committed as files, with their jobs.
-    whole: BTreeMap<String, Option<String>>,
+    /// All that was added of each capture since it was deleted, oldest first.
+    rows: BTreeMap<Key, Vec<Added>>,
+    /// Names, and the jobs under which they came; whether as a file.
+    files: BTreeMap<String, BTreeSet<(Option<String>, bool)>>,
 }
 
 fn key(capture: &Capture) -> Key {
@@ -92,17 +99,32 @@ fn key(capture: &Capture) -> Key {
 }
 
 impl Model {
-    fn put(&mut self, capture: Capture) {
-        self.rows.insert(key(&capture), capture);
+    fn put(&mut self, capture: Capture, whole: bool) {
+        self.files.entry(capture.file.clone()).or_default().insert((capture.job.clone(), whole));
+        self.rows.entry(key(&capture)).or_default().push(Added { capture, whole });
     }
 
-    fn remove(&mut self, taken: impl Fn(&str, Option<&str>) -> bool) {
-        self.rows.retain(|_, capture| !taken(&capture.file, capture.job.as_deref()));
+    /// The captures that are shown: lines give way to all others.
+    fn shown(&self) -> Vec<&Capture> {
+        let of = |rows: &'_ Vec<Added>| {
+            let stays = rows.iter().rposition(|row| row.whole || row.capture.job.is_none());
+            stays.or_else(|| rows.len().checked_sub(1))
+        };
+        self.rows.values().filter_map(|rows| of(rows).map(|at| &rows[at].capture)).collect()
+    }
+
+    fn is_whole(&self, name: &str) -> bool {
+        self.files.get(name).is_some_and(|jobs| jobs.iter().any(|(_, whole)| *whole))
+    }
+
+    fn remove(&mut self, taken: impl Fn(&str, Option<&str>, bool) -> bool) {
+        for rows in self.rows.values_mut() {
+            rows.retain(|row| !taken(&row.capture.file, row.capture.job.as_deref(), row.whole));
+        }
         for (name, jobs) in &mut self.files {
-            jobs.retain(|job| !taken(name, job.as_deref()));
+            jobs.retain(|(job, whole)| !taken(name, job.as_deref(), *whole));
         }
         self.files.retain(|_, jobs| !jobs.is_empty());
-        self.whole.retain(|name, job| !taken(name, job.as_deref()));
     }
 }
 
@@ -120,15 +142,14 @@ fn act(index: &mut Index, model: &mut Model, folder: &TempDir, act: &Act) {
                 let (name, job) = (name(*file), (*job > 0).then(|| format!("job-{job}")));
                 let captures: Vec<Capture> = shots.iter().map(Shot::capture).collect();
                 batch.add_file(&name, job.as_deref(), captures.clone());
-                if model.whole.contains_key(&name) {
+                if model.is_whole(&name) {
                     known.push(name);
                     continue;
                 }
-                model.whole.insert(name.clone(), job.clone());
-                model.files.entry(name.clone()).or_default().insert(job.clone());
+                model.files.entry(name.clone()).or_default().insert((job.clone(), true));
                 for mut capture in captures {
                     (capture.file, capture.job) = (name.clone(), job.clone());
-                    model.put(capture);
+                    model.put(capture, true);
                 }
             }
             assert_eq!(index.commit(batch).unwrap().known, known);
@@ -137,8 +158,7 @@ fn act(index: &mut Index, model: &mut Model, folder: &TempDir, act: &Act) {
             let mut batch = Batch::new();
             for shot in shots {
                 batch.add(&shot.capture());
-                model.files.entry(name(shot.file)).or_default().insert(None);
-                model.put(shot.capture());
+                model.put(shot.capture(), false);
             }
             index.commit(batch).unwrap();
         }
@@ -147,40 +167,35 @@ fn act(index: &mut Index, model: &mut Model, folder: &TempDir, act: &Act) {
             for shot in shots {
                 batch.delete(&shot.capture());
                 model.rows.remove(&key(&shot.capture()));
-                model.files.entry(name(shot.file)).or_default().insert(None);
+                model.files.entry(name(shot.file)).or_default().insert((None, false));
             }
             index.commit(batch).unwrap();
         }
         Act::RemoveFile(file) => {
             let name = name(*file);
             assert_eq!(index.remove_file(&name).unwrap(), model.files.contains_key(&name));
-            model.remove(|file, _| file == name);
+            model.remove(|file, _, _| file == name);
         }
         Act::Lines(job, shots) => {
             let mut lines = Vec::new();
             for shot in shots {
-                let file = format!("lines-{job}-{}.warc.gz", shot.file % 2);
                 let mut line = Vec::new();
-                Capture { file, ..shot.capture() }.to_entry().write_cdxj(&mut line);
+                shot.capture().to_entry().write_cdxj(&mut line);
                 let cdx::Line::Entry(entry, _) = cdx::parse_line(line.trim_ascii_end(), None) else {
                     panic!("{}", String::from_utf8_lossy(&line))
                 };
                 let capture = Capture { job: Some(format!("job-{job}")), ..Capture::from_entry(entry) };
                 lines.extend(&line);
-                model.files.entry(capture.file.clone()).or_default().insert(capture.job.clone());
-                model.put(capture);
+                model.put(capture, false);
             }
             index.load(&lines[..], Some(&format!("job-{job}"))).unwrap();
         }
         Act::RemoveLines(job) => {
             let job = format!("job-{job}");
-            let lines = |name: &str| name.starts_with("lines-");
-            let of_job = |(name, jobs): &(&String, &BTreeSet<Option<String>>)| {
-                lines(name) && jobs.contains(&Some(job.clone()))
-            };
-            let expected = model.files.iter().filter(of_job).count();
+            let expected =
+                model.files.values().filter(|jobs| jobs.contains(&(Some(job.clone()), false))).count();
             assert_eq!(index.remove_lines(&job).unwrap(), expected as u64);
-            model.remove(|name, of| lines(name) && of == Some(&job));
+            model.remove(|_, of, whole| !whole && of == Some(&job));
         }
         Act::Flush => index.flush().unwrap(),
         Act::MergeStep => drop(index.merge_step().unwrap()),
@@ -194,7 +209,7 @@ fn act(index: &mut Index, model: &mut Model, folder: &TempDir, act: &Act) {
 }
 
 fn check(snapshot: &Snapshot, model: &Model) {
-    let expected: Vec<&Capture> = model.rows.values().collect();
+    let expected = model.shown();
     let mut rows = Vec::new();
     let mut ascending = snapshot.ascending(Position::default(), None);
     while let Some(view) = ascending.next().unwrap() {
@@ -238,8 +253,16 @@ fn check(snapshot: &Snapshot, model: &Model) {
 }
 
 fn shots() -> impl Strategy<Value = Vec<Shot>> {
-    let shot = (0u8..6, 0u8..10, 0u8..4, 0u8..5, 0u8..6)
-        .prop_map(|(page, time, offset, file, content)| Shot { page, time, offset, file, content });
+    let wide = (0u8..6, 0u8..10, 0u8..4, 0u8..5, 0u8..6);
+    // The same captures again and again.
+    let narrow = (0u8..2, 0u8..2, 0u8..1, 0u8..2, 0u8..6);
+    let shot = prop_oneof![wide, narrow].prop_map(|(page, time, offset, file, content)| Shot {
+        page,
+        time,
+        offset,
+        file,
+        content,
+    });
     prop::collection::vec(shot, 0..12)
 }
 
@@ -273,7 +296,7 @@ proptest! {
             check(&index.snapshot(), &model);
             prop_assert_eq!(before.stats(), rows_before, "an old snapshot stays as it was");
             for name in (0..5).map(name) {
-                prop_assert_eq!(index.holds_file(&name), model.whole.contains_key(&name), "{}", name);
+                prop_assert_eq!(index.holds_file(&name), model.is_whole(&name), "{}", name);
             }
         }
         let reader = Index::open_read_only(folder.path(), settings()).unwrap();

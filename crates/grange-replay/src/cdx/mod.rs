@@ -18,6 +18,8 @@ mod answer;
 mod asker;
 #[cfg(test)]
 mod client_tests;
+#[cfg(test)]
+mod count_tests;
 mod cube;
 mod dialect;
 mod open;

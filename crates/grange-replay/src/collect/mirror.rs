@@ -4,6 +4,9 @@
 //! index-NAME.<sha256>.00000012.seg                       segments, the manifest and the (empty) log, each once whatever
 //!                                                         copies it is in
 //! index-NAME.<identity>.t<token>.<microseconds>.state    which of them make an index; the newest counts
+//! index-NAME.<identity>.t<token>.<order>.<microseconds>.state
+//!                                                         the same, made when the clock was behind that of the state before:
+//!                                                         the order counts in place of the time
 //! index-NAME.<microseconds>.state                        the same as earlier versions wrote it
 //! ```
 //!
@@ -54,6 +57,8 @@ struct State {
 struct StateName {
     name: FileName,
     made: Timestamp,
+    /// The time it was made, or just after the state before it.
+    order: Timestamp,
     token: i64,
 }
 
@@ -127,19 +132,33 @@ pub async fn publish(
         new += u64::from(!stored.already);
         state.files.insert(file, stored_as);
     }
-    if let Some(newest) = newest_state(name, Some(owner.identity), blob).await?
-        && newest.token == owner.token
-        && read_state(&newest, blob).await.is_ok_and(|last| last == state)
+    let newest = newest_state(name, Some(owner.identity), blob).await?;
+    let before = newest.filter(|newest| newest.token == owner.token);
+    if let Some(before) = &before
+        && read_state(before, blob).await.is_ok_and(|last| last == state)
     {
         return Ok(Published { new_files: None, copied });
     }
+    let order = order_of(made, before.map(|before| before.order));
     let text = serde_json::to_vec(&state).map_err(|error| io(aside)(error.into()))?;
     let CopyOwner { identity, token, .. } = owner;
-    let state_name = format!("index-{name}.{identity}.t{token:010}.{:020}.state", made.as_microsecond());
+    let times = if order == made {
+        format!("{:020}", made.as_microsecond())
+    } else {
+        format!("{:020}.{:020}", order.as_microsecond(), made.as_microsecond())
+    };
+    let state_name = format!("index-{name}.{identity}.t{token:010}.{times}.state");
     let size = text.len() as u64;
     blob.put(&named(&state_name, blob.place())?, Source::new(std::io::Cursor::new(text)).of_size(size), None)
         .await?;
     Ok(Published { new_files: Some(new), copied })
+}
+
+/// Where a state stands among those of its owner: behind the one before it, also when the clock was set back meanwhile. Names
+/// hold microseconds.
+fn order_of(made: Timestamp, before: Option<Timestamp>) -> Timestamp {
+    let next = before.and_then(|before| before.checked_add(jiff::SignedDuration::from_micros(1)).ok());
+    next.map_or(made, |next| next.max(made))
 }
 
 /// Copies the index in the folder of a shelf, which nobody writes to meanwhile.
@@ -286,10 +305,10 @@ async fn newest_state(
             };
             // Tokens of different collections say nothing of each other.
             let token = if identity.is_some() { state.token } else { 0 };
-            let order = (state.identity.is_some(), token, state.made);
+            let order = (state.identity.is_some(), token, state.order);
             if wanted && newest.as_ref().is_none_or(|(newest, _)| order > *newest) {
-                let (token, made) = (state.token, state.made);
-                newest = Some((order, StateName { name: listed.name, made, token }));
+                let StateParts { token, made, order: at, .. } = state;
+                newest = Some((order, StateName { name: listed.name, made, order: at, token }));
             }
         }
         if past {
@@ -305,6 +324,7 @@ struct StateParts<'a> {
     /// Absent in those of earlier versions.
     identity: Option<&'a str>,
     token: i64,
+    order: Timestamp,
     made: Timestamp,
 }
 
@@ -312,14 +332,14 @@ impl<'a> StateParts<'a> {
     fn read(text: &'a str) -> Option<Self> {
         let parts: Vec<&str> = text.strip_suffix(".state")?.split('.').collect();
         let time = |text: &str| Timestamp::from_microsecond(text.parse().ok()?).ok();
-        match parts[..] {
-            [made] => Some(Self { identity: None, token: 0, made: time(made)? }),
-            [identity, token, made] => {
-                let token = token.strip_prefix('t')?.parse().ok()?;
-                Some(Self { identity: Some(identity), token, made: time(made)? })
-            }
-            _ => None,
-        }
+        let (identity, token, order, made) = match parts[..] {
+            [made] => (None, "t0", made, made),
+            [identity, token, made] => (Some(identity), token, made, made),
+            [identity, token, order, made] => (Some(identity), token, order, made),
+            _ => return None,
+        };
+        let token = token.strip_prefix('t')?.parse().ok()?;
+        Some(Self { identity, token, order: time(order)?, made: time(made)? })
     }
 }
 
@@ -413,6 +433,42 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_copy_made_by_a_clock_that_was_set_back_replaces_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let noon: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
+        let (clock, hand) = Clock::test(noon);
+        let blob = Memory::new(clock.clone());
+        let index = Index::open(dir.path().join("news"), Settings::default()).unwrap();
+        for key in ["com,a)/", "com,b)/", "com,c)/"] {
+            index.load(line(key).replace("a.warc", key).as_bytes(), Some(key)).unwrap();
+        }
+        let mut fetched = Vec::new();
+        // At noon; an hour before it, twice; a moment after it; and on.
+        for (round, (minute, removed)) in
+            [(0, None), (-60, Some("com,a)/")), (-59, Some("com,b)/")), (0, None), (1, Some("com,c)/"))]
+                .into_iter()
+                .enumerate()
+        {
+            let now = noon + jiff::SignedDuration::from_mins(minute);
+            hand.set(now);
+            if let Some(removed) = removed {
+                assert_eq!(index.remove_lines(removed).unwrap(), 1);
+            }
+            let aside = dir.path().join(format!("aside{round}"));
+            let published = publish(&index, owner("a", 1), &blob, &aside, &clock).await.unwrap();
+            assert_eq!(published.new_files.is_some(), round == 0 || removed.is_some(), "{round}");
+            let found = fetch("news", Some("a"), &blob, &dir.path().join("there")).await.unwrap();
+            // The time it was really made: rows that changed later are judged by it.
+            assert!(published.new_files.is_none() || found.made == now, "{round}: {}", found.made);
+            let copy = Index::open_read_only(&found.folder, Settings::default()).unwrap();
+            let mut names: Vec<String> = copy.snapshot().file_names().map(ToOwned::to_owned).collect();
+            names.sort();
+            fetched.push(names.concat());
+        }
+        assert_eq!(fetched, ["com,a)/com,b)/com,c)/", "com,b)/com,c)/", "com,c)/", "com,c)/", ""]);
+    }
+
+    #[tokio::test]
     async fn a_damaged_piece_is_fetched_again() {
         let dir = tempfile::tempdir().unwrap();
         let clock = Clock::test("2026-01-01T00:00:00Z".parse().unwrap()).0;
@@ -444,6 +500,11 @@ mod tests {
         for (text, expected) in [
             ("00001767225600000000.state", Some((None, 0))),
             ("0192f3c4-7b1a.t0000000007.00001767225600000000.state", Some((Some("0192f3c4-7b1a"), 7))),
+            (
+                "0192f3c4-7b1a.t0000000007.00001767225600000001.00001767225500000000.state",
+                Some((Some("0192f3c4-7b1a"), 7)),
+            ),
+            ("0192f3c4-7b1a.t0000000007.x.00001767225500000000.state", None),
             ("0192f3c4-7b1a.0000000007.00001767225600000000.state", None),
             ("ab12.00000012.seg", None),
             ("ab12.MANIFEST", None),

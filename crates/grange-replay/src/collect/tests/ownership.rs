@@ -31,14 +31,21 @@ pub(super) async fn check(bed: &Bed, keeper: &Feeder, collection: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_feeders_on_one_database_keep_one_index_between_them() {
     on_each_engine(async |bed| {
-        let (one, two) = (&bed.feeder, &bed.node("second", LEASE, None));
+        let blob: Arc<dyn Blob> = Arc::new(Memory::new(Clock::system()));
+        let [one, two] = ["first", "second"].map(|name| bed.node(name, LEASE, Some(Arc::clone(&blob))));
+        let (one, two) = (&one, &two);
+        let [mut first_copies, mut second_copies] = [one, two].map(|node| {
+            Publisher::new(bed.db.clone(), node.shelf.clone(), Arc::clone(&blob), node.clock.clone())
+        });
         for number in 0..8 {
             let path = bed.write(&format!("x/{number}.warc"), &[&format!("http://e.com/{number}")]);
             bed.register("news", &path, false).await;
         }
         // Each takes what it can get.
-        let both = async || loop {
+        let mut both = async || loop {
             let (first, second) = tokio::join!(one.step(), two.step());
+            let (first_copied, second_copied) = tokio::join!(first_copies.step(), second_copies.step());
+            assert_eq!((first_copied.unwrap(), second_copied.unwrap()), (Step::Idle, Step::Idle));
             if (first.unwrap(), second.unwrap()) == (Step::Idle, Step::Idle) {
                 break;
             }
@@ -49,6 +56,17 @@ async fn two_feeders_on_one_database_keep_one_index_between_them() {
         let [keeper, other] = if one.shelf.kept("news").is_some() { [one, two] } else { [two, one] };
         check(bed, keeper, "news").await;
         assert!(other.shelf.kept("news").is_none() && !other.shelf.has_folder("news"));
+        // The node that keeps nothing puts no copy: an empty one would be taken for the index.
+        let identity = keeper.shelf.kept("news").unwrap().lease.identity;
+        let copied = async || {
+            let below = bed.dir.path().join("copies");
+            let found = super::super::mirror::fetch("news", Some(&identity), &*blob, &below).await.unwrap();
+            let copy = grange_index::Index::open_read_only(&found.folder, Settings::default()).unwrap();
+            let names: std::collections::BTreeSet<String> =
+                copy.snapshot().whole_files().map(ToOwned::to_owned).collect();
+            names.into_iter().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(copied().await, "0.warc 1.warc 2.warc 3.warc 4.warc 5.warc 6.warc 7.warc");
         let files = bed.db.collections();
         for name in ["3.warc", "5.warc"] {
             files.roll_back("news", &Which::File(name.to_owned()), &anna()).await.unwrap();
@@ -56,6 +74,7 @@ async fn two_feeders_on_one_database_keep_one_index_between_them() {
         both().await;
         assert_eq!(bed.files("news", CollectedState::Out).await, ["3.warc", "5.warc"]);
         check(bed, keeper, "news").await;
+        assert_eq!(copied().await, "0.warc 1.warc 2.warc 4.warc 6.warc 7.warc");
     })
     .await;
 }
