@@ -217,6 +217,36 @@ mod tests {
         // Of one that is held already the longer part is kept.
         assert!(held.keep("0", response(200, 40, cut), 0).is_ok());
         assert_eq!(held.take("0").unwrap().fetched.payload_length, 40);
-        assert_eq!(held.drop_on_disk(), 0, "what is in memory takes no space on disk");
+    }
+
+    #[test]
+    fn parts_on_disk_make_way_when_space_gets_short() {
+        let on_disk = |length: usize, truncated| {
+            let mut part = response(200, length, Some(truncated));
+            let in_memory = part.fetched.response;
+            part.fetched.response = in_memory.moved_to_disk();
+            part
+        };
+        let held = CutResponses::default();
+        let (broke, full) = (Truncated::Disconnect, Truncated::Disk);
+        let urls = || {
+            let mut urls: Vec<_> = held.lock().keys().cloned().collect();
+            urls.sort();
+            urls
+        };
+        assert!(held.keep("memory", response(200, 20, Some(broke)), 0).is_ok());
+        assert!(held.keep("no room", on_disk(20, broke), 10).is_ok());
+        assert_eq!(urls(), ["memory"]);
+        assert!(held.keep("a", on_disk(20, broke), 1000).is_ok());
+        assert!(held.keep("b", on_disk(20, broke), 1000).is_ok());
+        assert_eq!(urls(), ["a", "b", "memory"]);
+        assert_eq!((held.drop_on_disk(), held.drop_on_disk()), (2, 0));
+        assert_eq!(urls(), ["memory"]);
+        // Cut for want of the space that a part takes: it is tried again with that space, and stored if there is none.
+        assert!(held.keep("a", on_disk(20, broke), 1000).is_ok());
+        assert!(held.keep("full", on_disk(20, full), 0).is_ok());
+        assert_eq!(urls(), ["memory"]);
+        let given_back = held.keep("full", on_disk(20, full), 1000).unwrap_err();
+        assert_eq!(given_back.fetched.payload_length, 20);
     }
 }

@@ -102,6 +102,14 @@ fn lock(promised: &Promised) -> MutexGuard<'_, u64> {
     promised.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+#[cfg(test)]
+impl CopyRoom {
+    /// No room at all, on no disk.
+    pub(super) fn none() -> CopyRoom {
+        CopyRoom { promised: Promised::default(), bytes: 0 }
+    }
+}
+
 impl Drop for CopyRoom {
     fn drop(&mut self) {
         *lock(&self.promised) -= self.bytes;
