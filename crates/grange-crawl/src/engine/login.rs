@@ -249,12 +249,26 @@ impl Way<'_> {
     }
 }
 
-/// Takes the password out of a request that is to be archived. Everything else stays as it was sent.
+/// Takes the password out of a request that is to be archived: of every `Authorization` in its head, in any case. Everything
+/// else stays as it was sent.
 fn withhold(request: &mut Vec<u8>) {
-    const FIELD: &[u8] = b"\r\nAuthorization: ";
-    let Some(from) = memchr::memmem::find(request, FIELD).map(|at| at + FIELD.len()) else { return };
-    let Some(length) = memchr::memmem::find(&request[from..], b"\r\n") else { return };
-    request.splice(from..from + length, b"withheld".iter().copied());
+    let head = memchr::memmem::find(request, b"\r\n\r\n").unwrap_or(request.len());
+    let mut kept = Vec::with_capacity(request.len());
+    for (number, line) in request[..head].split(|byte| *byte == b'\n').enumerate() {
+        if number > 0 {
+            kept.push(b'\n');
+        }
+        match memchr::memchr(b':', line) {
+            Some(colon) if line[..colon].trim_ascii().eq_ignore_ascii_case(b"authorization") => {
+                kept.extend_from_slice(&line[..=colon]);
+                kept.extend_from_slice(b" withheld");
+                kept.extend_from_slice(if line.ends_with(b"\r") { b"\r" } else { b"" });
+            }
+            _ => kept.extend_from_slice(line),
+        }
+    }
+    kept.extend_from_slice(&request[head..]);
+    *request = kept;
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -282,6 +296,12 @@ mod tests {
                 "GET / HTTP/1.1\r\nAuthorization: Basic YTpi\r\nHost: e.org\r\n\r\n",
                 "GET / HTTP/1.1\r\nAuthorization: withheld\r\nHost: e.org\r\n\r\n",
             ),
+            // Every field of that name, in any case; a body is not looked into.
+            (
+                "POST / HTTP/1.1\r\nauthorization:x\r\nX-Authorization: y\r\nAuthorization: Basic YTpi\r\n\r\n\r\nAuthorization: z",
+                "POST / HTTP/1.1\r\nauthorization: withheld\r\nX-Authorization: y\r\nAuthorization: withheld\r\n\r\n\r\nAuthorization: z",
+            ),
+            ("AUTHORIZATION: Basic YTpi", "AUTHORIZATION: withheld"),
         ] {
             let mut request = sent.as_bytes().to_vec();
             withhold(&mut request);

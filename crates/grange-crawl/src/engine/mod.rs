@@ -36,6 +36,7 @@ mod visit;
 mod waits;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use grange_base::Trigger;
 use tokio::sync::{mpsc, watch};
@@ -166,16 +167,33 @@ impl Drop for RunGuard {
     }
 }
 
-/// Waits for the end of a crawl. A stop that is ordered meanwhile gives up on a full disk.
+/// Waits for the end of a crawl. A stop that is ordered meanwhile, and the end of its time, give up on a full disk.
 async fn or_give_up<T>(shared: &Shared, give_up: &Trigger, ending: impl Future<Output = T>) -> T {
-    let mut wish = shared.wish.subscribe();
     tokio::pin!(ending);
     tokio::select! {
         ended = &mut ending => return ended,
-        // The sender lives as long as the crawl.
-        _ = wish.wait_for(|wish| *wish == Wish::Stop) => give_up.pull(),
+        () = stopped_or_out_of_time(shared) => give_up.pull(),
     }
     ending.await
+}
+
+/// Waits for the order to stop, or for the end of the crawl's time, which an order may change.
+async fn stopped_or_out_of_time(shared: &Shared) {
+    let mut wish = shared.wish.subscribe();
+    loop {
+        let now = shared.clock.now();
+        let ends = shared.frontier.time_ends(now);
+        if ends.is_some_and(|end| end <= now) {
+            return;
+        }
+        let wait = ends.map(|end| Duration::try_from(end.duration_since(now)).unwrap_or_default());
+        tokio::select! {
+            // The sender lives as long as the crawl.
+            _ = wish.wait_for(|wish| *wish == Wish::Stop) => return,
+            () = shared.frontier.changed() => {}
+            () = shared.clock.sleep(wait.unwrap_or_default()), if wait.is_some() => {}
+        }
+    }
 }
 
 type Written = Result<Option<Manifest>, CommitError>;

@@ -111,6 +111,17 @@ fn phase_of(crawl: &Shared) -> Phase {
 /// it cannot write at all; this is meant to come before.
 pub(super) fn check_free_space(crawl: &Shared, disk: &Path) {
     let holds = &crawl.ledger.holds;
+    let lacks_space = holds.now().has(Hold::Scratch) || holds.now().has(Hold::Committer);
+    let is_low = || free_bytes(disk).is_some_and(|free| free < crawl.template.engine.min_free.0);
+    if lacks_space || is_low() {
+        let parts = crawl.cut_responses.drop_on_disk();
+        if parts > 0 {
+            tracing::info!(
+                parts,
+                "parts of long responses dropped to free disk space; their URLs are tried again"
+            );
+        }
+    }
     if holds.now().has(Hold::Scratch) && crawl.scratch.takes(TRIAL_BYTES).is_ok() {
         holds.clear(Hold::Scratch);
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use grange_base::{Clock, Size};
+use grange_testkit::until;
 use grange_testkit::web::{Options, Profile, Rules, Web};
 use warc::RecordType;
 
@@ -130,6 +131,37 @@ async fn a_stop_ends_the_wait_for_a_disk_when_nothing_is_left_to_crawl() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_the_time_ends_the_wait_for_a_disk_when_nothing_is_left_to_crawl() {
+    for lowered in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("crawl");
+        let mut job = job("127.0.0.1:1".parse().unwrap(), vec!["http://a.test/".to_owned()]);
+        job.budgets.crawl.max_seconds = if lowered { -1 } else { 60 };
+        let (clock, hand) = Clock::test(jiff::Timestamp::from_second(1_700_000_000).unwrap());
+        let crawl = Crawl::start(job, &root, Arc::new(NoOracle), clock).unwrap();
+        let handle = crawl.handle();
+        let Crawl { shared, give_up, .. } = crawl;
+        // What is written ends when it is told to give up, as on a full disk.
+        let told = give_up.listener();
+        let ending = or_give_up(&shared, &give_up, async move { told.wait().await });
+        tokio::pin!(ending);
+        assert!(futures_pending(&mut ending).await, "{lowered}");
+        hand.advance(Duration::from_secs(59));
+        assert!(futures_pending(&mut ending).await, "{lowered}");
+        if lowered {
+            let limits = crate::job::Limits { max_seconds: 30, ..crate::job::Limits::default() };
+            handle.order("anna", Order::SetLimits { domain: None, limits: limits.into() }).await.unwrap();
+        } else {
+            hand.advance(Duration::from_secs(1));
+        }
+        tokio::select! {
+            () = &mut ending => {}
+            () = until("the end of the wait", async || false) => {}
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_order_that_is_waited_for_does_not_keep_the_crawl() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("crawl");
@@ -158,4 +190,45 @@ async fn futures_pending(future: &mut (impl Future<Output = ()> + Unpin)) -> boo
         () = future => false,
         () = std::future::ready(()) => true,
     }
+}
+
+/// Workers wait, not memory, while a chunk is held open.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chunk_that_is_held_open_bounds_what_is_packed_for_the_next() {
+    const PERMITS: usize = 3;
+    let web =
+        Web::new(Options { hosts: 8, pages: 4, seed: 5, profile: Profile::Plain, ..Options::default() });
+    let server = web.serve("127.0.0.1:0").await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let clock = Clock::system();
+    let job = job(server.addr(), web.seeds());
+    let mut crawl = Crawl::start(job, &root, Arc::new(NoOracle), clock.clone()).unwrap();
+    // The first chunk is to be closed as soon as anything is in it; somebody still works for it.
+    crawl.committer.rhythm.chunk_size = 1;
+    let shared = Arc::clone(&crawl.shared);
+    let first = shared.desk.ticket(None, clock.now()).unwrap();
+    assert_eq!(shared.packing.forget_permits(OUTBOX - PERMITS), OUTBOX - PERMITS);
+    let handle = crawl.handle();
+    let running = tokio::spawn(crawl.run());
+    until("workers that wait", async || {
+        let is_closing = shared.desk.ticket(None, clock.now()).unwrap().chunk > first.chunk;
+        // A fault: more are delivered than may be packed.
+        let all_delivered =
+            shared.meter.busy() == 0 && shared.frontier.counts(clock.now()).in_flight > PERMITS as u64;
+        is_closing && (shared.packing.available_permits() == 0 || all_delivered)
+    })
+    .await;
+    assert_eq!(shared.packing.available_permits(), 0);
+    let packing = Arc::clone(&shared.packing);
+    drop((first, shared));
+    // It looks again when something comes.
+    let _ = handle.rotate().await;
+    assert_eq!(running.await.unwrap().unwrap().end, End::Finished);
+    assert_eq!(packing.available_permits(), PERMITS);
+    let found = captured(&root);
+    let expected = web.expected(&Rules::default());
+    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    assert!(found.values().all(|times| *times == 1), "{found:?}");
+    server.stop().await;
 }

@@ -248,14 +248,15 @@ impl Way<'_> {
             if !cut {
                 return Ok((retry, Vec::new()));
             }
-            match crawl.cut_responses.keep(url, CutResponse { fetched, infected, annotations }) {
+            let spare = crawl.fetcher.spare_disk_bytes(crawl.template.engine.min_free.0);
+            match crawl.cut_responses.keep(url, CutResponse { fetched, infected, annotations }, spare) {
                 Ok(()) => return Ok((retry, Vec::new())),
                 Err(kept) => CutResponse { fetched, infected, annotations } = *kept,
             }
         } else if let Some(earlier) = crawl.cut_responses.take(url)
-            && fetched.status.http().is_none_or(|status| status == 429 || status >= 500)
+            && earlier.is_better_than(&fetched)
         {
-            // A part of the page says more than the failure of the last try.
+            // A part of the page says more than the failure of the last try, and a long part more than a short one.
             CutResponse { fetched, infected, annotations } = earlier;
             visit = Visit { crawl_delay, ..seen(&fetched, crawl) };
         }

@@ -118,6 +118,11 @@ impl Fetcher {
         self.0.connector.dns.forget_failure(host);
     }
 
+    /// Bytes of the scratch folder's disk that nobody needs, if at least `min_free` are to stay free.
+    pub fn spare_disk_bytes(&self, min_free: u64) -> u64 {
+        self.0.scratch.spare_bytes(min_free)
+    }
+
     /// Asks, and gives whatever came back. An error is a fault of our own.
     pub async fn fetch(&self, request: &Request) -> Result<Fetched, FetchError> {
         let shared = &*self.0;

@@ -243,4 +243,29 @@ mod tests {
             )
         );
     }
+
+    #[test]
+    fn a_template_cannot_send_a_header_that_a_request_has_already() {
+        let mut request = Request::get(Url::parse("http://example.org/").unwrap());
+        request.referer = Some("http://example.org/".to_owned());
+        request.authorization = Some("Basic eA==".to_owned());
+        let mark = Some("x".to_owned());
+        request.conditional = Some(Validators { etag: mark.clone(), last_modified: mark });
+        request.method = Method::Post { content_type: "text/plain".to_owned(), body: Vec::new() };
+        let sent = String::from_utf8(standing().write(&request, Some("a=b"), false)).unwrap();
+        let names: Vec<_> =
+            sent.lines().filter_map(|line| line.split_once(": ").map(|(name, _)| name)).collect();
+        assert_eq!(names.len(), 13, "{sent}");
+        for name in names {
+            for name in [name.to_owned(), name.to_ascii_uppercase(), name.to_ascii_lowercase()] {
+                let headers = [(name.clone(), "x".to_owned())].into();
+                let settings = Settings {
+                    user_agent: "us (+http://us.example/)".to_owned(),
+                    headers,
+                    ..Settings::default()
+                };
+                assert_eq!(settings.check().unwrap_err().field, "headers", "{name}");
+            }
+        }
+    }
 }

@@ -78,6 +78,13 @@ impl ScratchFolder {
         }
     }
 
+    /// Free bytes that are promised to no copy and need not stay free, with `min_free` in place of a lower reserve.
+    pub(super) fn spare_bytes(&self, min_free: u64) -> u64 {
+        let reserve = lock(&self.promised).saturating_add(self.min_free.max(min_free));
+        // A disk that cannot be asked is tried.
+        free_space(&self.path).map_or(u64::MAX, |free| free.saturating_sub(reserve))
+    }
+
     fn has_room(&self, bytes: u64, promised: u64) -> bool {
         let wanted = self.min_free.saturating_add(bytes).saturating_add(promised);
         // A disk that cannot be asked is tried.
@@ -93,6 +100,14 @@ fn copy_bytes(bytes: u64) -> u64 {
 
 fn lock(promised: &Promised) -> MutexGuard<'_, u64> {
     promised.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+impl CopyRoom {
+    /// No room at all, on no disk.
+    pub(super) fn none() -> CopyRoom {
+        CopyRoom { promised: Promised::default(), bytes: 0 }
+    }
 }
 
 impl Drop for CopyRoom {
@@ -132,13 +147,17 @@ mod tests {
         file.append(b"hello").unwrap();
         assert!(roomy.reserve(&mut file, 1 << 20).unwrap());
         assert_eq!(file.len, 5);
-        let full = ScratchFolder { min_free: u64::MAX, ..roomy.clone() };
+        let full = full_of(&roomy);
         assert!(full.create(1).unwrap().is_none() && !full.reserve(&mut file, 1).unwrap());
         // More than any disk has, with nothing to be left free.
         assert!(roomy.create(1 << 60).unwrap().is_none());
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
         drop(folder);
         assert!(roomy.create(1).is_err(), "a folder that is gone is a fault of our own");
+    }
+
+    fn full_of(folder: &ScratchFolder) -> ScratchFolder {
+        ScratchFolder { min_free: u64::MAX, ..folder.clone() }
     }
 
     #[test]
@@ -161,6 +180,10 @@ mod tests {
         let (file, room) = one.into_parts();
         drop((file, other));
         assert_eq!(promised(), copy_bytes(1600));
+        // What is promised, or is to stay free, is not to spare; the disk has other users.
+        let (all, promise) = (scratch.spare_bytes(0), promised());
+        assert!(all.abs_diff(free - promise) < free / 2, "{all} of {free}");
+        assert_eq!((scratch.spare_bytes(u64::MAX), full_of(&scratch).spare_bytes(0)), (0, 0));
         drop(room);
         assert_eq!(promised(), 0);
     }

@@ -25,8 +25,10 @@ pub struct Settings {
     /// A mail address of the operator for the `From` header; empty sends none.
     pub from: String,
 
-    /// Further request headers by name, sent with every request. `Host`, `Connection`, `Content-Length` and
-    /// `Transfer-Encoding` belong to the protocol and are refused.
+    /// Further request headers by name, such as `Accept-Language`, sent to every host and stored with every request: not
+    /// the place of a secret. Refused are `Authorization`, `Proxy-Authorization` and `Cookie`, headers that the crawler
+    /// writes itself (`User-Agent`, `Accept`, `Referer` …), those of the connection (`Host`, `Content-Length`, `Upgrade` …),
+    /// and those that ask for a part of a page (`Range`, `If-…`).
     pub headers: BTreeMap<String, String>,
 
     /// The value of `Accept`; empty sends none. `*/*`: we keep whatever there is.
@@ -321,13 +323,10 @@ impl Settings {
             if !is_header_name(name) || !is_header_value(value.as_bytes()) {
                 return Err(BadSetting::new("headers", format!("{name:?} is not a header that can be sent")));
             }
-            if ["host", "connection", "content-length", "transfer-encoding"]
-                .iter()
-                .any(|own| name.eq_ignore_ascii_case(own))
-            {
+            if let Some(why) = refused_header(name) {
                 return Err(BadSetting::new(
                     "headers",
-                    format!("{name} belongs to the protocol; leave it out"),
+                    format!("cannot send {name} with every request: {why}"),
                 ));
             }
         }
@@ -361,6 +360,30 @@ impl Settings {
 
 fn is_web_address(text: &str) -> bool {
     Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+/// Why a template cannot send a header, and what to do instead; none if it can. Never one that a request has already: of
+/// two, servers take either, and one of them may be a password.
+fn refused_header(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    Some(match &*name {
+        "authorization" | "proxy-authorization" => {
+            "every host would get it, and the archive; give the password as a login of its domain, or in fetch.proxy"
+        }
+        "cookie" | "cookie2" => "every host would get it, and the archive; give a login of its domain",
+        "user-agent" => "the crawler writes it itself; set fetch.user_agent",
+        "from" => "the crawler writes it itself; set fetch.from",
+        "accept" => "the crawler writes it itself; set fetch.accept",
+        "accept-encoding" => "the crawler writes it itself; set fetch.accept_encodings",
+        "referer" => "the crawler writes it itself; leave it out",
+        "range" | "if-match" | "if-none-match" | "if-modified-since" | "if-unmodified-since" | "if-range" => {
+            "the answer might be a part of a page, or none; leave it out"
+        }
+        "host" | "connection" | "keep-alive" | "proxy-connection" | "content-length" | "content-type"
+        | "content-encoding" | "transfer-encoding" | "te" | "trailer" | "upgrade" | "http2-settings"
+        | "expect" => "it belongs to the protocol; leave it out",
+        _ => return None,
+    })
 }
 
 /// A token as RFC 9110 5.6.2 has it.
@@ -406,6 +429,16 @@ mod tests {
             (header("X A", "b"), Some("headers")),
             (header("X-A", "b\r\nHost: evil"), Some("headers")),
             (header("hOST", "b"), Some("headers")),
+            (header("X-A\r\nHost", "b"), Some("headers")),
+            (header("X-A", "b\rc"), Some("headers")),
+            (header("Accept-Language", "is, en;q=0.5"), None),
+            (header("AUTHORIZATION", "x"), Some("headers")),
+            (header("Proxy-Authorization", "Basic YTpi"), Some("headers")),
+            (header("cookie", "session=1"), Some("headers")),
+            (header("TE", "trailers"), Some("headers")),
+            (header("Upgrade", "h2c"), Some("headers")),
+            (header("Expect", "100-continue"), Some("headers")),
+            (header("Range", "bytes=0-9"), Some("headers")),
             (Settings { from: "a\nb".to_owned(), ..named() }, Some("from")),
             (Settings { memory_bytes: Size(1), ..named() }, Some("memory_bytes")),
             (Settings { idle_timeout: Period::from_secs(0), ..named() }, Some("idle_timeout")),

@@ -29,6 +29,14 @@ impl Spool {
         Spool { store: Store::File(file, len), copy: Some(copy) }
     }
 
+    /// The same bytes in a file.
+    #[cfg(test)]
+    pub(crate) fn moved_to_disk(self) -> Spool {
+        let mut file = tempfile::tempfile().unwrap();
+        io::Write::write_all(&mut file, self.bytes().unwrap_or_default()).unwrap();
+        Spool::file(file, self.len(), CopyRoom::none())
+    }
+
     /// Room on the disk for its records, if it is there itself. To be kept until they are in their WARC file.
     pub fn take_copy_room(&mut self) -> Option<CopyRoom> {
         self.copy.take()

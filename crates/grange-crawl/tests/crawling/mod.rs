@@ -18,6 +18,7 @@ mod names;
 mod politeness;
 mod redirects;
 mod retries;
+mod robots_times;
 mod rotation;
 mod session_paths;
 mod site;

@@ -102,3 +102,58 @@ async fn half_a_response_is_kept_when_robots_txt_forbids_another_try() {
     let words = &annotations(&root)["http://h.test/half"];
     assert!(words.split(',').all(|word| word != "2t"), "one try was made: {words}");
 }
+
+/// The body of a page, cut or whole, longer than `fetch.memory_bytes` of these tests.
+fn long_body(bytes: usize) -> String {
+    format!("<html>{}", "x".repeat(bytes - "<html>".len()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_response_that_broke_off_is_tried_again_as_a_short_one() {
+    const WHOLE: usize = 600 << 10;
+    // How many bytes come at each try; what is not named is whole. Then what is stored, and after how many tries.
+    let cases: [(&str, &[usize], usize, usize); 4] = [
+        ("once", &[WHOLE / 2], WHOLE, 2),
+        // The longest part, wherever it came, on disk or in memory.
+        ("never", &[200 << 10, 500 << 10, 300 << 10, 1 << 10], 500 << 10, 4),
+        ("grows", &[1 << 10, 200 << 10, 300 << 10, 400 << 10], 400 << 10, 4),
+        // 0 is no answer.
+        ("fades", &[500 << 10, 0, 0, 0], 500 << 10, 4),
+    ];
+    let counts: Arc<Mutex<BTreeMap<String, usize>>> = Arc::default();
+    let answer = move |asked: Asked| {
+        let time = {
+            let mut counts = counts.lock().unwrap();
+            let count = counts.entry(asked.url.clone()).or_default();
+            *count += 1;
+            *count
+        };
+        let name = asked.url.strip_prefix("h.test/").unwrap_or_default().to_owned();
+        std::future::ready(match cases.iter().find(|(case, ..)| *case == name) {
+            _ if name == "robots.txt" => Some(Reply::status(404)),
+            None => Some(Reply::links("front", cases.map(|(name, ..)| format!("http://h.test/{name}")))),
+            Some((_, parts, ..)) => match parts.get(time - 1) {
+                None => Some(Reply::page(long_body(WHOLE))),
+                Some(0) => None,
+                Some(part) => Some(Reply::page(long_body(*part)).cut()),
+            },
+        })
+    };
+    let site = Site::serve(answer).await;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("crawl");
+    let mut template = template_to(site.addr());
+    template.fetch.memory_bytes = grange_base::Size(128 << 10);
+    template.fetch.scratch_min_free = grange_base::Size(0);
+    template.frontier.max_retries = 3;
+    template.frontier.park_after = 0;
+    let outcome = run(job(template, vec!["http://h.test/".to_owned()]), &root).await;
+    assert_eq!((outcome.end, outcome.last.failed), (End::Finished, 0));
+    let found = captured(&root);
+    for (name, _, length, times) in cases {
+        let captures = &found[&format!("http://h.test/{name}")];
+        let seen: Vec<_> = captures.iter().map(|capture| (capture.status, capture.length)).collect();
+        assert_eq!(seen, [(200, length as u64)], "{name}");
+        assert_eq!(site.times(&format!("h.test/{name}")), times, "{name}");
+    }
+}
