@@ -22,6 +22,7 @@ mod lasting_orders;
 mod links;
 mod login;
 mod meter;
+mod network;
 mod order;
 mod outage;
 mod pack;
