@@ -313,6 +313,7 @@ fn sign(snapshot: &Snapshot, at: Timestamp, alerts: u64) -> Sign {
             bytes_per_s_mean: mean(snapshot.bytes),
             active: snapshot.in_flight,
             alerts,
+            waits_for: snapshot.waits_for.clone(),
         },
     }
 }
@@ -389,6 +390,7 @@ mod tests {
             let snapshot = Snapshot { phase, waits_for, finished: 7, ..Snapshot::default() };
             let sign = sign(&snapshot, Timestamp::UNIX_EPOCH, 0);
             assert_eq!((sign.excused, sign.finished), (excused, 7), "{snapshot:?}");
+            assert_eq!(sign.progress.waits_for, snapshot.waits_for, "people see the reason");
         }
     }
 }
