@@ -47,7 +47,14 @@ impl Engine for Fake {
     }
 
     async fn run(&self, mut run: Run) -> Result<Outcome, EngineError> {
-        let ended = |end| Outcome { end, ended_at: self.1.now(), domains: Vec::new(), objects: 0, bytes: 0 };
+        let ended = |end| Outcome {
+            end,
+            ended_at: self.1.now(),
+            domains: Vec::new(),
+            objects: 0,
+            bytes: 0,
+            login_troubles: Vec::new(),
+        };
         for second in 0_u64.. {
             if self.0 == Idler::Dead {
                 std::future::pending::<()>().await;

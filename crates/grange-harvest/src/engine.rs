@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use grange_crawl::engine::LoginTrouble;
 use grange_crawl::record::DuplicateOracle;
 use grange_model::harvest::{DomainReport, JobSpec, LoginForm, Progress};
 use jiff::Timestamp;
@@ -182,6 +183,9 @@ pub struct Outcome {
     pub domains: Vec<DomainReport>,
     pub objects: u64,
     pub bytes: u64,
+    /// Log-ins that did not work.
+    #[serde(default)]
+    pub login_troubles: Vec<LoginTrouble>,
 }
 
 /// Why it ended.

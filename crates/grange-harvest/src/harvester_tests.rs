@@ -95,7 +95,14 @@ impl Engine for Puppet {
                 }
             }
         }
-        Ok(Outcome { end, ended_at: self.clock.now(), domains: Vec::new(), objects: 0, bytes: 0 })
+        Ok(Outcome {
+            end,
+            ended_at: self.clock.now(),
+            domains: Vec::new(),
+            objects: 0,
+            bytes: 0,
+            login_troubles: Vec::new(),
+        })
     }
 
     fn closed_files(&self, _: &JobFolder) -> io::Result<Vec<ClosedFile>> {

@@ -10,12 +10,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use grange_base::{Chain, Clock, Period};
 use grange_crawl::engine::{
-    self as crawler, Crawl, LastingOrders, Phase, Snapshot, StartError, TakeOver, TakeOverError, TakenOver,
+    self as crawler, Crawl, LastingOrders, LoginTrouble, Phase, Snapshot, StartError, TakeOver,
+    TakeOverError, TakenOver,
 };
 use grange_crawl::record::chunk::Manifest;
 use grange_crawl::record::settings::DedupBy;
 use grange_crawl::template::{self, NetworkSettings};
-use grange_model::harvest::{CrawlState, Progress};
+use grange_model::harvest::{CrawlState, DomainReport, Progress, StopReason};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -175,7 +176,8 @@ impl Engine for Native {
             ended_at: self.clock.now(),
             objects: counted.objects,
             bytes: counted.bytes,
-            domains: counted.domains,
+            domains: leave_unfinished(counted.domains, &outcome.login_troubles),
+            login_troubles: outcome.login_troubles,
         })
     }
 
@@ -242,6 +244,17 @@ fn new_chunks(folder: &JobFolder, told: &mut BTreeSet<PathBuf>) -> io::Result<Ve
         told.insert(path);
     }
     Ok(chunks)
+}
+
+/// A domain whose log-in did not work lacks the pages behind it, so a later harvest takes it up.
+fn leave_unfinished(mut domains: Vec<DomainReport>, troubles: &[LoginTrouble]) -> Vec<DomainReport> {
+    for report in &mut domains {
+        let lacks_pages = troubles.iter().any(|trouble| trouble.domain == report.domain.as_str());
+        if lacks_pages && report.stop == StopReason::Complete {
+            report.stop = StopReason::Unfinished;
+        }
+    }
+    domains
 }
 
 fn tell(progress: &watch::Sender<Option<Sign>>, snapshot: &Snapshot, alerts: u64, orders: Option<Arc<str>>) {
@@ -313,6 +326,7 @@ fn sign(snapshot: &Snapshot, at: Timestamp, alerts: u64) -> Sign {
             bytes_per_s_mean: mean(snapshot.bytes),
             active: snapshot.in_flight,
             alerts,
+            waits_for: snapshot.waits_for.clone(),
         },
     }
 }
@@ -373,6 +387,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_domain_whose_log_in_did_not_work_is_unfinished() {
+        let domain =
+            |name: &str, stop| DomainReport { domain: name.parse().unwrap(), objects: 1, bytes: 2, stop };
+        let trouble = LoginTrouble { domain: "a.dk".to_owned(), ..LoginTrouble::default() };
+        for (name, stop, troubles, expected) in [
+            ("a.dk", StopReason::Complete, &[][..], StopReason::Complete),
+            ("a.dk", StopReason::Complete, &[trouble.clone()], StopReason::Unfinished),
+            ("a.dk", StopReason::ObjectLimit, &[trouble.clone()], StopReason::ObjectLimit),
+            ("b.dk", StopReason::Complete, &[trouble.clone()], StopReason::Complete),
+        ] {
+            let domains = leave_unfinished(vec![domain(name, stop)], troubles);
+            assert_eq!(domains[0].stop, expected, "{name} {stop:?} {troubles:?}");
+        }
+    }
+
+    #[test]
     fn standing_still_is_excused_by_an_order_and_by_whatever_the_crawl_waits_for() {
         let waits = Some("waits for h.example until 1970-01-01T00:31:00Z: robots.txt returned status 503");
         for (phase, waits_for, excused) in [
@@ -389,6 +419,7 @@ mod tests {
             let snapshot = Snapshot { phase, waits_for, finished: 7, ..Snapshot::default() };
             let sign = sign(&snapshot, Timestamp::UNIX_EPOCH, 0);
             assert_eq!((sign.excused, sign.finished), (excused, 7), "{snapshot:?}");
+            assert_eq!(sign.progress.waits_for, snapshot.waits_for, "people see the reason");
         }
     }
 }

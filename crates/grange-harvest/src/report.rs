@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use grange_crawl::engine::LoginTrouble;
 use grange_db::JobReport;
 use grange_model::harvest::{DomainReport, StopReason};
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,7 @@ pub fn report(
     failures: &[UploadFailure],
 ) -> JobReport {
     let mut harvest_error_details = None;
+    let troubles = ending.outcome.as_ref().map_or(&[][..], |one| &one.login_troubles);
     let mut harvest_errors = match &ending.cause {
         Some(Cause::Cancelled) => Some(cancelled_by.unwrap_or("it was cancelled").to_owned()),
         Some(Cause::Inactive(patience)) => {
@@ -78,7 +80,12 @@ pub fn report(
         && ending.outcome.as_ref().is_some_and(|one| one.end == End::Unreachable)
     {
         // Not an error of the job: whatever could be reached is harvested.
-        harvest_error_details = Some(unreachable(&ending.domains));
+        harvest_error_details = Some(unreachable(&ending.domains, troubles));
+    }
+    if let Some(text) = failed_log_ins(troubles) {
+        // Neither: it has all that is there for everybody.
+        let before = harvest_error_details.take().map(|text| text + "\n").unwrap_or_default();
+        harvest_error_details = Some(format!("{before}{text}"));
     }
     if let Some(reason) = papers {
         harvest_errors.get_or_insert_with(|| "the crawl could not be documented".to_owned());
@@ -99,20 +106,48 @@ pub fn report(
     }
 }
 
-/// The domains whose hosts could not be reached.
-fn unreachable(domains: &[DomainReport]) -> String {
-    /// As many as somebody reads.
-    const NAMES_MAX: usize = 20;
-    let left: Vec<_> = domains.iter().filter(|one| one.stop == StopReason::Unfinished).collect();
-    let names: Vec<_> = left.iter().take(NAMES_MAX).map(|one| one.domain.to_string()).collect();
-    let more = match left.len().saturating_sub(NAMES_MAX) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
+/// As many names as somebody reads.
+const NAMES_MAX: usize = 20;
+
+/// The domains whose hosts could not be reached. Those whose log-in did not work are unfinished too, and named elsewhere.
+fn unreachable(domains: &[DomainReport], troubles: &[LoginTrouble]) -> String {
+    let has_trouble =
+        |one: &DomainReport| troubles.iter().any(|trouble| trouble.domain == one.domain.as_str());
+    let left = domains.iter().filter(|one| one.stop == StopReason::Unfinished && !has_trouble(one));
+    let left: Vec<_> = left.map(|one| one.domain.to_string()).collect();
+    let text = "hosts could not be reached and URLs of them were not fetched";
+    if left.is_empty() {
+        text.to_owned()
+    } else {
+        format!("{text}; unfinished domains: {}", named(&left, ", "))
+    }
+}
+
+/// The log-ins that did not work.
+fn failed_log_ins(troubles: &[LoginTrouble]) -> Option<String> {
+    let lines: Vec<_> = troubles.iter().map(describe).collect();
+    (!lines.is_empty()).then(|| named(&lines, "\n"))
+}
+
+fn describe(trouble: &LoginTrouble) -> String {
+    let LoginTrouble { domain, at, refused, pages } = trouble;
+    let why = match refused {
+        Some(why) => format!("cannot log in to {domain} at {at}: {why}; check its login"),
+        None => format!("sessions of {domain} at {at} ended more often than they were begun again"),
     };
-    format!(
-        "hosts could not be reached and URLs of them were not fetched; unfinished domains: {}{more}",
-        names.join(", ")
-    )
+    match pages {
+        0 => why,
+        1 => format!("{why}; 1 page came as for readers who are not logged in"),
+        pages => format!("{why}; {pages} pages came as for readers who are not logged in"),
+    }
+}
+
+fn named(all: &[String], between: &str) -> String {
+    let names = all.iter().take(NAMES_MAX).map(String::as_str).collect::<Vec<_>>().join(between);
+    match all.len().saturating_sub(NAMES_MAX) {
+        0 => names,
+        more => format!("{names} and {more} more"),
+    }
 }
 
 /// What is said of a job's folder that was found when the job was over or somebody else's.
@@ -138,6 +173,7 @@ mod tests {
             domains: Vec::new(),
             objects: 1,
             bytes: 2,
+            login_troubles: Vec::new(),
         });
         Ending { outcome, cause, error: error.map(str::to_owned), domains: Vec::new() }
     }
@@ -162,6 +198,60 @@ mod tests {
                 details.starts_with("hosts could not be reached") && details.ends_with(end_of_text),
                 "{details}"
             );
+        }
+    }
+
+    #[test]
+    fn log_ins_that_did_not_work_are_in_the_details_of_a_job_that_did_not_fail() {
+        let trouble = |refused: Option<&str>, pages| LoginTrouble {
+            domain: "a.dk".to_owned(),
+            at: "https://a.dk/login".to_owned(),
+            refused: refused.map(str::to_owned),
+            pages,
+        };
+        let at = "a.dk at https://a.dk/login";
+        for (trouble, details) in [
+            (
+                trouble(Some("the status is 500"), 0),
+                format!("cannot log in to {at}: the status is 500; check its login"),
+            ),
+            (
+                trouble(Some("the page holds wrong"), 1),
+                format!(
+                    "cannot log in to {at}: the page holds wrong; check its login; 1 page came as for readers who are \
+                     not logged in"
+                ),
+            ),
+            (
+                trouble(None, 86),
+                format!(
+                    "sessions of {at} ended more often than they were begun again; 86 pages came as for readers who are \
+                     not logged in"
+                ),
+            ),
+        ] {
+            let mut ending = ended(Some(End::Finished), None, None);
+            ending.outcome.as_mut().unwrap().login_troubles = vec![trouble];
+            let reported = report(&ending, None, None, 3, &[]);
+            assert_eq!(reported.harvest_errors, None);
+            assert_eq!(reported.harvest_error_details, Some(details.clone()));
+            ending.outcome.as_mut().unwrap().end = End::Unreachable;
+            ending.domains = vec![
+                DomainReport {
+                    domain: "a.dk".parse().unwrap(),
+                    objects: 1,
+                    bytes: 2,
+                    stop: StopReason::Unfinished,
+                },
+                DomainReport {
+                    domain: "b.dk".parse().unwrap(),
+                    objects: 0,
+                    bytes: 0,
+                    stop: StopReason::Unfinished,
+                },
+            ];
+            let both = report(&ending, None, None, 3, &[]).harvest_error_details.unwrap();
+            assert!(both.ends_with(&format!("unfinished domains: b.dk\n{details}")), "{both}");
         }
     }
 

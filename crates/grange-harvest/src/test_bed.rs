@@ -35,6 +35,7 @@ pub(crate) fn progress(at: Timestamp) -> model::Progress {
         bytes_per_s_mean: 0.0,
         active: 0,
         alerts: 0,
+        waits_for: None,
     }
 }
 

@@ -235,6 +235,7 @@ async fn claims(db: &Db, plan: &Plan, lane: &[ChannelName]) -> anyhow::Result<()
                     bytes_per_s_mean: 1.0,
                     active: 1,
                     alerts: 0,
+                    waits_for: None,
                 };
                 db.jobs().report_progress(&claim, progress, lease, Duration::from_secs(300)).await?;
                 tokio::time::sleep(Duration::from_secs(1)).await;

@@ -9,6 +9,7 @@
 //! pace              the factor of an operator
 //! cookies/DOMAIN    the cookies of a domain, as cookies.txt has them
 //! login/HASH        a form that was sent and let us in
+//! login-trouble/HASH  a log-in that was refused or whose session ended
 //! auth/AUTHORITY    the challenge of a server that asked for a password
 //! endpoint/ADDRESS  a private address, with its port, of a seed that an operator added
 //! shape/HASH        what came under URLs that differ only in session ids
@@ -23,6 +24,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::login_session::LoginTrouble;
 use crate::fetch::login::FormLogin;
 use crate::job::{Budgets, Limits};
 use crate::scope::ShapeRecord;
@@ -63,6 +65,7 @@ pub(super) struct CrawlChanges {
     pub(super) cookies: BTreeMap<String, String>,
     /// The names of the marks.
     pub(super) logins: Vec<String>,
+    pub(super) login_troubles: Vec<LoginTrouble>,
     /// The values of `WWW-Authenticate` by scheme, host and port.
     pub(super) challenges: BTreeMap<String, Vec<String>>,
     /// Private addresses of seeds that an operator added.
@@ -86,6 +89,7 @@ impl CrawlChanges {
                     changes.cookies.insert(domain.to_owned(), String::from_utf8_lossy(value).into_owned());
                 }
                 ("login", _) => changes.logins.push(name.clone()),
+                ("login-trouble", _) => changes.login_troubles.push(read(name, value)?),
                 ("auth", authority) => {
                     changes.challenges.insert(authority.to_owned(), read(name, value)?);
                 }
@@ -193,6 +197,10 @@ pub(super) fn login(form: &FormLogin) -> Mark {
     (login_name(form), Vec::new())
 }
 
+pub(super) fn login_trouble(trouble: &LoginTrouble) -> Mark {
+    mark(hashed("login-trouble", &trouble.at), trouble)
+}
+
 pub(super) fn challenge(authority: &str, values: &[String]) -> Mark {
     mark(format!("auth/{authority}"), &values)
 }
@@ -224,6 +232,7 @@ mod tests {
             limits(&Budgets::default(), &budgets),
             pace(0.5),
             cookies("e.org", "a\tb"),
+            login_trouble(&LoginTrouble { pages: 3, ..LoginTrouble::default() }),
             challenge("http://e.org", &["Basic".to_owned()]),
             endpoint(&"[::1]:8080".parse().unwrap()),
             shape(u64::MAX - 1, &ShapeRecord::default()),
@@ -234,6 +243,7 @@ mod tests {
         assert_eq!(changes.seeds[0], AddedSeed { url: "http://e.org/".into(), origin: SeedOrigin::Order });
         assert_eq!((&changes.rejects[..], changes.pace_factor), (&[".*x".to_owned()][..], Some(0.5)));
         assert_eq!(changes.cookies["e.org"], "a\tb");
+        assert_eq!(changes.login_troubles, [LoginTrouble { pages: 3, ..LoginTrouble::default() }]);
         assert_eq!(changes.challenges["http://e.org"], ["Basic"]);
         assert_eq!(changes.endpoints, ["[::1]:8080".parse().unwrap()]);
         assert_eq!(changes.shapes, BTreeMap::from([(u64::MAX - 1, ShapeRecord::default())]));

@@ -98,6 +98,12 @@ impl Contacts {
         silent
     }
 
+    /// Whether a server of the queue has responded in this run.
+    pub(super) fn has_responded(&self, queue: &str, server: &str) -> bool {
+        let queues = self.lock();
+        queues.get(queue).and_then(|servers| servers.get(server)).is_some_and(|one| one.reached.is_some())
+    }
+
     /// Whether every server of the queue that fails has answered before, in this run.
     pub(super) fn have_answered(&self, queue: &str) -> bool {
         let queues = self.lock();

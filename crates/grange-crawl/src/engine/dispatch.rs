@@ -44,7 +44,7 @@ pub(super) async fn dispatch(crawl: &Arc<Shared>, workers: &mut Workers) -> Resu
     let mut free: Vec<u32> = (0..crawl.template.engine.workers.max(1)).rev().collect();
     let mut wish = crawl.wish.subscribe();
     let mut holds = crawl.ledger.holds.watch();
-    // While no host can be reached, one URL is tried from time to time.
+    // While no host can be reached, one URL and some servers are tried from time to time.
     let mut probe_at = crawl.clock.now();
     let end = loop {
         while let Some(ended) = workers.try_join_next() {
@@ -68,7 +68,19 @@ pub(super) async fn dispatch(crawl: &Arc<Shared>, workers: &mut Workers) -> Resu
                 Next::Uri(claim) => {
                     let Some(number) = free.pop() else { continue };
                     probe_at = now.saturating_add(retry_delay(crawl)).unwrap_or(now);
-                    workers.spawn(work(Arc::clone(crawl), *claim, number));
+                    let crawl = Arc::clone(crawl);
+                    if probes {
+                        workers.spawn(probe(crawl, Some(claim), number));
+                    } else {
+                        workers.spawn(work(crawl, *claim, number));
+                    }
+                    continue;
+                }
+                // Also while every queue waits: a server that responded before may respond again.
+                Next::Wait(_) | Next::Idle if probes => {
+                    let Some(number) = free.pop() else { continue };
+                    probe_at = now.saturating_add(retry_delay(crawl)).unwrap_or(now);
+                    workers.spawn(probe(Arc::clone(crawl), None, number));
                     continue;
                 }
                 Next::Wait(time) => {
@@ -151,6 +163,15 @@ fn limit_while_held(
 /// How often a URL is tried while no host can be reached, and how long a host must fail before it is given up.
 pub(super) fn retry_delay(crawl: &Shared) -> jiff::SignedDuration {
     jiff::SignedDuration::try_from(crawl.template.frontier.retry_delay.0).unwrap_or(jiff::SignedDuration::MAX)
+}
+
+/// Sees whether the network is back. Servers come first: a URL that fails while it is away goes back to its queue.
+async fn probe(crawl: Arc<Shared>, claim: Option<Box<Claim>>, number: u32) -> Result<u32, VisitError> {
+    crawl.probe_network().await?;
+    match claim {
+        Some(claim) => work(crawl, *claim, number).await,
+        None => Ok(number),
+    }
 }
 
 async fn work(crawl: Arc<Shared>, claim: Claim, number: u32) -> Result<u32, VisitError> {

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::dispatch::End;
 use super::folder::Folder;
+use super::login_session::LoginTrouble;
 use super::meter::{Phase, Snapshot};
 use super::progress::picture;
 use super::shared::Shared;
@@ -33,6 +34,8 @@ pub struct Outcome {
     pub last: Snapshot,
     /// How every domain fared, and why it ended.
     pub domains: Vec<DomainResult>,
+    /// Log-ins that did not work.
+    pub login_troubles: Vec<LoginTrouble>,
     /// The manifest of the last chunk.
     pub manifest: Option<Manifest>,
 }
@@ -52,7 +55,8 @@ pub(super) fn finish(
     let last = picture(crawl, now, Phase::Finished);
     write_reports(crawl, &folder.reports(), end, &last)?;
     snapshots.send_replace(last.clone());
-    Ok(Outcome { end, last, domains: crawl.frontier.domains(now), manifest })
+    let (domains, login_troubles) = (crawl.frontier.domains(now), crawl.logins.troubles());
+    Ok(Outcome { end, last, domains, login_troubles, manifest })
 }
 
 /// Writes a report aside and gives it its name.

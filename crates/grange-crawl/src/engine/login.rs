@@ -1,21 +1,21 @@
 //! Log-ins: which credential is for which URL, and when it is used.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::OnceCell;
 use url::{Position, Url};
 use urlkey::{Suffixes, registrable_domain};
 
-use super::changes::{self, CrawlChanges};
+use super::changes::{self, CrawlChanges, Mark};
 use super::links;
 use super::links::Found;
+use super::login_session::{FormSession, LoginTrouble};
 use super::shared::VisitError;
 use super::visit::Way;
-use crate::candidate::{Candidate, bare};
+use crate::candidate::{Candidate, bare, without_user_info};
 use crate::extract::Role;
 use crate::fetch::auth::{Challenge, Credentials, Session, challenges, strongest};
-use crate::fetch::login::{FormLogin, FormMethod};
+use crate::fetch::login::FormMethod;
 use crate::fetch::{Fetched, ProblemKind, Request, Verdict};
 use crate::frontier::Claim;
 use crate::hops::Hop;
@@ -28,10 +28,11 @@ use crate::record::capture::Form;
 pub(super) struct Logins {
     /// Those of the job, then those of seeds with a user name in their URL.
     http: Mutex<Vec<HttpLogin>>,
-    /// Each is sent once, by whoever comes first; the others wait.
-    forms: Vec<(String, FormLogin, OnceCell<()>)>,
+    forms: Vec<FormSession>,
     /// What servers asked for before, by scheme, host and port: the next request need not be refused first.
     sessions: Mutex<HashMap<String, Session>>,
+    /// By where the log-in is sent.
+    troubles: Mutex<BTreeMap<String, LoginTrouble>>,
 }
 
 /// A password that is given where a server asks for it by HTTP.
@@ -64,12 +65,14 @@ impl Logins {
                     http.push(HttpLogin { domain, origin, realm, credentials });
                 }
                 CredentialKind::Form(form) => {
-                    let done = OnceCell::new_with(kept.has_login(&form).then_some(()));
-                    logins.forms.push((domain, form, done));
+                    let is_kept = kept.has_login(&form);
+                    logins.forms.push(FormSession::new(domain, form, is_kept));
                 }
             }
         }
         logins.http = Mutex::new(http);
+        let troubles = kept.login_troubles.iter().map(|trouble| (trouble.at.clone(), trouble.clone()));
+        logins.troubles = Mutex::new(troubles.collect());
         logins.add_seeds(seeds.iter().map(String::as_str).chain(kept.ordered_seeds()));
         for (authority, values) in &kept.challenges {
             if let Ok(url) = Url::parse(authority) {
@@ -96,6 +99,32 @@ impl Logins {
         lock(&self.sessions)
             .get_mut(&*super::hosts::authority(url))
             .map(|session| session.authorization("GET", target(url)))
+    }
+
+    /// The form that a page's session is of: one of the page's host, if there are several for its domain.
+    fn form_for(&self, url: &Url) -> Option<&FormSession> {
+        let is_of_host = |session: &&FormSession| {
+            let at = Url::parse(&session.form.login_url);
+            at.is_ok_and(|at| at.host_str() == url.host_str())
+        };
+        let of_domain = || self.forms.iter().filter(|session| is_of(url, &session.domain));
+        of_domain().find(is_of_host).or_else(|| of_domain().next())
+    }
+
+    /// The log-ins that did not work, earlier runs included.
+    pub(super) fn troubles(&self) -> Vec<LoginTrouble> {
+        let troubles = lock(&self.troubles);
+        troubles.values().filter(|one| one.refused.is_some() || one.pages > 0).cloned().collect()
+    }
+
+    /// Changes what is known of a log-in that does not work; true if that was nothing before. The mark keeps it.
+    fn note_trouble(&self, domain: &str, at: &str, change: impl FnOnce(&mut LoginTrouble)) -> (bool, Mark) {
+        let mut troubles = lock(&self.troubles);
+        let is_new = !troubles.contains_key(at);
+        let trouble = troubles.entry(at.to_owned()).or_default();
+        (trouble.domain, trouble.at) = (domain.to_owned(), at.to_owned());
+        change(trouble);
+        (is_new, changes::login_trouble(trouble))
     }
 
     fn has_password_for(&self, url: &Url) -> bool {
@@ -141,12 +170,12 @@ impl Way<'_> {
     pub(super) async fn fetch_with_login(
         &mut self,
         claim: &Claim,
-        mut request: Request,
+        request: Request,
     ) -> Result<Fetched, VisitError> {
         let crawl = self.crawl;
-        for (domain, form, done) in &crawl.logins.forms {
-            if is_of(&request.url, domain) && !done.initialized() {
-                match done.get_or_try_init(|| self.send_form(claim, form)).await {
+        for session in &crawl.logins.forms {
+            if is_of(&request.url, &session.domain) && !session.begun.initialized() {
+                match session.begun.get_or_try_init(|| self.send_form(claim, session)).await {
                     Ok(()) => {}
                     // As if the page itself had not answered: it is tried again, and the form before it.
                     Err(FormError::NoAnswer(fetched)) => return Ok(*fetched),
@@ -154,6 +183,77 @@ impl Way<'_> {
                 }
             }
         }
+        let Some(session) = crawl.logins.form_for(&request.url) else {
+            return self.fetch_with_password(claim, request).await;
+        };
+        let number = session.history().number();
+        let mut fetched = self.fetch_with_password(claim, request.clone()).await?;
+        if !session.lacks_session(&request.url, &mut fetched) {
+            if fetched.status.is_success() {
+                session.history().note_open(&request.url);
+            }
+            return Ok(fetched);
+        }
+        if session.history().is_closed(&request.url) {
+            return Ok(fetched);
+        }
+        match self.log_in_again(claim, session, number).await {
+            Ok(true) => {}
+            Ok(false) => {
+                self.note_trouble(&session.domain, &session.form.login_url, |trouble| trouble.pages += 1);
+                return Ok(fetched);
+            }
+            Err(FormError::NoAnswer(fetched)) => return Ok(*fetched),
+            Err(FormError::Visit(error)) => return Err(error),
+        }
+        let url = request.url.clone();
+        let mut fetched = self.fetch_with_password(claim, request).await?;
+        if session.lacks_session(&url, &mut fetched) {
+            session.history().note_closed(&url);
+        } else if fetched.status.is_success() {
+            session.history().note_open(&url);
+        }
+        Ok(fetched)
+    }
+
+    /// Sends the form of a session that has ended, unless somebody did since the log-in of this `number`. True if the page is
+    /// to be fetched again.
+    async fn log_in_again(
+        &mut self,
+        claim: &Claim,
+        session: &FormSession,
+        number: u32,
+    ) -> Result<bool, FormError> {
+        let _repeating = session.repeating.lock().await;
+        let (may_repeat, rests) = {
+            let mut history = session.history();
+            if history.number() != number {
+                return Ok(history.is_in());
+            }
+            let may_repeat = history.may_repeat(self.crawl.clock.now());
+            (may_repeat, if may_repeat { None } else { history.report_rest() })
+        };
+        let (page, at) = (claim.candidate.target_uri(), without_query(&session.form.login_url));
+        if !may_repeat {
+            if let Some(why) = rests {
+                self.alert(&format!(
+                    "the session of {at} has ended at {page} and is not begun again now: {why}"
+                ));
+            }
+            return Ok(false);
+        }
+        self.alert(&format!("the session of {at} has ended at {page}: logging in again"));
+        self.send_form(claim, session).await?;
+        Ok(session.history().is_in())
+    }
+
+    /// Fetches, with a password where the server asks for one by HTTP and we have it.
+    async fn fetch_with_password(
+        &mut self,
+        claim: &Claim,
+        mut request: Request,
+    ) -> Result<Fetched, VisitError> {
+        let crawl = self.crawl;
         request.authorization = crawl.logins.known(&request.url);
         let mut fetched = crawl.fetch(&request).await?;
         let had_password = request.authorization.is_some() || Credentials::of_url(&request.url).is_some();
@@ -176,6 +276,7 @@ impl Way<'_> {
         }
         let Some(authorization) = crawl.logins.answer(&request.url, &fetched) else { return Ok(fetched) };
         if request.authorization.as_ref() == Some(&authorization) {
+            self.note_password_refused(&request.url);
             return Ok(fetched);
         }
         let asks = fetched.http.as_ref().into_iter().flat_map(|head| head.all("WWW-Authenticate"));
@@ -188,15 +289,44 @@ impl Way<'_> {
         request.authorization = Some(authorization);
         let mut fetched = crawl.fetch(&request).await?;
         withhold(&mut fetched.request);
+        if fetched.status.0 == 401 {
+            self.note_password_refused(&request.url);
+        }
         Ok(fetched)
     }
 
-    async fn send_form(&mut self, claim: &Claim, form: &FormLogin) -> Result<(), FormError> {
-        let crawl = self.crawl;
+    /// A server asks again for the password that it was given.
+    fn note_password_refused(&mut self, url: &Url) {
+        let server = super::hosts::authority(url);
+        let host = url.host_str().unwrap_or_default();
+        let domain = registrable_domain(host, Suffixes::All).unwrap_or(host);
+        let is_new = self.note_trouble(domain, &server, |trouble| {
+            trouble.refused = Some("the server refused the user name or the password".to_owned());
+            trouble.pages += 1;
+        });
+        if is_new {
+            self.alert(&format!(
+                "logging in at {server} failed: the server refused the user name or the password"
+            ));
+        }
+    }
+
+    /// Takes note of a log-in that does not work; true if nothing was known of that.
+    fn note_trouble(&mut self, domain: &str, at: &str, change: impl FnOnce(&mut LoginTrouble)) -> bool {
+        let (is_new, mark) = self.crawl.logins.note_trouble(domain, &without_query(at), change);
+        self.marks.push(mark);
+        is_new
+    }
+
+    async fn send_form(&mut self, claim: &Claim, session: &FormSession) -> Result<(), FormError> {
+        let (crawl, form) = (self.crawl, &session.form);
         let request = match form.request() {
             Ok(request) => request,
             Err(error) => {
-                self.alert(&format!("cannot log in: {error}"));
+                let why = format!("cannot log in: {error}");
+                self.alert(&why);
+                session.history().note_response(false, crawl.clock.now());
+                self.note_trouble(&session.domain, &form.login_url, |trouble| trouble.refused = Some(why));
                 return Ok(());
             }
         };
@@ -213,6 +343,7 @@ impl Way<'_> {
             source: claim.candidate.source.clone(),
             force: true,
         };
+        session.history().note_sent(crawl.clock.now());
         let mut fetched = crawl.fetch(&request).await?;
         // A server that may not see the password is not asked again: its pages are fetched without a log-in.
         let is_refused = fetched.has_problem(ProblemKind::CertificateNotVerified);
@@ -221,10 +352,16 @@ impl Way<'_> {
             fetched.request.clear();
             return Err(FormError::NoAnswer(Box::new(fetched)));
         }
-        match form.verdict(&mut fetched) {
-            Ok(()) => self.marks.push(changes::login(form)),
-            Err(why) => self.alert(&format!("logging in at {} failed: {why}", candidate.target_uri())),
+        let verdict = form.verdict(&mut fetched);
+        session.history().note_response(verdict.is_ok(), crawl.clock.now());
+        if verdict.is_ok() {
+            self.marks.push(changes::login(form));
         }
+        if let Err(why) = &verdict {
+            self.alert(&format!("logging in at {} failed: {why}", candidate.target_uri()));
+        }
+        let refused = verdict.err();
+        self.note_trouble(&session.domain, &form.login_url, |trouble| trouble.refused = refused);
         // The request holds the password and is not for the archive.
         fetched.request.clear();
         let found = links::find(crawl, &candidate, &mut fetched, Role::Any)?;
@@ -269,6 +406,16 @@ fn withhold(request: &mut Vec<u8>) {
     }
     kept.extend_from_slice(&request[head..]);
     *request = kept;
+}
+
+/// Where a form is sent, for people: the query of an address may hold what is nobody's business.
+fn without_query(url: &str) -> String {
+    let Ok(mut url) = Url::parse(url) else { return without_user_info(url).into_owned() };
+    url.set_query(None);
+    url.set_fragment(None);
+    // The path of a bare origin is not part of what servers are called.
+    let url = bare(url);
+    if url.path() == "/" { super::hosts::authority(&url).into_owned() } else { url.into() }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,16 +1,25 @@
 //! Distinguishes an outage of our own network from that of a host.
 //!
-//! A host that cannot be reached is parked and in the end given up, with the URLs that wait for it. When hosts that
-//! answered before cannot be reached one after the other, and none can in between, the fault is ours: the crawl then waits and
-//! tries one URL from time to time, none of these failures counts, and the crawl resumes when any host answers. The same when a
+//! A host that cannot be reached is parked and in the end given up, with the URLs that wait for it. When servers that
+//! responded before cannot be reached one after the other, and none can in between, the fault may be ours. Servers that
+//! responded are then connected to; if none of them can be reached either, the crawl waits and tries one URL and some of these
+//! servers from time to time, none of the failures counts, and the crawl resumes when any server responds. The same when a
 //! crawl begins and none of its hosts can be reached.
+//!
+//! A server is a scheme, host and port: an https port that never responded says nothing about our network, because its host may
+//! just as well have none. A connection, or a TLS handshake that fails, is a response: somebody is there. A refused connection
+//! is not, since a firewall of ours that rejects everything refuses in the same way; that a host closed its port looks like an
+//! outage only if its server had responded and nothing else can be reached.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use url::Url;
 
-use crate::fetch::Fetched;
+use super::hosts::other_scheme;
+use crate::fetch::{Fetched, ProblemKind};
+use crate::status::FetchStatus;
 
 /// So many hosts that answered before must fail in a row, or all that have URLs left if those are fewer. Two hosts may
 /// go away in the same minute; three do not.
@@ -22,15 +31,36 @@ const HOSTS_MIN: usize = 2;
 /// machine, and it may be theirs that is down. The same if no host has answered yet.
 const FEW_HOSTS_LONGEST: Duration = Duration::from_secs(15 * 60);
 
+/// Servers that responded and are remembered, the newest ones: any of them shows that the network is in order.
+const RESPONDED_MAX: usize = 16;
+/// Servers that are connected to at once, to see whether the network is in order.
+const PROBES: usize = 4;
+
+/// A visit, as far as it says something about our network.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NetworkContact<'a> {
+    pub(super) url: &'a Url,
+    /// Scheme, host and port.
+    pub(super) server: &'a str,
+    pub(super) status: FetchStatus,
+    pub(super) reached: bool,
+    /// Whether this server responded before, as far as that is known.
+    pub(super) responded_before: bool,
+}
+
 /// What the last visits say about our network.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct NetworkState {
-    /// Hosts that answered before and failed since the last answer of any.
-    silent: BTreeSet<String>,
-    /// Hosts that failed in a run in which none has answered yet.
-    never_answered: BTreeSet<String>,
-    /// Any host answered in this run.
-    has_answered: bool,
+    /// Hosts whose servers responded before and failed since the last response of any, with the server.
+    silent: BTreeMap<String, String>,
+    /// Hosts that failed in a run in which none has responded yet, with the server.
+    never_answered: BTreeMap<String, String>,
+    /// Some failures since the last response came after the name was found.
+    fails_beyond_names: bool,
+    /// The servers that responded last in this run, the newest at the end.
+    responded: VecDeque<String>,
+    /// How many responses were noted.
+    responses: u64,
     /// Set in an outage: when it began.
     since: Option<Timestamp>,
     /// The outage lasted too long: until a host answers, failures are those of the hosts.
@@ -42,7 +72,9 @@ pub(super) struct NetworkState {
 pub(super) enum Finding {
     /// Nothing new; a failure is the host's own.
     Nothing,
-    /// The failure belongs to an outage, which may have begun with it: the URL is to be given back.
+    /// The failure looks like an outage that begins, unless one of [`NetworkState::probes`] responds.
+    Suspected,
+    /// The failure belongs to an outage: the URL is to be given back.
     Outage,
     /// The outage is over, because a host answered.
     Over,
@@ -50,153 +82,128 @@ pub(super) enum Finding {
     GaveUp,
 }
 
-/// Whether there was a connection to the host. A host that takes a request and never answers has been reached; the
-/// network is in order. None if nobody tried.
+/// Whether there was a connection to the host. A host that takes a request and never answers has been reached, and so has one
+/// that does not speak TLS; the network is in order. None if nobody tried.
 pub(super) fn was_reached(fetched: &Fetched) -> Option<bool> {
-    let failed = matches!(fetched.status.0, -4..=-1);
-    (failed || fetched.status.is_success()).then_some(!failed || !fetched.request.is_empty())
+    let failed = fetched.status.is_unreachable();
+    let has_connected = || {
+        !fetched.request.is_empty()
+            || fetched.has_problem(ProblemKind::TlsFailed)
+            || fetched.has_problem(ProblemKind::CertificateNotVerified)
+    };
+    (failed || fetched.status.is_success()).then(|| !failed || has_connected())
 }
 
 impl NetworkState {
-    /// Takes note of a visit that ended at `now`. `answered_before` says whether this host ever did, `active` counts the
-    /// hosts that have URLs left, `longest` is how long the crawl waits (zero: for ever).
+    /// Takes note of a visit that ended at `now`. `active` counts the hosts that have URLs left, `longest` is how long the
+    /// crawl waits (zero: for ever).
     pub(super) fn note(
         &mut self,
-        host: &str,
-        reached: bool,
-        answered_before: bool,
+        contact: NetworkContact<'_>,
         active: impl FnOnce() -> u64,
         longest: Duration,
         now: Timestamp,
     ) -> Finding {
-        if reached {
-            let over = self.since.is_some();
-            *self = NetworkState { has_answered: true, ..NetworkState::default() };
-            return if over { Finding::Over } else { Finding::Nothing };
+        if contact.reached {
+            return self.note_response(contact.server);
         }
         if self.gave_up {
             return Finding::Nothing;
         }
-        if let Some(since) = self.since {
-            let lasted = Duration::try_from(now.duration_since(since)).unwrap_or_default();
-            let longest = match (self.silent.len() < HOSTS, longest.is_zero()) {
-                (true, true) => FEW_HOSTS_LONGEST,
-                (true, false) => longest.min(FEW_HOSTS_LONGEST),
-                (false, true) => Duration::MAX,
-                (false, false) => longest,
-            };
-            if lasted < longest {
-                return Finding::Outage;
-            }
-            *self =
-                NetworkState { gave_up: true, has_answered: self.has_answered, ..NetworkState::default() };
-            return Finding::GaveUp;
+        if self.since.is_some() {
+            return self.still_away(longest, now);
         }
-        if !answered_before {
-            if self.has_answered {
-                return Finding::Nothing;
-            }
+        let nothing_responded = self.responses == 0 && !contact.responded_before;
+        if !contact.responded_before && !nothing_responded {
+            return Finding::Nothing;
+        }
+        self.fails_beyond_names |= contact.status != FetchStatus::DNS_FAILED;
+        let failing = if nothing_responded { &mut self.never_answered } else { &mut self.silent };
+        let host = contact.url.host_str().unwrap_or_default();
+        failing.insert(host.to_owned(), contact.server.to_owned());
+        let many = failing.len();
+        let is_suspicious = if nothing_responded {
             // Nothing was fetched yet: three hosts at least, and all there are. A list of dead seeds looks the same,
             // which is why this waits no longer than for a few hosts.
-            self.never_answered.insert(host.to_owned());
-            let many = self.never_answered.len();
-            if many < HOSTS || (many as u64) < active() {
-                return Finding::Nothing;
+            many >= HOSTS && many as u64 >= active()
+        } else {
+            many >= HOSTS || (many >= HOSTS_MIN && many as u64 >= active())
+        };
+        if is_suspicious { Finding::Suspected } else { Finding::Nothing }
+    }
+
+    /// Takes note that a server responded.
+    pub(super) fn note_response(&mut self, server: &str) -> Finding {
+        let is_over = self.since.is_some();
+        let mut responded = std::mem::take(&mut self.responded);
+        responded.retain(|known| known != server);
+        if responded.len() >= RESPONDED_MAX {
+            responded.pop_front();
+        }
+        responded.push_back(server.to_owned());
+        *self = NetworkState { responded, responses: self.responses + 1, ..NetworkState::default() };
+        if is_over { Finding::Over } else { Finding::Nothing }
+    }
+
+    /// How many responses were noted so far.
+    pub(super) fn responses(&self) -> u64 {
+        self.responses
+    }
+
+    pub(super) fn is_away(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// An outage that was suspected begins: none of the servers that were connected to responded.
+    pub(super) fn begin_outage(&mut self, now: Timestamp) {
+        self.since.get_or_insert(now);
+    }
+
+    /// Takes note that nothing responded at `now` either.
+    pub(super) fn still_away(&mut self, longest: Duration, now: Timestamp) -> Finding {
+        let Some(since) = self.since else { return Finding::Nothing };
+        let lasted = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+        let longest = match (self.silent.len() < HOSTS, longest.is_zero()) {
+            (true, true) => FEW_HOSTS_LONGEST,
+            (true, false) => longest.min(FEW_HOSTS_LONGEST),
+            (false, true) => Duration::MAX,
+            (false, false) => longest,
+        };
+        if lasted < longest {
+            return Finding::Outage;
+        }
+        let responded = std::mem::take(&mut self.responded);
+        *self =
+            NetworkState { gave_up: true, responded, responses: self.responses, ..NetworkState::default() };
+        Finding::GaveUp
+    }
+
+    /// The servers to be connected to next, to see whether the network is in order: those that responded and have not failed
+    /// since, the other scheme of hosts that fail, then those that fail. Others have their turn the next time. None if only
+    /// names were not found: addresses that are known from before say nothing about that.
+    pub(super) fn probes(&mut self) -> Vec<String> {
+        if !self.fails_beyond_names {
+            return Vec::new();
+        }
+        let failing: Vec<_> = self.silent.values().chain(self.never_answered.values()).cloned().collect();
+        let (silent, others): (Vec<_>, Vec<_>) =
+            self.responded.iter().rev().cloned().partition(|server| failing.contains(server));
+        let by_other_scheme = failing.iter().filter_map(|server| other_scheme(&Url::parse(server).ok()?));
+        let mut probes: Vec<String> = Vec::new();
+        for server in others.into_iter().chain(by_other_scheme).chain(silent) {
+            if probes.len() < PROBES && !probes.contains(&server) {
+                probes.push(server);
             }
-            self.since = Some(now);
-            return Finding::Outage;
         }
-        self.silent.insert(host.to_owned());
-        let many = self.silent.len();
-        let is_outage = many >= HOSTS || (many >= HOSTS_MIN && many as u64 >= active());
-        if is_outage {
-            self.since = Some(now);
-            return Finding::Outage;
-        }
-        Finding::Nothing
+        // To the end of the line; all of it is seen in turn.
+        let (asked, mut line): (Vec<_>, Vec<_>) =
+            self.responded.drain(..).partition(|server| probes.contains(server));
+        line.splice(0..0, asked);
+        self.responded = line.into();
+        probes
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const DAY: Duration = Duration::from_secs(86_400);
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
-
-    #[test]
-    fn an_outage_is_when_hosts_that_answered_fail_and_none_answers_in_between() {
-        use Finding::{Nothing, Outage, Over};
-        let mut state = NetworkState::default();
-        for (host, reached, before, active, finding) in [
-            ("dead", false, false, 9, Nothing),
-            ("gone", false, false, 9, Nothing),
-            ("lost", false, false, 9, Nothing),
-            ("a", false, true, 9, Nothing),
-            ("a", false, true, 9, Nothing),
-            ("b", false, true, 9, Nothing),
-            ("c", true, true, 9, Nothing),
-            ("a", false, true, 9, Nothing),
-            ("b", false, true, 9, Nothing),
-            ("c", false, true, 9, Outage),
-            ("dead", false, false, 9, Outage),
-            ("a", true, true, 9, Over),
-            ("a", false, true, 2, Nothing),
-            ("b", false, true, 2, Outage),
-        ] {
-            let found = state.note(host, reached, before, || active, DAY, at(0));
-            assert_eq!(found, finding, "{host} {reached}");
-        }
-        let mut alone = NetworkState::default();
-        assert_eq!(alone.note("a", false, true, || 1, DAY, at(0)), Nothing, "one host alone");
-    }
-
-    #[test]
-    fn an_outage_that_lasts_too_long_is_given_up_until_a_host_answers() {
-        let mut state = NetworkState::default();
-        let mut fails = |host: &str, second| state.note(host, false, true, || 9, DAY, at(second));
-        assert_eq!(fails("a", 0), Finding::Nothing);
-        assert_eq!(fails("b", 0), Finding::Nothing);
-        assert_eq!(fails("c", 0), Finding::Outage);
-        assert_eq!(fails("a", 86_399), Finding::Outage);
-        assert_eq!(fails("a", 86_400), Finding::GaveUp);
-        assert_eq!(fails("b", 86_401), Finding::Nothing);
-        assert_eq!(state.note("a", true, true, || 2, DAY, at(90_000)), Finding::Nothing);
-        assert_eq!(state, NetworkState { has_answered: true, ..NetworkState::default() });
-    }
-
-    #[test]
-    fn a_crawl_that_reaches_no_host_at_its_start_waits_a_quarter_of_an_hour() {
-        let mut state = NetworkState::default();
-        let mut fails =
-            |host: &str, active, second| state.note(host, false, false, || active, DAY, at(second));
-        assert_eq!(fails("a", 4, 0), Finding::Nothing);
-        assert_eq!(fails("b", 4, 1), Finding::Nothing);
-        assert_eq!(fails("b", 2, 1), Finding::Nothing, "two hosts may both be gone");
-        assert_eq!(fails("c", 4, 2), Finding::Nothing, "one is not tried yet");
-        assert_eq!(fails("d", 4, 3), Finding::Outage);
-        assert_eq!(fails("a", 4, 902), Finding::Outage);
-        assert_eq!(fails("a", 4, 903), Finding::GaveUp);
-        assert_eq!(fails("b", 4, 904), Finding::Nothing);
-        assert_eq!(state.note("a", true, false, || 4, DAY, at(905)), Finding::Nothing);
-        for host in ["b", "c", "d"] {
-            let found = state.note(host, false, false, || 3, DAY, at(906));
-            assert_eq!(found, Finding::Nothing, "one answered: {host} is gone");
-        }
-    }
-
-    #[test]
-    fn two_hosts_alone_are_waited_for_a_quarter_of_an_hour() {
-        for longest in [Duration::ZERO, DAY] {
-            let mut state = NetworkState::default();
-            let mut fails = |host: &str, second| state.note(host, false, true, || 2, longest, at(second));
-            assert_eq!(fails("a", 0), Finding::Nothing);
-            assert_eq!(fails("b", 0), Finding::Outage);
-            assert_eq!(fails("a", 899), Finding::Outage);
-            assert_eq!(fails("a", 900), Finding::GaveUp);
-        }
-    }
-}
+#[path = "outage_tests.rs"]
+mod tests;

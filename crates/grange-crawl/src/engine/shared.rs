@@ -14,14 +14,14 @@ use super::commit::{Ledger, Message};
 use super::contacts::Contacts;
 use super::cut_responses::CutResponses;
 use super::folder::Folder;
-use super::holds::{Hold, is_disk_full};
+use super::holds::is_disk_full;
 use super::hosts::{Hosts, authority};
 use super::kept_cookies::KeptCookies;
 use super::lasting_orders::LastingOrders;
 use super::login::Logins;
 use super::meter::Meter;
+use super::network::Network;
 use super::order::OrderError;
-use super::outage::{Finding, NetworkState, was_reached};
 use crate::candidate::Candidate;
 use crate::fetch::{FetchError, Fetched, Fetcher, Request};
 use crate::frontier::{Frontier, FrontierError};
@@ -75,7 +75,7 @@ pub(super) struct Shared {
     pub(super) gained_seeds: Mutex<HashSet<String>>,
     pub(super) kept_cookies: KeptCookies,
     pub(super) cut_responses: CutResponses,
-    pub(super) network: Mutex<NetworkState>,
+    pub(super) network: Network,
     /// One permit for each delivery that is packed and not yet committed. It is taken before the ticket of a file, so
     /// that whoever keeps a chunk open can always deliver.
     pub(super) packing: Arc<Semaphore>,
@@ -246,50 +246,6 @@ impl Shared {
     /// Whether a URL is one of the sites that are crawled, or a part that their pages embed.
     pub(super) fn is_own(&self, host: &str) -> bool {
         self.scope.current().is_own_host(host)
-    }
-
-    /// Takes note of whether a host was reached. True if the failure is that of our own network, so that
-    /// it must not count against the host or the URL.
-    pub(super) fn is_outage(&self, url: &Url, fetched: &Fetched) -> Result<bool, FrontierError> {
-        let Some(reached) = was_reached(fetched) else { return Ok(false) };
-        let now = self.clock.now();
-        let host = url.host_str().unwrap_or_default();
-        let answered = || {
-            let statistics = self.ledger.statistics();
-            statistics.host_tally(host).is_some_and(|tally| tally.succeeded.urls > 0)
-        };
-        let answered_before = !reached && answered();
-        let active = || {
-            let queues = self.frontier.counts(now).queues;
-            queues.all.saturating_sub(queues.exhausted + queues.retired)
-        };
-        let longest = self.template.engine.max_outage.0;
-        let mut network = self.network.lock().unwrap_or_else(PoisonError::into_inner);
-        let finding = network.note(host, reached, answered_before, active, longest, now);
-        // Decided and acted on under one lock, so that the last word is that of the last visit.
-        match finding {
-            Finding::Nothing => {}
-            Finding::Outage => {
-                let reason = "no host can be reached; check the network of this machine".to_owned();
-                if self.ledger.holds.set(Hold::Outage, reason) {
-                    tracing::warn!(
-                        "no host can be reached: crawl paused until one answers; check the network"
-                    );
-                }
-            }
-            Finding::Over => {
-                self.ledger.holds.clear(Hold::Outage);
-                let revived = self.revive(None, now)?;
-                tracing::info!(queues = revived, "a host answers again: crawl resumed");
-            }
-            Finding::GaveUp => {
-                self.ledger.holds.clear(Hold::Outage);
-                tracing::warn!(
-                    "no host could be reached for engine.max_outage: hosts are given up one by one"
-                );
-            }
-        }
-        Ok(finding == Finding::Outage)
     }
 
     /// Whether a page repeats what many others of its site said, so that its links lead nowhere new.

@@ -22,6 +22,7 @@ use super::kept_cookies::{self, CookieError};
 use super::lasting_orders::LastingOrders;
 use super::login::Logins;
 use super::meter::{Meter, Snapshot};
+use super::network::Network;
 use super::shared::Shared;
 use super::{Crawl, OUTBOX, channel, wishes};
 use crate::candidate::{Candidate, without_user_info};
@@ -269,7 +270,7 @@ fn open(
         gained_seeds: Mutex::new(kept.seeds.into_iter().map(|seed| seed.url).collect()),
         kept_cookies,
         cut_responses: CutResponses::default(),
-        network: Mutex::default(),
+        network: Network::default(),
         packing: Arc::new(Semaphore::new(OUTBOX)),
         orders: watch::Sender::new(Arc::new(orders)),
         _folder: folder.clone(),

@@ -215,7 +215,7 @@ impl Way<'_> {
         if let (Some(host), Some(ip)) = (candidate.url.host_str(), fetched.ip) {
             crawl.frontier.set_address(host, ip);
         }
-        if crawl.is_outage(&candidate.url, &fetched)? {
+        if crawl.is_outage(&candidate.url, &fetched).await? {
             if may_be_left_alone {
                 crawl.put_session_back(&candidate.url);
             }
@@ -317,7 +317,7 @@ impl Way<'_> {
         let mut visit = None;
         for step in 0..=ROBOTS_REDIRECTS_MAX {
             let mut fetched = crawl.fetch(&Request::get(at.url.clone())).await?;
-            if crawl.is_outage(&at.url, &fetched)? {
+            if crawl.is_outage(&at.url, &fetched).await? {
                 return Ok((Outcome::Defer { prerequisites: Vec::new() }, Vec::new()));
             }
             if step == 0 {

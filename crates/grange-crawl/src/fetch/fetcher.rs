@@ -103,6 +103,19 @@ impl Fetcher {
         failed.problem.detail.map(String::from)
     }
 
+    /// Whether the server of a URL takes a connection. Nothing is asked of it.
+    pub async fn can_connect(&self, url: &url::Url) -> bool {
+        let Some(target) = Target::of(url) else { return false };
+        let deadline = Instant::now() + self.0.settings.total_timeout.0;
+        match self.0.connector.connect(&target, deadline).await {
+            Ok(_) => true,
+            // Somebody is there, and speaks something else.
+            Err(failed) => {
+                matches!(failed.problem.kind, ProblemKind::TlsFailed | ProblemKind::CertificateNotVerified)
+            }
+        }
+    }
+
     /// Allows addresses, each with its port, although they are not public.
     pub fn allow(&self, endpoints: &[std::net::SocketAddr]) {
         self.0.connector.allow(endpoints);

@@ -15,6 +15,7 @@ mod limits;
 mod login;
 mod mirror;
 mod names;
+mod partly_reachable;
 mod politeness;
 mod redirects;
 mod retries;

@@ -18,6 +18,7 @@ pub(crate) struct Asked {
     pub(crate) url: String,
     /// By name in lower case.
     pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: String,
 }
 
 /// What is sent back; the connection is closed afterwards.
@@ -160,8 +161,9 @@ pub(crate) async fn converse<R: Future<Output = Option<Reply>>>(
     let mut body = vec![0; length];
     reading.read_exact(&mut body).await.ok()?;
     let url = format!("{}{path}", headers.get("host")?);
+    let body = String::from_utf8_lossy(&body).into_owned();
     log.lock().unwrap().push(format!("{method} {url}"));
-    let Reply { status, headers, body, missing } = answer(Asked { method, url, headers }).await?;
+    let Reply { status, headers, body, missing } = answer(Asked { method, url, headers, body }).await?;
     let length = body.len() + missing;
     let head =
         format!("HTTP/1.1 {status} X\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n");

@@ -333,6 +333,7 @@ async fn progress_is_kept_and_sampled(bed: &Bed) {
         bytes_per_s_mean: 1.0,
         active: 1,
         alerts: 0,
+        waits_for: None,
     };
     for seconds in [0, 5, 10, 15, 20] {
         jobs.report_progress(&ours, at(seconds), LONG, Duration::from_secs(10)).await.unwrap();

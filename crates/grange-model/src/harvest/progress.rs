@@ -40,4 +40,7 @@ pub struct Progress {
     /// Fetches under way.
     pub active: u64,
     pub alerts: u64,
+    /// Why the crawl waits, if it does by itself: for its network, for space, or for hosts that fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
 }

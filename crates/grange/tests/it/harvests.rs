@@ -249,6 +249,7 @@ fn traps_are_tried_on_the_crawl_logs_of_stored_jobs() {
     // Without a job the newest that are done are meant; here there are none.
     let text = grange.run(&["traps", "test", ".*"]).ok().stdout;
     assert!(text.starts_with("0 of 0 lines of 0 jobs"), "{text}");
+    grange.run(&["traps", "test", ".*", "--job", "99"]).fails(3, &[]);
     grange.run(&["traps", "test", "("]).fails(2, &["unclosed"]);
 }
 

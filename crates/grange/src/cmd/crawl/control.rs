@@ -7,7 +7,7 @@ use grange_crawl::engine::{Order, ask};
 use grange_crawl::job::LimitsChange;
 use serde_json::Value;
 
-use super::job::{bytes, seconds, with_scheme};
+use super::job::{bytes, objects, seconds, with_scheme};
 use super::seed_addresses;
 use crate::cli::Common;
 use crate::exit::Exit;
@@ -55,7 +55,7 @@ enum OrderCommand {
         #[arg(long)]
         domain: Option<String>,
         /// Documents
-        #[arg(long, group = "limits", allow_negative_numbers = true)]
+        #[arg(long, group = "limits", allow_hyphen_values = true, value_parser = objects)]
         max_objects: Option<i64>,
         /// Bytes of responses, such as 500MB
         #[arg(long, group = "limits", allow_hyphen_values = true, value_parser = bytes)]
@@ -64,7 +64,7 @@ enum OrderCommand {
         #[arg(long, group = "limits", allow_hyphen_values = true, value_parser = seconds)]
         max_time: Option<i64>,
     },
-    /// Multiply all waits: 2 is half as fast
+    /// Multiply all waits between requests: 2 is half as fast, 0 does not wait at all
     SetPace { factor: f64 },
     /// The queues that hold anything
     Queues {

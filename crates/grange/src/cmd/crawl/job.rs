@@ -28,10 +28,23 @@ pub(super) enum RobotsArg {
     ObeyExceptEmbeds,
 }
 
+/// A number of documents; -1 for no limit.
+pub(super) fn objects(text: &str) -> Result<i64, String> {
+    let number = text.parse::<i64>().map_err(|_| format!("{text:?} is not a number"))?;
+    count(number)
+}
+
+fn count(number: i64) -> Result<i64, String> {
+    if number < -1 {
+        return Err(format!("{number} is not a limit: expected 0 or more, or -1 for none"));
+    }
+    Ok(number)
+}
+
 /// A number of bytes, with a unit or without.
 pub(super) fn bytes(text: &str) -> Result<i64, String> {
     if let Ok(number) = text.parse::<i64>() {
-        return Ok(number.max(-1));
+        return count(number);
     }
     let size = Size::from_str(text).map_err(|error| error.to_string())?;
     Ok(i64::try_from(size.0).unwrap_or(i64::MAX))

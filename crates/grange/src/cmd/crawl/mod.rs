@@ -48,7 +48,7 @@ pub(crate) struct CrawlArgs {
     #[arg(long)]
     templates: bool,
     /// Documents at most, robots.txt files not counted; -1 for no limit
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = job::objects)]
     max_objects: Option<i64>,
     /// Bytes at most, such as 500MB or 1000000; -1 for no limit
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = job::bytes)]
@@ -210,7 +210,35 @@ fn templates(common: &Common) -> anyhow::Result<Exit> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: CrawlArgs,
+    }
+
+    #[test]
+    fn a_limit_is_a_number_or_minus_one() {
+        let limits = |args: &[&str]| {
+            let parsed = Command::try_parse_from(["x"].iter().chain(args)).ok()?.args;
+            Some((parsed.max_objects, parsed.max_bytes))
+        };
+        for (args, expected) in [
+            (&["http://e.test/", "--max-objects=-1", "--max-bytes", "-1"][..], Some((Some(-1), Some(-1)))),
+            (&["http://e.test/", "--max-objects", "0"], Some((Some(0), None))),
+            (&["http://e.test/", "--max-objects=-5"], None),
+            (&["http://e.test/", "--max-objects", "many"], None),
+            (&["http://e.test/", "--max-bytes=-2"], None),
+            (&["control", "x", "set-limits", "--max-objects=-1", "--max-bytes=0"], Some((None, None))),
+            (&["control", "x", "set-limits", "--max-objects=-7"], None),
+            (&["control", "x", "set-limits", "--max-bytes=-7"], None),
+        ] {
+            assert_eq!(limits(args), expected, "{args:?}");
+        }
+    }
 
     #[test]
     fn a_crawl_that_leaves_urls_of_unreachable_hosts_has_an_exit_code_of_its_own() {

@@ -93,6 +93,7 @@ pub(crate) async fn run(common: &Common, command: TrapsCommand) -> anyhow::Resul
             let test = TrapTest { expressions: expression, crawl_log: None, jobs };
             let answer: JobTrapHits = client.post("/trap-test", &test).await?;
             let JobTrapHits { hits, jobs, missing } = &answer;
+            let has_none = jobs.is_empty() && !missing.is_empty();
             let missing = match missing.len() {
                 0 => String::new(),
                 1 => format!("\nJob {} has no crawl log in the archive.", missing[0]),
@@ -107,6 +108,9 @@ pub(crate) async fn run(common: &Common, command: TrapsCommand) -> anyhow::Resul
             told(common, &json!(answer), &sentence)?;
             if !common.json {
                 hits.examples.iter().for_each(|url| println!("  {url}"));
+            }
+            if has_none {
+                return Ok(Exit::NotFound);
             }
         }
     }
