@@ -93,8 +93,13 @@ fn all_kept(state: AccessRuleState) -> Vec<Kept> {
     rules.chain(state.removed.into_iter().map(Kept::Removed)).collect()
 }
 
-fn kept_names(all: &[Kept]) -> BTreeSet<FileName> {
-    all.iter().filter_map(Kept::name).collect()
+/// The files of which the database knows everything: also those of rules that were removed.
+fn known_names(all: &[Kept]) -> BTreeSet<FileName> {
+    let added = |kept: &Kept| match kept {
+        Kept::Rule(_) => None,
+        Kept::Removed(removed) => format!("{}add-{}.json", witness::ACCESS_PREFIX, removed.key).parse().ok(),
+    };
+    all.iter().flat_map(|kept| [kept.name(), added(kept)]).flatten().collect()
 }
 
 /// Why a rule is too long to be kept beside the bits.
@@ -171,7 +176,7 @@ impl Archive {
         let mut report = AccessRuleReport::default();
         let (mut beside, mut names) = (Beside::default(), Vec::new());
         let rules = self.0.db.access_rules();
-        let known = if read_all { BTreeSet::new() } else { kept_names(&all_kept(rules.state().await?)) };
+        let known = if read_all { BTreeSet::new() } else { known_names(&all_kept(rules.state().await?)) };
         for replica in &self.0.replicas {
             match self.read_access_rules(replica, &known, &mut beside, &mut report).await {
                 Ok(found) => names.push((replica, found)),

@@ -11,6 +11,7 @@ use grange_model::store_state::step;
 use grange_model::{
     Checksums, CopyState, FileName, LogEvent, Presence, StoreAction, StoreEvent, UploadState, Verdict,
 };
+use jiff::Timestamp;
 use serde_json::json;
 
 use crate::archive::Archive;
@@ -195,6 +196,8 @@ impl Archive {
         let (mut presence, mut verdict) = (holding.presence, holding.verdict);
         let mut checksum = holding.checksum.clone();
         let (mut asked_at, mut outdated_answers) = (None, 0);
+        // The clock may be corrected: what this copy was asked after its own row was kept is not older than that row.
+        let mut kept_at = Timestamp::MIN;
         // What the replica said of the copy when it took it.
         let mut read_back = None;
         let (mut next, mut action) = step(copy, begins, retries);
@@ -230,7 +233,7 @@ impl Archive {
                     continue;
                 }
             }
-            copy = next;
+            (copy, kept_at) = (next, kept_at.max(self.0.clock.now()));
             let event = match action {
                 None => return Ok(done),
                 Some(StoreAction::Upload) => {
@@ -247,7 +250,7 @@ impl Archive {
                     }
                 }
                 Some(StoreAction::AskChecksum) => {
-                    let now = self.0.clock.now();
+                    let now = self.0.clock.now().max(kept_at);
                     let (event, answer) = self.ask(status, replica, read_back.take()).await;
                     asked_at = (event != StoreEvent::Unanswered).then_some(now);
                     done.error = match &event {

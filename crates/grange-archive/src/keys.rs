@@ -112,3 +112,21 @@ impl std::fmt::Debug for SigningKey {
         write!(f, "SigningKey({})", self.public_key())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::FOLDER_SYNCS_TO_FAIL;
+
+    #[test]
+    fn a_key_that_was_not_written_and_synced_is_not_there_and_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.key");
+        FOLDER_SYNCS_TO_FAIL.lock().unwrap().push(folder.path().to_owned());
+        assert!(SigningKey::open(&path).is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        let key = SigningKey::open(&path).unwrap().public_key();
+        assert_eq!(SigningKey::open(&path).unwrap().public_key(), key);
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}

@@ -79,6 +79,27 @@ pub enum RestoreError {
         source: io::Error,
     },
     #[error(
+        "cannot rename {}, which is the replaced database: the backup has taken its place at {}; rename it by hand",
+        kept.display(),
+        database.display()
+    )]
+    KeptElsewhere {
+        database: PathBuf,
+        kept: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(
+        "cannot sync {}: the backup has taken the database's place, and after a power cut the replaced database may be there \
+         again; check the disk, then repeat the command",
+        folder.display()
+    )]
+    Unsynced {
+        folder: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(
         "cannot restore into {}: there is no such folder; if it should be made, repeat the command with --new",
         folder.display()
     )]
@@ -141,8 +162,10 @@ pub async fn restore_database(
         beside(&path, &format!(".replaced-{stamp}"))
     });
     let swapped = replace(&ready, &path, replaced.as_deref(), settings.db.busy_timeout.0).await;
-    if swapped.is_err() {
-        remove_all(&ready);
+    match &swapped {
+        // There it holds the only copy of the replaced database.
+        Ok(()) | Err(RestoreError::KeptElsewhere { .. }) => {}
+        Err(_) => remove_all(&ready),
     }
     swapped?;
     Ok(RestoredDatabase { database: path.to_path_buf(), replaced, not_compared, sessions_ended, came_back })
@@ -176,7 +199,7 @@ fn check_folder(data: &Path, database: &Path, new: bool) -> Result<(), RestoreEr
         Err(source) => return Err(RestoreError::Io { doing: "list", path: folder, source }),
     };
     // What people bring along from the lost machine, before the database.
-    let known = ["grange.lock", "grange.toml", "node.id", "secrets", "replicas", "backups"];
+    let known = ["grange.lock", "grange.toml", "node.id", "secrets", "replicas"];
     let is_data_folder = database.exists() || known.iter().any(|name| data.join(name).exists());
     if is_data_folder || entries.next().is_none() {
         Ok(())
@@ -199,6 +222,10 @@ async fn replace(
         move |source| RestoreError::Io { doing, path, source }
     };
     let sync = || durable::sync_folder(parent).map_err(failed("sync", parent));
+    let sync_placed = || {
+        let unsynced = |source| RestoreError::Unsynced { folder: parent.to_owned(), source };
+        durable::sync_folder(parent).map_err(unsynced)
+    };
     if let Some(replaced) = replaced {
         match grange_db::fold_log(path, busy_timeout).await {
             // One file is all there is of it, and changes places with the backup.
@@ -207,10 +234,14 @@ async fn replace(
                 sync()?;
                 if exchange(ready, path).is_ok() {
                     if let Err(source) = rename(ready, replaced) {
-                        exchange(ready, path).map_err(failed("put back", path))?;
+                        exchange(ready, path).map_err(|source| RestoreError::KeptElsewhere {
+                            database: path.to_owned(),
+                            kept: ready.to_owned(),
+                            source,
+                        })?;
                         return Err(failed("keep", path)(source));
                     }
-                    return sync();
+                    return sync_placed();
                 }
                 // Not every file system can exchange two files.
                 copied(path, replaced).map_err(failed("copy", path))?;
@@ -231,7 +262,7 @@ async fn replace(
         .and_then(|()| rename(ready, path))
         .map_err(failed("rename", ready));
     match (renamed, replaced) {
-        (Ok(()), _) => sync(),
+        (Ok(()), _) => sync_placed(),
         (Err(error), None) => Err(error),
         (Err(error), Some(replaced)) => {
             let (kept, log) = (beside(replaced, "-wal"), beside(path, "-wal"));

@@ -4,19 +4,15 @@ use grange_model::account::Role;
 
 use super::*;
 
-/// Files whose next moves fail, and how many; no file system refuses them for real.
-static TO_FAIL: Mutex<Vec<(PathBuf, u32)>> = Mutex::new(Vec::new());
+/// Which of the next moves of a file fail; no file system refuses them for real.
+static TO_FAIL: Mutex<Vec<(PathBuf, Vec<bool>)>> = Mutex::new(Vec::new());
 
 /// Whether this move is to fail.
 pub(super) fn fail(path: &Path) -> io::Result<()> {
     let mut to_fail = TO_FAIL.lock().unwrap();
-    match to_fail.iter_mut().find(|(one, left)| one == path && *left > 0) {
-        Some((_, left)) => {
-            *left -= 1;
-            Err(io::Error::from_raw_os_error(5))
-        }
-        None => Ok(()),
-    }
+    let moves = to_fail.iter_mut().find(|(one, _)| one == path).map(|(_, moves)| moves);
+    let fails = moves.filter(|moves| !moves.is_empty()).is_some_and(|moves| moves.remove(0));
+    if fails { Err(io::Error::from_raw_os_error(5)) } else { Ok(()) }
 }
 
 fn actor() -> Actor {
@@ -67,22 +63,23 @@ fn kept(data: &Path) -> Vec<PathBuf> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restore_that_fails_at_any_move_loses_no_row_of_the_database_that_is_there() {
-    // The exchange; the exchange and the rename after it; nothing.
-    for moves in [2, 0, 1] {
+    // The exchange and the rename in its stead; the exchange alone; the rename that keeps the old one; nothing.
+    for (moves, failed) in
+        [(vec![true, true], true), (vec![true], false), (vec![false, true], true), (vec![], false)]
+    {
         let root = tempfile::tempdir().unwrap();
         let (data, backup) = data_folder(root.path()).await;
         let database = data.join("grange.db");
-        TO_FAIL.lock().unwrap().push((data.join("grange.db.restored"), moves));
+        TO_FAIL.lock().unwrap().push((data.join("grange.db.restored"), moves.clone()));
         let restored = restore_database(&Settings::default(), &data, &backup, false, &actor()).await;
-        let failed = moves == 2;
         assert_eq!(restored.is_err(), failed, "{restored:?}");
         let db = open_at(&database).await;
-        assert_eq!(names(&db).await, if failed { vec!["anna", "berta"] } else { vec!["anna"] }, "{moves}");
+        assert_eq!(names(&db).await, if failed { vec!["anna", "berta"] } else { vec!["anna"] }, "{moves:?}");
         add(&db, "carl").await;
         // Kept for itself: whatever is written to the one is not in the other.
         for kept in kept(&data) {
             let old = open_at(&kept).await;
-            assert_eq!(names(&old).await, ["anna", "berta"], "{moves}");
+            assert_eq!(names(&old).await, ["anna", "berta"], "{moves:?}");
             old.close().await;
         }
         assert!(failed || kept(&data).len() == 1);
@@ -98,22 +95,22 @@ async fn a_restore_that_fails_at_any_move_loses_no_row_of_the_database_that_is_t
 /// A file that is no database, with something beside it that could be its log.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_cannot_be_opened_is_kept_with_its_log_and_has_it_still_after_an_error() {
-    for moves in [1, 0] {
+    for failed in [true, false] {
         let root = tempfile::tempdir().unwrap();
         let (data, backup) = data_folder(root.path()).await;
         let database = data.join("grange.db");
         let torn = vec![7; 10_000];
         fs::write(&database, &torn).unwrap();
         let log = fs::read(data.join("grange.db-wal")).unwrap();
-        TO_FAIL.lock().unwrap().push((data.join("grange.db.restored"), moves));
+        TO_FAIL.lock().unwrap().push((data.join("grange.db.restored"), vec![failed]));
         let restored = restore_database(&Settings::default(), &data, &backup, false, &actor()).await;
-        assert_eq!(restored.is_err(), moves == 1, "{restored:?}");
-        if moves == 1 {
+        assert_eq!(restored.is_err(), failed, "{restored:?}");
+        if failed {
             assert_eq!(fs::read(&database).unwrap(), torn);
         } else {
             assert_eq!(fs::read(&kept(&data)[0]).unwrap(), torn);
         }
-        let wal = if moves == 1 { data.join("grange.db-wal") } else { beside(&kept(&data)[0], "-wal") };
+        let wal = if failed { data.join("grange.db-wal") } else { beside(&kept(&data)[0], "-wal") };
         assert_eq!(fs::read(wal).ok(), Some(log).filter(|log| !log.is_empty()));
     }
 }

@@ -206,3 +206,16 @@ async fn places_of_checksum_replicas_are_folders_and_nodes() {
     let with_auth = Context { auth: Some(Arc::new(Trusting)), ..context };
     super::open("peer://host:1/three", &with_auth).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_marker_whose_name_was_not_synced_is_gone_and_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let sums = LocalSums::open(folder.path()).await.unwrap();
+    // Made before, so that the marker's sync is the next one.
+    sums.add(line("a", 1)).await.unwrap();
+    crate::journal::FOLDER_SYNCS_TO_FAIL.lock().unwrap().push(folder.path().to_owned());
+    assert_eq!(sums.mark("mine").await.unwrap_err().code(), "archive-io");
+    assert_eq!(sums.marker().await.unwrap().marker, None, "it would be believed");
+    sums.mark("mine").await.unwrap();
+    assert_eq!(sums.marker().await.unwrap().marker.as_deref(), Some("mine"));
+}

@@ -270,6 +270,11 @@ async fn files_that_the_database_knows_are_read_once_a_day_and_not_every_minute(
     bed.archive.seal().await.unwrap();
     bed.archive.keep_changed_access_rules().await.unwrap();
     assert_eq!(reads(), before, "names say enough");
+    let one = bed.archive.db().access_rules().list().await.unwrap()[0].id;
+    bed.archive.db().access_rules().remove(one, &anna()).await.unwrap();
+    assert_eq!(bed.archive.keep_changed_access_rules().await.unwrap().written, 3);
+    bed.archive.keep_changed_access_rules().await.unwrap();
+    assert_eq!(reads(), before, "what was removed is known too");
     bed.archive.keep_access_rules().await.unwrap();
-    assert_eq!(reads(), before + 2 * 5);
+    assert_eq!(reads(), before + 2 * 6);
 }

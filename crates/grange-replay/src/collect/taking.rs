@@ -62,6 +62,8 @@ pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Trouble {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Trouble::Gone(text),
             io::ErrorKind::IsADirectory => Trouble::File(text),
+            // However often it is tried.
+            _ if named_file::refused(&error) => Trouble::File(text),
             _ => Trouble::Now(text),
         }
     }

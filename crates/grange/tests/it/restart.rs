@@ -112,10 +112,12 @@ fn programs_that_open_and_close_the_database_lose_no_later_row() {
             for path in [&file, &log, &linked, &named] {
                 grange.run(&["store", path.to_str().unwrap()]).fails(2, &["grange db backup COPY"]);
             }
-            for path in [&linked, &named] {
-                let args = ["collections", "import", "news", path.to_str().unwrap(), "--store"];
-                grange.run(&args).fails(5, &["grange db backup COPY"]);
-            }
+            let import = ["collections", "import", "news", linked.to_str().unwrap()];
+            grange.run(&[&import[..], &["--store"]].concat()).fails(5, &["grange db backup COPY"]);
+            // In place it is entered, and not read.
+            let shown = grange.run(&[&import[..], &["--json"]].concat());
+            assert_eq!(shown.code, 5, "{shown:?}");
+            assert!(shown.json().to_string().contains("grange db backup"), "{shown:?}");
         },
     ];
     for (number, read) in readers.iter().enumerate() {
