@@ -66,7 +66,7 @@ pub fn check(path: &Path) -> io::Result<()> {
 
 /// Whether an error of this module, or one made of it, refused the database.
 pub fn refused(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<NamedDatabase>())
+    error.get_ref().and_then(|inner| inner.downcast_ref::<NamedDatabase>()).is_some()
 }
 
 /// Opens a file that a person named, unless it is the database of this process.
