@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What the names of files end with that are being written.
+/// The end of the names of files that are being written.
 const PART: &str = ".part";
 
 /// Readable only by its owner.

@@ -59,7 +59,7 @@ pub struct NamedDatabase;
 pub fn check(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(data) if is_database(&data) => Err(io::Error::other(NamedDatabase)),
-        // Why it cannot be looked at, the opening says.
+        // A file that cannot be looked at fails with its reason when it is opened.
         _ => Ok(()),
     }
 }

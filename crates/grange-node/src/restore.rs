@@ -198,7 +198,7 @@ fn check_folder(data: &Path, database: &Path, new: bool) -> Result<(), RestoreEr
         }
         Err(source) => return Err(RestoreError::Io { doing: "list", path: folder, source }),
     };
-    // What people bring along from the lost machine, before the database.
+    // Signs of a data folder; people may bring some of them from the lost machine before the database.
     let known = ["grange.lock", "grange.toml", "node.id", "secrets", "replicas"];
     let is_data_folder = database.exists() || known.iter().any(|name| data.join(name).exists());
     if is_data_folder || entries.next().is_none() {
