@@ -132,7 +132,7 @@ mod tests {
         assert!(write(folder.path(), &name, b"court").is_err());
         assert_eq!(names(folder.path()).unwrap(), []);
         write(folder.path(), &name, b"court").unwrap();
-        assert_eq!(names(folder.path()).unwrap(), [name.clone()]);
+        assert_eq!(names(folder.path()).unwrap(), std::slice::from_ref(&name));
         assert_eq!(read(folder.path(), &name).unwrap().as_ref(), b"court");
         write(folder.path(), &name, b"other").unwrap();
         assert_eq!(read(folder.path(), &name).unwrap().as_ref(), b"court", "it is never changed");

@@ -128,7 +128,7 @@ async fn behaves(sums: &dyn Sums, folder: &Path) {
     // Witnesses lie beside it.
     let witness = name("grange-witness-20260101-000000000001-00000000.json");
     sums.put_witness(&witness, b"{\"a\": 1}\n").await.unwrap();
-    assert_eq!(sums.witness_names().await.unwrap(), [witness.clone()]);
+    assert_eq!(sums.witness_names().await.unwrap(), std::slice::from_ref(&witness));
     assert_eq!(sums.read_witness(&witness).await.unwrap().as_ref(), b"{\"a\": 1}\n");
     // So does the marker, which can be replaced.
     assert_eq!(sums.marker().await.unwrap().marker, None);
