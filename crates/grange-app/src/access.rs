@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use grange_archive::check_rule_length;
 use grange_base::Chain;
 use grange_db::AccessRow;
 use grange_index::access::{
@@ -14,6 +15,18 @@ use grange_model::account::Permission;
 use serde_json::Value;
 
 use crate::{App, Error, Who, access_csv};
+
+/// Refuses a rule that is too long for the file in which every replica keeps it.
+fn kept_length(rule: &Value, note: &str, who: &Who) -> Result<(), Error> {
+    let about = rule["surt_prefix"].as_str().unwrap_or_default();
+    let shown: String = about.chars().take(SURT_SHOWN_CHARS).collect();
+    check_rule_length(rule, note, &who.actor().who).map_err(|error| {
+        Error::Invalid(format!("cannot keep the access rule about \"{shown}\": {error}; no rule was added"))
+    })
+}
+
+/// Of a SURT prefix in a message: longer ones fill the screen.
+const SURT_SHOWN_CHARS: usize = 200;
 
 /// How long a change of rules waits for the replicas: a person sits there, and the archiver tries again.
 const KEEP_WITHIN: Duration = Duration::from_secs(10);
@@ -85,8 +98,11 @@ impl App {
     ) -> Result<Vec<AccessRow>, Error> {
         who.needs(Permission::EditHarvests)?;
         let rules = draft.rules().map_err(Error::Invalid)?;
-        let values = rules.iter().map(serde_json::to_value).collect::<Result<_, _>>();
+        let values = rules.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>();
         let values = values.map_err(|error| Error::Invalid(error.to_string()))?;
+        for value in &values {
+            kept_length(value, note, who)?;
+        }
         let made = self.db.access_rules().add(values, note, &who.actor()).await?;
         self.keep_access_rules().await;
         Ok(made)
@@ -101,7 +117,7 @@ impl App {
 
     /// Keeps the rules beside the bits at once. Replicas that are away get them later, from the archiver.
     async fn keep_access_rules(&self) {
-        let kept = async { Ok::<_, Error>(self.archive.get().await?.keep_access_rules().await?) };
+        let kept = async { Ok::<_, Error>(self.archive.get().await?.keep_changed_access_rules().await?) };
         match tokio::time::timeout(KEEP_WITHIN, kept).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => {
@@ -119,7 +135,10 @@ impl App {
         let rules = access_csv::read(table).map_err(Error::Invalid)?;
         let all = rules.len() as u64;
         let stored = rules.into_iter().map(|(rule, note)| access_csv::stored(&rule).map(|rule| (rule, note)));
-        let stored = stored.collect::<Result<_, _>>().map_err(Error::Invalid)?;
+        let stored = stored.collect::<Result<Vec<_>, _>>().map_err(Error::Invalid)?;
+        for (rule, note) in &stored {
+            kept_length(rule, note, who)?;
+        }
         let made = self.db.access_rules().import(stored, &who.actor()).await?;
         self.keep_access_rules().await;
         Ok((made, all))

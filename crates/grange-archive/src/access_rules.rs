@@ -87,6 +87,45 @@ impl Kept {
     }
 }
 
+/// All that every replica should keep.
+fn all_kept(state: AccessRuleState) -> Vec<Kept> {
+    let rules = state.rules.into_iter().map(Kept::Rule);
+    rules.chain(state.removed.into_iter().map(Kept::Removed)).collect()
+}
+
+/// The files of which the database knows everything: also those of rules that were removed.
+fn known_names(all: &[Kept]) -> BTreeSet<FileName> {
+    let added = |kept: &Kept| match kept {
+        Kept::Rule(_) => None,
+        Kept::Removed(removed) => format!("{}add-{}.json", witness::ACCESS_PREFIX, removed.key).parse().ok(),
+    };
+    all.iter().flat_map(|kept| [kept.name(), added(kept)]).flatten().collect()
+}
+
+/// Why a rule is too long to be kept beside the bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it has {bytes} bytes as it is kept beside the files, and at most {most} can be kept; shorten its message or its note"
+)]
+pub struct RuleTooLong {
+    pub bytes: u64,
+    pub most: u64,
+}
+
+/// Whether a rule that is about to be added can be kept beside the bits: it would be lost with the database otherwise.
+pub fn check_rule_length(rule: &serde_json::Value, note: &str, by: &str) -> Result<(), RuleTooLong> {
+    let kept = Kept::Rule(KeptRule {
+        // As long as a key and a time can be.
+        key: "k".repeat(64),
+        rule: rule.clone(),
+        note: note.to_owned(),
+        created_at: jiff::Timestamp::MAX,
+        created_by: by.to_owned(),
+    });
+    let bytes = kept.to_text().len() as u64;
+    if bytes <= witness::BYTES_MAX { Ok(()) } else { Err(RuleTooLong { bytes, most: witness::BYTES_MAX }) }
+}
+
 /// What lies beside the bits, over all replicas that answered.
 #[derive(Debug, Default)]
 struct Beside {
@@ -122,12 +161,24 @@ fn compare(state: &AccessRuleState, beside: &Beside) -> Difference {
 }
 
 impl Archive {
-    /// Brings the access rules of the database and those beside the bits together.
+    /// Brings the access rules of the database and those beside the bits together, and reads every file there.
     pub async fn keep_access_rules(&self) -> Result<AccessRuleReport, Error> {
+        self.keep_rules(true).await
+    }
+
+    /// The same, after a change and between full readings: of the files that lie beside the bits only those are read that
+    /// are unknown to the database.
+    pub async fn keep_changed_access_rules(&self) -> Result<AccessRuleReport, Error> {
+        self.keep_rules(false).await
+    }
+
+    async fn keep_rules(&self, read_all: bool) -> Result<AccessRuleReport, Error> {
         let mut report = AccessRuleReport::default();
         let (mut beside, mut names) = (Beside::default(), Vec::new());
+        let rules = self.0.db.access_rules();
+        let known = if read_all { BTreeSet::new() } else { known_names(&all_kept(rules.state().await?)) };
         for replica in &self.0.replicas {
-            match self.read_access_rules(replica, &mut beside, &mut report).await {
+            match self.read_access_rules(replica, &known, &mut beside, &mut report).await {
                 Ok(found) => names.push((replica, found)),
                 Err(error) => {
                     tracing::warn!(replica = replica.name(), error = %Chain(&error), "cannot read the access rules kept on this replica");
@@ -135,7 +186,6 @@ impl Archive {
                 }
             }
         }
-        let rules = self.0.db.access_rules();
         let difference = compare(&rules.state().await?, &beside);
         if !difference.removals.is_empty() {
             rules.note_removed(difference.removals).await?;
@@ -155,44 +205,46 @@ impl Archive {
             );
             self.notify("access rules", &reason).await;
         }
-        // Without all replicas nobody can tell that nothing is damaged.
-        if report.away.is_empty() || !report.damaged.is_empty() {
+        // Without all replicas and all files nobody can tell that nothing is damaged.
+        if (read_all && report.away.is_empty()) || !report.damaged.is_empty() {
             let damaged = (!report.damaged.is_empty()).then(|| report.damaged.join(", "));
             let kind = FindingKind::DamagedAccessRule;
             self.0.db.findings().observe(kind, "access rules beside the bits", damaged).await?;
         }
-        let state = rules.state().await?;
-        let all = state.rules.into_iter().map(Kept::Rule);
-        let all: Vec<_> = all.chain(state.removed.into_iter().map(Kept::Removed)).collect();
+        let all = all_kept(rules.state().await?);
         for (replica, found) in names {
             for kept in &all {
                 let Some(name) = kept.name().filter(|name| !found.contains(name)) else { continue };
-                match replica.put_witness(&name, kept.to_text().as_bytes()).await {
-                    Ok(()) => report.written += 1,
-                    Err(error) => {
-                        tracing::warn!(replica = replica.name(), error = %Chain(&error), "cannot keep an access rule on this replica");
-                        report.away.push(replica.name().to_owned());
-                        break;
-                    }
+                let Err(error) = replica.put_witness(&name, kept.to_text().as_bytes()).await else {
+                    report.written += 1;
+                    continue;
+                };
+                tracing::warn!(replica = replica.name(), %name, error = %Chain(&error), "cannot keep an access rule on this replica");
+                if !report.away.iter().any(|away| away == replica.name()) {
+                    report.away.push(replica.name().to_owned());
+                }
+                // One rule that is refused holds up no other.
+                if replica.verify().await.is_err() {
+                    break;
                 }
             }
         }
         Ok(report)
     }
 
-    /// The names of the files on the replica; what they say is added.
+    /// The names of the files on the replica; what they say is added, except those that are known.
     async fn read_access_rules(
         &self,
         replica: &Replica,
+        known: &BTreeSet<FileName>,
         beside: &mut Beside,
         report: &mut AccessRuleReport,
     ) -> Result<BTreeSet<FileName>, Error> {
-        let mut names = BTreeSet::new();
-        for (name, text) in replica.witnesses().await? {
-            if !name.as_str().starts_with(witness::ACCESS_PREFIX) {
-                continue;
-            }
-            match Kept::parse(&text) {
+        let is_rule = |name: &FileName| name.as_str().starts_with(witness::ACCESS_PREFIX);
+        let names = replica.witness_names().await?.into_iter().filter(is_rule).collect();
+        let unread = |name: &FileName| is_rule(name) && !known.contains(name);
+        for (name, text) in replica.witnesses(unread).await? {
+            match text.and_then(|text| Kept::parse(&text)) {
                 Some(Kept::Rule(rule)) => {
                     beside.rules.insert(rule.key.clone(), rule);
                 }
@@ -205,7 +257,6 @@ impl Archive {
                     report.damaged.push(format!("{name} on {}", replica.name()));
                 }
             }
-            names.insert(name);
         }
         Ok(names)
     }
@@ -240,6 +291,25 @@ mod tests {
             assert_eq!(Kept::parse(text.replace("k1", "k2").as_bytes()), None);
             assert_eq!(Kept::parse(&text.as_bytes()[..text.len() / 2]), None);
             assert!(witness::reserved(&kept.name().unwrap()));
+        }
+    }
+
+    #[test]
+    fn a_rule_that_is_accepted_can_be_kept_and_read_back() {
+        let of = |bytes: usize| json!({ "surt_prefix": "dk,a)/", "decision": { "block": { "message": "m".repeat(bytes) } } });
+        for (value, note, fits) in [
+            (of(100), String::new(), true),
+            (of(60_000), String::new(), true),
+            (of(66_000), String::new(), false),
+            (of(0), "n".repeat(66_000), false),
+            // Control characters take six bytes each as they are kept.
+            (of(0), "\u{1}".repeat(12_000), false),
+        ] {
+            let kept = KeptRule { rule: value.clone(), note: note.clone(), ..rule("k1") };
+            let bytes = Kept::Rule(kept).to_text().len() as u64;
+            let found = check_rule_length(&value, &note, "anna");
+            assert_eq!(found.is_ok(), fits, "{found:?}");
+            assert!(!fits || bytes <= witness::BYTES_MAX, "{bytes}");
         }
     }
 

@@ -77,6 +77,8 @@ pub(crate) struct Inner {
     pub(crate) audit_hint: Hint,
     /// When the access rules were last the same here and on every replica.
     pub(crate) access_rules_kept: tokio::sync::Mutex<Option<jiff::Timestamp>>,
+    /// When all files of access rules were last read there.
+    pub(crate) access_rules_read: tokio::sync::Mutex<Option<jiff::Timestamp>>,
 }
 
 /// Opens the places of all replicas. Other nodes are only asked when they are needed; nodes start in any order.
@@ -182,6 +184,7 @@ impl Archive {
             hint: Hint::new(),
             audit_hint: Hint::new(),
             access_rules_kept: tokio::sync::Mutex::default(),
+            access_rules_read: tokio::sync::Mutex::default(),
         }));
         archive.verify_replicas().await;
         if let Err(error) = archive.sweep_spool().await {

@@ -11,6 +11,7 @@ use grange_model::store_state::step;
 use grange_model::{
     Checksums, CopyState, FileName, LogEvent, Presence, StoreAction, StoreEvent, UploadState, Verdict,
 };
+use jiff::Timestamp;
 use serde_json::json;
 
 use crate::archive::Archive;
@@ -194,12 +195,14 @@ impl Archive {
         let mut copy = CopyState { state: holding.state, attempts: holding.attempts };
         let (mut presence, mut verdict) = (holding.presence, holding.verdict);
         let mut checksum = holding.checksum.clone();
-        let mut answered = false;
+        let (mut asked_at, mut outdated_answers) = (None, 0);
+        // The clock may be corrected: what this copy was asked after its own row was kept is not older than that row.
+        let mut kept_at = Timestamp::MIN;
         // What the replica said of the copy when it took it.
         let mut read_back = None;
         let (mut next, mut action) = step(copy, begins, retries);
         loop {
-            if next != copy || answered {
+            if next != copy || asked_at.is_some() {
                 let change = HoldingChange {
                     replica_id: holding.replica_id,
                     state: next.state,
@@ -208,15 +211,33 @@ impl Archive {
                     checksum: checksum.clone(),
                     attempts: next.attempts,
                     last_error: done.error.clone(),
-                    answered,
+                    asked_at,
                 };
-                self.0.db.files().advance(claim, status.file.id, vec![change]).await?;
+                let outdated = self.0.db.files().advance(claim, status.file.id, vec![change]).await?;
+                if !outdated.is_empty() {
+                    // Somebody else asked later, or changed the copy: their row stays, and the replica is asked once more.
+                    done.answered_equal = false;
+                    outdated_answers += 1;
+                    if outdated_answers > OUTDATED_ANSWERS_MAX {
+                        done.error =
+                            Some(format!("{}: its copy is changed while it is asked", replica.name()));
+                        return Ok(done);
+                    }
+                    let known = self.file(&status.file.name).await?;
+                    if let Some(row) = known.holdings.iter().find(|row| row.replica_id == holding.replica_id)
+                    {
+                        (presence, verdict, checksum) = (row.presence, row.verdict, row.checksum.clone());
+                    }
+                    asked_at = None;
+                    (next, action) = (copy, Some(StoreAction::AskChecksum));
+                    continue;
+                }
             }
-            copy = next;
+            (copy, kept_at) = (next, kept_at.max(self.0.clock.now()));
             let event = match action {
                 None => return Ok(done),
                 Some(StoreAction::Upload) => {
-                    answered = false;
+                    asked_at = None;
                     match self.upload(status, replica, sources).await {
                         Ok(answer) => {
                             (done.sent, read_back) = (true, answer);
@@ -229,8 +250,9 @@ impl Archive {
                     }
                 }
                 Some(StoreAction::AskChecksum) => {
+                    let now = self.0.clock.now().max(kept_at);
                     let (event, answer) = self.ask(status, replica, read_back.take()).await;
-                    answered = event != StoreEvent::Unanswered;
+                    asked_at = (event != StoreEvent::Unanswered).then_some(now);
                     done.error = match &event {
                         StoreEvent::Equal => None,
                         StoreEvent::Different => Some(format!(
@@ -339,6 +361,10 @@ impl Archive {
         }
     }
 }
+
+/// How often a replica is asked again because its copy changed meanwhile; then the file waits in the queue. People and checks
+/// look at one copy a few times an hour at most.
+const OUTDATED_ANSWERS_MAX: u32 = 3;
 
 /// Whether another source may succeed where one failed: not when the place that takes the copy is full or holds other bytes.
 fn source_may_be_at_fault(error: &Error) -> bool {

@@ -47,6 +47,12 @@ pub enum Error {
     OtherDeposit { name: FileName, known: Checksums, given: Checksums },
     #[error("{} is not a regular file, so it cannot be stored; nothing was changed", path.display())]
     NotRegularFile { path: PathBuf },
+    #[error(
+        "cannot store {}: it belongs to the database that this node uses, and reading it would lose rows; make a copy with \
+         `grange db backup COPY` and store that; nothing was changed",
+        path.display()
+    )]
+    NamedDatabase { path: PathBuf },
     #[error("the deposit of {name} cannot be withdrawn: {reason}; nothing was changed")]
     NotWithdrawable { name: FileName, reason: String },
     #[error("the bytes given as {name} are not what their sender says: announced {announced}, found {found}")]
@@ -131,6 +137,7 @@ impl Error {
             Self::NotWaiting { .. } => "archive-repair-not-waiting",
             Self::OtherDeposit { .. } => "archive-other-deposit",
             Self::NotRegularFile { .. } => "archive-not-regular-file",
+            Self::NamedDatabase { .. } => "archive-named-database",
             Self::NotWithdrawable { .. } => "archive-not-withdrawable",
             Self::NoPeer { .. } => "archive-no-peer",
             Self::SamePerson { .. } => "archive-same-person",

@@ -16,9 +16,9 @@
 //! written again in place, for their writer may have acknowledged them.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -95,13 +95,19 @@ struct State {
     /// Bytes read so far: whole lines only.
     read: u64,
     damaged: u64,
-    /// What lies behind `read` was written here and not synced: it counts for nothing and is cut off first.
-    unsynced: bool,
+    /// Written here behind `read` and not synced: it counts for nothing and is cut off first.
+    unsynced: String,
 }
 
 impl State {
     fn empty() -> Self {
-        Self { entries: BTreeMap::new(), chain: START.to_owned(), read: 0, damaged: 0, unsynced: false }
+        Self {
+            entries: BTreeMap::new(),
+            chain: START.to_owned(),
+            read: 0,
+            damaged: 0,
+            unsynced: String::new(),
+        }
     }
 }
 
@@ -156,7 +162,7 @@ impl Journal {
     /// The same without waiting for anybody.
     pub(crate) fn get_now(&self, name: &FileName) -> Result<Option<Entry>, Behind> {
         let state = self.state.try_lock().map_err(|_| Behind)?;
-        if state.unsynced {
+        if !state.unsynced.is_empty() {
             return Err(Behind);
         }
         let length = std::fs::metadata(&self.path).map_err(|_| Behind)?.len();
@@ -180,11 +186,7 @@ impl Journal {
     /// The same if `fits` says yes to what is known of the name at that moment; false if not.
     pub fn append_if(&self, line: &Line, fits: impl FnOnce(Option<Entry>) -> bool) -> Result<bool, Error> {
         let mut state = self.lock();
-        let mut file = match self.existing_file()? {
-            Some(file) => file,
-            None => self.new_file()?,
-        };
-        file.lock().map_err(Error::io("lock", &self.path))?;
+        let mut file = self.locked_file()?;
         self.cut_unsynced(&file, &mut state)?;
         // Another process may have added lines.
         self.catch_up(&mut file, &mut state)?;
@@ -196,7 +198,7 @@ impl Journal {
         let text = format!("{body} {chain}\n");
         let written = file.write_all(text.as_bytes()).and_then(|()| self.sync(&file));
         if let Err(error) = written {
-            state.unsynced = true;
+            state.unsynced = text;
             // Under the lock of the file, so that no other process reads it. What fails here is tried again first thing.
             if let Err(error) = self.cut_unsynced(&file, &mut state) {
                 tracing::error!(journal = %self.path.display(), error = %grange_base::Chain(&error), "a line that was not synced cannot be cut off; the journal takes and gives nothing until it can");
@@ -211,15 +213,29 @@ impl Journal {
 
     /// Cuts off what was written here and not synced.
     fn cut_unsynced(&self, file: &File, state: &mut State) -> Result<(), Error> {
-        if !state.unsynced {
+        if state.unsynced.is_empty() {
             return Ok(());
         }
         #[cfg(test)]
         if Syncs::next(&self.syncs.cuts_to_fail) {
             return Err(Error::io("cut", &self.path)(ErrorKind::ReadOnlyFilesystem.into()));
         }
-        file.set_len(state.read).and_then(|()| file.sync_all()).map_err(Error::io("cut", &self.path))?;
-        state.unsynced = false;
+        let failed = |doing| Error::io(doing, &self.path);
+        let length = file.metadata().map_err(failed("read"))?.len();
+        // Another handle may have put the torn end aside, taken over the line as its own find, or added to it: what it
+        // acknowledged stays, and is read again like any line of another.
+        let own_end = state.read + state.unsynced.len() as u64;
+        if length > state.read && length <= own_end {
+            let mut behind = vec![0; (length - state.read) as usize];
+            file.read_exact_at(&mut behind, state.read).map_err(failed("read"))?;
+            if state.unsynced.as_bytes().starts_with(&behind) {
+                file.set_len(state.read).and_then(|()| file.sync_all()).map_err(failed("cut"))?;
+                state.unsynced.clear();
+                return Ok(());
+            }
+        }
+        self.doubtful.store(length > state.read, Ordering::SeqCst);
+        state.unsynced.clear();
         Ok(())
     }
 
@@ -247,6 +263,23 @@ impl Journal {
         }
     }
 
+    /// The journal under its lock, made where there is none.
+    fn locked_file(&self) -> Result<File, Error> {
+        loop {
+            let file = match self.existing_file()? {
+                Some(file) => file,
+                None => self.new_file()?,
+            };
+            file.lock().map_err(Error::io("lock", &self.path))?;
+            // Another process may have taken a journal away whose name it could not sync.
+            let id = |data: Metadata| (data.dev(), data.ino());
+            let locked = file.metadata().map(id).map_err(Error::io("read", &self.path))?;
+            if std::fs::metadata(&self.path).is_ok_and(|data| id(data) == locked) {
+                return Ok(file);
+            }
+        }
+    }
+
     /// Whether there is a journal.
     pub(crate) fn exists(&self) -> Result<bool, Error> {
         Ok(self.existing_file()?.is_some())
@@ -267,9 +300,22 @@ impl Journal {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
         let file = options.open(&self.path).map_err(Error::io("open", &self.path))?;
-        // The name of the journal must last as long as its lines.
-        sync_folder(folder)?;
+        // The name of the journal must last as long as its lines. A second sync may succeed without writing it.
+        if let Err(error) = sync_folder(folder) {
+            self.remove_if_empty(&file);
+            return Err(error);
+        }
         Ok(file)
+    }
+
+    /// Takes a journal whose name was not synced away again. Under the lock of the file: nobody adds to it meanwhile.
+    fn remove_if_empty(&self, file: &File) {
+        let locked = file.lock().and_then(|()| file.metadata());
+        if locked.is_ok_and(|data| data.len() == 0)
+            && let Err(error) = std::fs::remove_file(&self.path)
+        {
+            tracing::error!(journal = %self.path.display(), %error, "a journal whose name was not synced keeps its name");
+        }
     }
 
     /// Reads what was added since; a torn last line is put aside and cut off.
@@ -329,7 +375,24 @@ impl Journal {
 
 /// Makes the names in a folder durable.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("sync", folder))
+    sync_names(folder).map_err(Error::io("sync", folder))
+}
+
+/// Folders whose next sync fails; for tests, where no disk breaks.
+#[cfg(test)]
+pub(crate) static FOLDER_SYNCS_TO_FAIL: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// The same with the system's error.
+pub(crate) fn sync_names(folder: &Path) -> std::io::Result<()> {
+    #[cfg(test)]
+    {
+        let mut to_fail = FOLDER_SYNCS_TO_FAIL.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = to_fail.iter().position(|one| one == folder) {
+            to_fail.remove(at);
+            return Err(std::io::Error::from_raw_os_error(rustix::io::Errno::IO.raw_os_error()));
+        }
+    }
+    grange_base::durable::sync_folder(folder)
 }
 
 /// Takes one line in; one that does not fit the chain is damage, and names what it can.

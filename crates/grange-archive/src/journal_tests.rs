@@ -174,3 +174,44 @@ fn lines_of_another_process_are_synced_before_they_count() {
     let journal = Journal::open(dir.path()).unwrap();
     assert_eq!((journal.list(None, 9).len(), journal.syncs.made.load(SeqCst)), (3, 1));
 }
+
+/// The disk lets a line neither be synced nor cut off; another handle reads it, syncs it, and adds its own.
+#[test]
+fn a_line_that_another_handle_added_behind_an_unsynced_one_is_never_cut_off() {
+    use std::sync::atomic::Ordering::SeqCst;
+    let looks: [fn(&Journal); 3] = [
+        |journal| assert_eq!(journal.get(&name("c")).unwrap(), Some(entry(3))),
+        |journal| assert_eq!(journal.refresh().unwrap(), 0),
+        |journal| journal.append(&line("d", 4)).unwrap(),
+    ];
+    for look in looks {
+        let dir = TempDir::new().unwrap();
+        let journal = Journal::open(dir.path()).unwrap();
+        journal.append(&line("a", 1)).unwrap();
+        journal.syncs.to_fail.store(1, SeqCst);
+        journal.syncs.cuts_to_fail.store(1, SeqCst);
+        assert!(journal.append(&line("b", 2)).is_err());
+        let other = Journal::open(dir.path()).unwrap();
+        other.append(&line("c", 3)).unwrap();
+        look(&journal);
+        for journal in [&journal, &other, &Journal::open(dir.path()).unwrap()] {
+            assert_eq!(journal.get(&name("c")).unwrap(), Some(entry(3)), "it was acknowledged");
+            assert_eq!((journal.get(&name("b")).unwrap(), journal.refresh().unwrap()), (Some(entry(2)), 0));
+        }
+    }
+}
+
+#[test]
+fn a_journal_whose_name_was_not_synced_is_made_again() {
+    let dir = TempDir::new().unwrap();
+    let journal = Journal::open(dir.path()).unwrap();
+    for with_line in [false, true] {
+        let act = || if with_line { journal.append(&line("a", 1)) } else { journal.create() };
+        FOLDER_SYNCS_TO_FAIL.lock().unwrap().push(dir.path().to_owned());
+        assert!(act().is_err());
+        assert!(!file(&dir).exists(), "it would be believed");
+        act().unwrap();
+        assert!(file(&dir).exists());
+        std::fs::remove_file(file(&dir)).unwrap();
+    }
+}

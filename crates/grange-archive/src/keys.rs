@@ -1,13 +1,14 @@
 //! The key that signs the log: Ed25519, made once, in a file that only its owner can read.
 
-use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use data_encoding::HEXLOWER;
+use grange_base::durable;
 
 use crate::error::Error;
+use crate::journal::{sync_folder, sync_names};
 
 pub(crate) struct SigningKey(Ed25519KeyPair);
 
@@ -51,8 +52,7 @@ impl KeyFile {
     pub(crate) fn take_next(&self) -> Result<(), Error> {
         std::fs::rename(&self.next, &self.path).map_err(Error::io("rename", &self.next))?;
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(Error::io("sync", folder))
+        sync_folder(folder)
     }
 }
 
@@ -77,13 +77,7 @@ impl SigningKey {
                 if let Some(folder) = path.parent() {
                     std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
                 }
-                let mut options = std::fs::OpenOptions::new();
-                let file = options.write(true).create_new(true).mode(0o600).open(path);
-                let written = file.and_then(|mut file| {
-                    file.write_all(pkcs8.as_ref())?;
-                    file.sync_all()
-                });
-                match written {
+                match durable::create_new_with(path, pkcs8.as_ref(), durable::SECRET, sync_names) {
                     Ok(()) => Ok(Self(key)),
                     // Another process made it at the same moment.
                     Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Self::open(path),
@@ -116,5 +110,23 @@ pub(crate) fn verified(public_key: &str, text: &str, signature: &str) -> bool {
 impl std::fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "SigningKey({})", self.public_key())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::FOLDER_SYNCS_TO_FAIL;
+
+    #[test]
+    fn a_key_that_was_not_written_and_synced_is_not_there_and_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.key");
+        FOLDER_SYNCS_TO_FAIL.lock().unwrap().push(folder.path().to_owned());
+        assert!(SigningKey::open(&path).is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        let key = SigningKey::open(&path).unwrap().public_key();
+        assert_eq!(SigningKey::open(&path).unwrap().public_key(), key);
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 }

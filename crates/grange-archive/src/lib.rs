@@ -51,7 +51,7 @@ mod verify;
 mod withdraw;
 mod witness;
 
-pub use access_rules::AccessRuleReport;
+pub use access_rules::{AccessRuleReport, RuleTooLong, check_rule_length};
 pub use archive::{Archive, Parts, Places, open_places};
 pub use client::ArchiveClient;
 pub use error::Error;

@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use grange_base::Chain;
 use grange_db::Checkpoint;
 use grange_model::{LogEvent, LogRecord};
 use jiff::Timestamp;
@@ -13,7 +14,7 @@ use crate::archive::Archive;
 use crate::error::Error;
 use crate::tree::Tree;
 use crate::verify::{LEAVES_AT_ONCE, holds};
-use crate::witness::Witness;
+use crate::witness::{self, Witness};
 
 /// Whether the witness saw another log, and not this one before somebody rewrote it. `leaf_at` is when the last leaf that it
 /// saw was added to this log, if it has so many. A leaf that is younger than the witness was not there when it was written,
@@ -35,7 +36,14 @@ impl Archive {
     pub(crate) async fn acknowledge_lost_log(&self, by: &str) -> Result<(), Error> {
         let mut marks: Vec<Checkpoint> = Vec::new();
         for replica in &self.0.replicas {
-            for (_, text) in replica.witnesses().await.unwrap_or_default() {
+            let witnesses = match replica.witnesses(witness::is_of_log).await {
+                Ok(witnesses) => witnesses,
+                Err(error) => {
+                    tracing::warn!(replica = replica.name(), error = %Chain(&error), "the witnesses of a replica cannot be read");
+                    continue;
+                }
+            };
+            for text in witnesses.into_iter().filter_map(|(_, text)| text) {
                 marks.extend(serde_json::from_slice::<Witness>(&text).map(|witness| witness.checkpoint));
             }
         }

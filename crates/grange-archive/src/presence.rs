@@ -3,7 +3,8 @@
 //! then the replica is away. Nothing is judged by what such a place lists, and nothing is written to it.
 //!
 //! A marker is written when a place is declared for the first time, and once more on archives that are older than markers
-//! when the files known from the replica are really there. Everything else is for people: `grange replicas adopt`.
+//! when the files known from the replica are really there. A database that was restored or made again does not know which
+//! places are new, until a rebuild has read every replica: then nothing is marked. Everything else is for people: `grange replicas adopt`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -58,6 +59,8 @@ struct Known {
     /// Copies that the replica should hold, of those that were looked for; and how many were there.
     looked_for: usize,
     there: usize,
+    /// The database was restored or made again: that it knows no file of the place says nothing.
+    recovering: bool,
 }
 
 /// How one place stands.
@@ -77,7 +80,7 @@ fn judge(part: &MarkedPart, own: &Marker, known: Known) -> Standing {
             Ok(found) if found == *own => match &part.lost {
                 None => Standing::Present,
                 // Nothing was ever stored there.
-                Some(_) if known.looked_for == 0 => Standing::ToMark,
+                Some(_) if known.looked_for == 0 && !known.recovering => Standing::ToMark,
                 Some(lost) => Standing::Away(format!(
                     "its marker is there and {lost} is gone: put it back, or mount the disk that holds it; if it is lost for \
                      good, run {adopt}, then `grange audit run` and `grange repair --all`"
@@ -95,8 +98,15 @@ fn judge(part: &MarkedPart, own: &Marker, known: Known) -> Standing {
     }
     if known.looked_for == 0 {
         // Nothing was ever stored there.
-        if !known.place {
+        if !known.place && !known.recovering {
             return Standing::ToMark;
+        }
+        if !known.place {
+            return Standing::Away(format!(
+                "there is no marker, and the database was restored or made again, so that it may not know the files of this \
+                 replica: mount the disk, then run `grange archive rebuild`; if the replica is new or was emptied on purpose, \
+                 run {adopt}"
+            ));
         }
         return Standing::Away(format!(
             "its marker is gone: mount the disk; if the place was emptied on purpose, run {adopt}"
@@ -110,7 +120,7 @@ fn judge(part: &MarkedPart, own: &Marker, known: Known) -> Standing {
             "there is no marker, and the files there are not those of the replica: mount the right disk, or run {adopt}"
         ));
     }
-    let one_more = known.any_place && !known.place && !known.place_left_out;
+    let one_more = known.any_place && !known.place && !known.place_left_out && !known.recovering;
     let older_than_markers = !known.any_place && known.there == known.looked_for;
     if one_more || older_than_markers {
         return Standing::ToMark;
@@ -223,6 +233,7 @@ impl Replica {
         let parts = if only.is_some() { self.parts(None).await? } else { parts };
         let db = &self.watch.0.db;
         let places = db.places().known(self.row.id).await?;
+        let recovering = db.places().recovery_pending().await?;
         let (looked_for, there) = self.sample().await?;
         let mut marked = Vec::new();
         for one in &parts {
@@ -233,6 +244,7 @@ impl Replica {
                 place_left_out: places.iter().any(|known| parts.iter().all(|one| one.place != *known)),
                 looked_for,
                 there,
+                recovering,
             };
             match judge(&one.part, &own, known) {
                 Standing::Present => marked.push(place.clone()),
@@ -377,7 +389,7 @@ pub(crate) async fn archive_id(db: &Db, places: &Places) -> Result<String, Error
             return Err(Error::Settings { reason });
         }
     };
-    Ok(db.places().identify(&id).await?)
+    Ok(db.places().identify(&id, !ids.is_empty()).await?)
 }
 
 #[cfg(test)]
@@ -399,6 +411,8 @@ mod tests {
             judge(&part, &own, known)
         };
         assert_eq!(lost(fresh), Standing::ToMark, "nothing was stored there");
+        let recovering = Known { recovering: true, ..fresh };
+        assert!(matches!(lost(recovering), Standing::Away(reason) if reason.contains("filedir")));
         assert!(matches!(lost(marked), Standing::Away(reason) if reason.contains("filedir")));
         for (marker, empty, known, expected) in [
             (Some(own.to_text()), false, marked, present),
@@ -425,6 +439,12 @@ mod tests {
             (None, true, Known { there: 100, ..stored }, mark),
             (None, true, Known { there: 99, ..stored }, away),
             (None, true, stored, away),
+            // The database was restored or made again: an unknown place may be a disk that is not mounted.
+            (None, true, Known { recovering: true, ..fresh }, away),
+            (None, false, Known { recovering: true, ..fresh }, away),
+            (None, true, Known { there: 100, recovering: true, ..beside }, away),
+            (None, false, Known { there: 95, recovering: true, ..stored }, mark),
+            (Some(own.to_text()), false, Known { recovering: true, ..fresh }, present),
         ] {
             let part = MarkedPart { part: String::new(), marker, empty, lost: None };
             let found = match judge(&part, &own, known) {

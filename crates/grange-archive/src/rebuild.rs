@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::access_rules::AccessRuleReport;
 use crate::archive::Archive;
 use crate::error::Error;
-use crate::replica::{Answer, UNREADABLE};
+use crate::replica::{Answer, Replica, UNREADABLE};
 
 /// Names that are asked for at once.
 const PAGE: usize = 500;
@@ -40,7 +40,7 @@ pub struct Rebuilt {
     pub conflicts: Vec<Conflict>,
     /// Not entered: a deposit that every replica refused has the name. It must be withdrawn first.
     pub refused_deposits: Vec<FileName>,
-    /// Replicas that could not be asked; their copies count as missing until the next check.
+    /// Replicas that could not be asked; whether they hold their copies is unknown until the next check.
     pub away: Vec<String>,
     /// Access rules that were kept beside the bits.
     pub access_rules: AccessRuleReport,
@@ -80,7 +80,8 @@ impl Archive {
                         records.push(self.rebuilt_record(Some(name.to_string()), checksum, size, by, detail));
                         let wrong =
                             file.held.iter().filter(|(_, said)| *said != deciding(&file.checksums)).count();
-                        rebuilt.incomplete += (self.0.replicas.len() - file.held.len() + wrong) as u64;
+                        let asked = self.0.replicas.len() - file.away.len();
+                        rebuilt.incomplete += (asked - file.held.len() + wrong) as u64;
                         adopted.push(file);
                     }
                     Err(conflict) => rebuilt.conflicts.push(conflict),
@@ -93,6 +94,9 @@ impl Archive {
                 Some(next) => after = Some(next),
                 None => break,
             }
+        }
+        if rebuilt.away.is_empty() {
+            self.0.db.places().end_recovery().await?;
         }
         self.0.db.audits().vote_all().await?;
         rebuilt.access_rules = self.keep_access_rules().await?;
@@ -194,7 +198,13 @@ impl Archive {
         };
         let checksums = self.all_checksums(name, &winner, &answers).await?;
         let held = answers.iter().map(|(copy, said)| (self.0.replicas[copy.replica].row.id, said.clone()));
-        Ok(Ok(Adopted { name: name.clone(), size: best.size, checksums, held: held.collect() }))
+        let held: Vec<(i64, String)> = held.collect();
+        let unasked = |replica: &&Replica| {
+            rebuilt.away.iter().any(|name| name == replica.name())
+                && held.iter().all(|(id, _)| *id != replica.row.id)
+        };
+        let away = self.0.replicas.iter().filter(unasked).map(|replica| replica.row.id).collect();
+        Ok(Ok(Adopted { name: name.clone(), size: best.size, checksums, held, away }))
     }
 
     /// Every checksum that can be had, all of one copy that answers the winner: never some of one file and some of

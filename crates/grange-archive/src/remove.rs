@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use grange_base::durable;
 use grange_db::{Begun, FileStatus, IfStored, NewFile, deciding};
 use grange_model::{Actor, Checksums, FileName, LogEvent};
 use serde_json::json;
@@ -83,7 +84,7 @@ impl Archive {
                 if let Some(folder) = path.parent() {
                     std::fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
                 }
-                match write_new(&path, &secret) {
+                match durable::create_new(&path, format!("{secret}\n").as_bytes(), durable::SECRET) {
                     Ok(()) => Ok(secret),
                     Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                         self.credential(replica.name())
@@ -244,18 +245,6 @@ impl Archive {
         self.0.db.logbook().append(vec![record]).await?;
         self.file(name).await
     }
-}
-
-/// Writes the line into a new file, whole from its first moment: others may read it at once. Never over another.
-fn write_new(path: &Path, line: &str) -> std::io::Result<()> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let aside = path.with_extension(format!("{}.part", uuid::Uuid::new_v4().simple()));
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
-    let written = writeln!(file, "{line}").and_then(|()| file.sync_all());
-    let linked = written.and_then(|()| std::fs::hard_link(&aside, path));
-    std::fs::remove_file(&aside)?;
-    linked
 }
 
 /// Why a copy cannot be made again.

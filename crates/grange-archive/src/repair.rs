@@ -25,9 +25,6 @@ use crate::store::LOOK_AGAIN;
 /// What can be repaired, in this order: copies are made by what the records say.
 const TROUBLES: [Trouble; 3] = [Trouble::Undecided, Trouble::Missing, Trouble::Corrupt];
 
-/// Repairs that wait for a second person and are looked at by a repair of all: far more than people leave open.
-const OPEN_REPAIRS_MAX: u32 = 10_000;
-
 /// One copy in a repair of all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Repaired {
@@ -70,19 +67,24 @@ impl Archive {
                 report.away.push(replica.name().to_owned());
             }
         }
-        // What people have asked for stays as they asked it.
-        let open = self.repairs(Some(RepairState::Waiting), OPEN_REPAIRS_MAX).await?;
         for trouble in TROUBLES {
             let mut filter = FileFilter { trouble: Some(trouble), limit: 500, ..FileFilter::default() };
             loop {
                 let page = self.list(&filter).await?;
                 let Some(last) = page.last() else { break };
                 filter.after = Some(last.file.name.clone());
+                // What people have asked for stays as they asked it.
+                let open = match trouble {
+                    Trouble::Undecided => {
+                        let ids = page.iter().map(|status| status.file.id).collect();
+                        self.0.db.repairs().waiting_for(ids).await?
+                    }
+                    Trouble::Missing | Trouble::Corrupt | Trouble::Unproven => Vec::new(),
+                };
                 for status in &page {
                     for (replica, kind) in self.troubled(status, trouble) {
                         let decided = |row: &&RepairRow| row.name == status.file.name;
-                        if let Some(row) = open.iter().find(decided).filter(|_| trouble == Trouble::Undecided)
-                        {
+                        if let Some(row) = open.iter().find(decided) {
                             report.waiting += u64::from(!dry_run);
                             report.copies.push(told(row));
                             continue;

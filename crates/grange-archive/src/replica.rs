@@ -396,8 +396,8 @@ impl Replica {
         }
     }
 
-    /// The witnesses that lie here.
-    pub(crate) async fn witnesses(&self) -> Result<Vec<(FileName, Bytes)>, Error> {
+    /// The names of the witnesses that lie here.
+    pub(crate) async fn witness_names(&self) -> Result<Vec<FileName>, Error> {
         let mut found = Vec::new();
         match &self.keeps {
             Keeps::Bytes(nodes) => {
@@ -414,13 +414,44 @@ impl Replica {
                                 }
                                 continue;
                             }
-                            let len = copy.size.unwrap_or_default().min(witness::BYTES_MAX) as usize;
-                            found.push((copy.name.clone(), node.read_at(&copy.name, 0, len).await?));
+                            found.push(copy.name);
                         }
                     }
                 }
             }
-            Keeps::Sums(sums) => found = sums.witnesses().await?,
+            Keeps::Sums(sums) => found = sums.witness_names().await?,
+        }
+        Ok(found)
+    }
+
+    /// One of them. `None` where it lies here and cannot be read, or is longer than any; an error is about the replica.
+    async fn read_witness(&self, name: &FileName) -> Result<Option<Bytes>, Error> {
+        let read = match &self.keeps {
+            Keeps::Bytes(_) => self.read_at(name, 0, witness::BYTES_MAX as usize + 1).await,
+            Keeps::Sums(sums) => sums.read_witness(name).await,
+        };
+        match read {
+            Ok(text) => Ok(Some(text).filter(|text| text.len() as u64 <= witness::BYTES_MAX)),
+            Err(error) => {
+                self.verify().await?;
+                if is_shortage(&error) {
+                    return Err(error);
+                }
+                tracing::warn!(replica = self.name(), %name, error = %Chain(&error), "a witness cannot be read");
+                Ok(None)
+            }
+        }
+    }
+
+    /// The witnesses that are wanted, each with its text if it can be read: one bad file says nothing about the others.
+    pub(crate) async fn witnesses(
+        &self,
+        wanted: impl Fn(&FileName) -> bool,
+    ) -> Result<Vec<(FileName, Option<Bytes>)>, Error> {
+        let mut found = Vec::new();
+        for name in self.witness_names().await?.into_iter().filter(wanted) {
+            let text = self.read_witness(&name).await?;
+            found.push((name, text));
         }
         Ok(found)
     }

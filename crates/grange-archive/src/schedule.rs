@@ -12,12 +12,16 @@ use crate::error::Error;
 
 /// How often the access rules are compared with those beside the bits. A change of rules does not wait for it.
 const ACCESS_RULES_EVERY: Duration = Duration::from_secs(60 * 60);
+/// How often all of those beside the bits are read, for damage. There may be thousands, on replicas far away.
+const ACCESS_RULES_READ_EVERY: Duration = Duration::from_hours(24);
 /// How often left-overs of killed processes are looked for. They cost space only; the first look is at the start.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
 
-/// Whether something that should happen every so often is due. `every` of zero never is.
+/// Whether something that should happen every so often is due. `every` of zero never is. A time that has not come yet, noted
+/// while the clock was ahead, says nothing: until it comes nothing would be checked.
 fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
-    !every.is_zero() && last.is_none_or(|last| last.checked_add(every).is_ok_and(|next| next <= now))
+    let is_over = |last: Timestamp| last > now || last.checked_add(every).is_ok_and(|next| next <= now);
+    !every.is_zero() && last.is_none_or(is_over)
 }
 
 /// When a check that is spread over a while may read on, having read `done` of `total` bytes.
@@ -41,7 +45,7 @@ impl Archive {
                     continue;
                 }
                 // A replica that was never checked is as old as its row.
-                let last = self.0.db.audits().last_start(replica.row.id, kind).await?;
+                let last = self.0.db.audits().last_start(replica.row.id, kind, now).await?;
                 if due(last.or(Some(replica.row.created_at)), every.0, now) {
                     self.start_audit(replica.name(), kind, &Actor::system()).await?;
                 }
@@ -61,9 +65,18 @@ impl Archive {
         let now = self.0.clock.now();
         let last = *self.0.access_rules_kept.lock().await;
         if due(last, ACCESS_RULES_EVERY, now) {
-            let report = self.keep_access_rules().await?;
-            let everywhere = report.away.is_empty();
-            *self.0.access_rules_kept.lock().await = everywhere.then_some(now);
+            let last_read = *self.0.access_rules_read.lock().await;
+            let read_all = due(last_read, ACCESS_RULES_READ_EVERY, now);
+            let report = if read_all {
+                self.keep_access_rules().await?
+            } else {
+                self.keep_changed_access_rules().await?
+            };
+            let everywhere = report.away.is_empty().then_some(now);
+            *self.0.access_rules_kept.lock().await = everywhere;
+            if read_all {
+                *self.0.access_rules_read.lock().await = everywhere;
+            }
         }
         Ok(())
     }
@@ -134,7 +147,10 @@ mod tests {
             (None, Duration::ZERO, 0, false),
             (Some(at(0)), hour, 3599, false),
             (Some(at(0)), hour, 3600, true),
-            (Some(at(9000)), hour, 3600, false),
+            (Some(at(9000)), hour, 3600, true),
+            (Some(at(9000)), Duration::ZERO, 3600, false),
+            (Some(at(3601)), hour, 3600, true),
+            (Some(at(3600)), hour, 3600, false),
             (Some(at(0)), Duration::MAX, 3600, false),
         ] {
             assert_eq!(due(last, every, at(now)), expected, "{last:?} {every:?} {now}");

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use grange_base::named_file;
 use grange_blob::Blob;
 use grange_db::{Begun, FileStatus, IfStored, NewFile};
 use grange_model::store_state::acknowledged;
@@ -80,6 +81,10 @@ impl Archive {
         let metadata = tokio::fs::metadata(path).await.map_err(Error::io("read", path))?;
         if !metadata.is_file() {
             return Err(Error::NotRegularFile { path: path.to_owned() });
+        }
+        // Before anything opens it: the closing does the harm.
+        if named_file::check(path).is_err() {
+            return Err(Error::NamedDatabase { path: path.to_owned() });
         }
         let announced = store.expected.filter(|announced| !announced.is_empty());
         // The sender's own kind of checksum is computed too, to compare; the configured ones are recorded.

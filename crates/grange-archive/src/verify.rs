@@ -103,7 +103,7 @@ impl Archive {
         let (mut checkpoint, mut away) = (None, Vec::new());
         for replica in &self.0.replicas {
             let written = async {
-                if replica.witnesses().await?.iter().any(|(name, _)| witness::is_of_day(name, now)) {
+                if replica.witness_names().await?.iter().any(|name| witness::is_of_day(name, now)) {
                     return Ok(());
                 }
                 if checkpoint.is_none() {
@@ -198,18 +198,15 @@ impl Archive {
                 report.away.push(replica.name().to_owned());
                 continue;
             }
-            match replica.witnesses().await {
+            match replica.witnesses(witness::is_of_log).await {
                 Ok(witnesses) => {
                     for (name, text) in witnesses {
-                        if name.as_str().starts_with(witness::ACCESS_PREFIX) {
-                            continue;
-                        }
-                        match serde_json::from_slice::<Witness>(&text) {
-                            Ok(witness) => {
+                        match text.and_then(|text| serde_json::from_slice::<Witness>(&text).ok()) {
+                            Some(witness) => {
                                 vouches.extend(witness.vouches);
                                 found.push((replica.name().to_owned(), name, witness.checkpoint));
                             }
-                            Err(_) => {
+                            None => {
                                 report
                                     .problem(format!("{name} on {} is no witness any more", replica.name()));
                             }

@@ -98,6 +98,6 @@ fn struck(replica: &Replica) -> HoldingChange {
         checksum: None,
         attempts: 0,
         last_error: Some("its line was struck out by a withdrawal that did not end".to_owned()),
-        answered: false,
+        asked_at: None,
     }
 }

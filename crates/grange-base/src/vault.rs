@@ -3,12 +3,13 @@
 //! AES-256-GCM with a key in a file of its own; each secret is bound to what it belongs to, so that it cannot be moved
 //! to another row. All nodes of one Grange share the file, as they share the node token.
 
-use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, RandomizedNonceKey};
 use data_encoding::BASE64;
+
+use crate::durable;
 
 /// Seals and opens secrets with one key.
 pub struct Vault {
@@ -99,9 +100,7 @@ fn make(path: &Path) -> std::io::Result<Vec<u8>> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(&bytes)?;
-    file.sync_all()?;
+    durable::create_new(path, &bytes, durable::SECRET)?;
     Ok(bytes)
 }
 

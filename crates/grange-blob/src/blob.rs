@@ -1,7 +1,6 @@
 //! The port: what every backend does, and nothing it may do beyond.
 
 use std::fmt::{self, Debug};
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -10,6 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use grange_base::named_file;
 use grange_model::{Algorithm, Checksums, FileName, Sha512};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -304,7 +304,7 @@ pub(crate) async fn put_stream_of<B: Blob + ?Sized>(
     expected: Option<&Checksums>,
 ) -> Result<Stored, Error> {
     let failed = |source| Error::Source { name: name.clone(), source };
-    let file = tokio::fs::File::open(path).await.map_err(failed)?;
+    let file = named_file::open_async(path).await.map_err(failed)?;
     let size = file.metadata().await.map_err(failed)?.len();
     blob.put(name, Source::new(file).of_size(size), expected).await
 }
@@ -333,7 +333,7 @@ pub(crate) async fn taken<B: Blob + ?Sized>(
 /// Size and checksums of a local file, by the implementation used on the way in, off the async threads.
 pub async fn sum_path(path: &Path, algorithms: &[Algorithm]) -> io::Result<(u64, Checksums)> {
     let (path, algorithms) = (path.to_owned(), algorithms.to_vec());
-    let sum = move || sum_file(&mut File::open(path)?, By::First, &algorithms, &Buffers::default());
+    let sum = move || sum_file(&mut named_file::open(&path)?, By::First, &algorithms, &Buffers::default());
     tokio::task::spawn_blocking(sum).await?
 }
 

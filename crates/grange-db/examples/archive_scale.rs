@@ -36,7 +36,7 @@ fn file(n: usize, replicas: &[ReplicaRow]) -> Option<Adopted> {
         (!missing).then(|| (replica.id, deciding(&sums(seed))))
     });
     let name = format!("{n:07}-42-20260101000000-00001-crawler.example.org.warc.gz").parse().ok()?;
-    Some(Adopted { name, size: 1_000_000_000, checksums: sums(n), held: held.collect() })
+    Some(Adopted { name, size: 1_000_000_000, checksums: sums(n), held: held.collect(), away: Vec::new() })
 }
 
 fn least(times: &[Duration]) -> Duration {

@@ -18,6 +18,7 @@ removed_by TEXT COLLATE "C" NOT NULL
 one BIGINT NOT NULL
 archive TEXT COLLATE "C" NOT NULL
 created_at BIGINT NOT NULL
+recovery_pending_since BIGINT
 
 -- table audit_log
 number BIGINT NOT NULL IDENTITY

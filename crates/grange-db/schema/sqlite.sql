@@ -21,7 +21,7 @@ CREATE TABLE archive_identity (
     one          INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
     archive      TEXT    NOT NULL,
     created_at   INTEGER NOT NULL
-) STRICT;
+, recovery_pending_since INTEGER) STRICT;
 
 CREATE TABLE audit_log (
     number       INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use grange_model::{Checksums, FileName, LogRecord};
+use grange_model::{Checksums, FileName, LogRecord, Presence};
 use serde_json::{Value, json};
 
 use crate::act::Tx;
@@ -24,10 +24,13 @@ pub struct Adopted {
     pub checksums: Checksums,
     /// The replicas that hold it, and what each answered, as `algorithm=hex`.
     pub held: Vec<(i64, String)>,
+    /// The replicas that could not be asked: whether they hold it is not known.
+    pub away: Vec<i64>,
 }
 
 impl Files<'_> {
-    /// Enters files that are not known yet, with the copies found; replicas that do not hold one have it as missing.
+    /// Enters files that are not known yet, with the copies found; replicas that do not hold one have it as
+    /// missing.
     /// Gives how many were new; known names are left as they are. Copies are judged by the vote, later.
     pub async fn adopt(&self, files: Vec<Adopted>, records: Vec<LogRecord>) -> Result<u64, Error> {
         self.0
@@ -101,7 +104,7 @@ static HELD: Bulk = Bulk {
              checked_at, changed_at)
          SELECT value ->> 'f', value ->> 'r', value ->> 's',
              CASE WHEN value ->> 'o' = 1 THEN 'upload_completed' ELSE 'upload_failed' END,
-             CASE WHEN value ->> 'c' IS NULL THEN 'missing' ELSE 'ok' END,
+             value ->> 'p',
              CASE WHEN value ->> 'o' = 1 THEN 'ok' ELSE 'unknown' END,
              value ->> 'c', $1, $1, $1
          FROM json_each($2)",
@@ -111,7 +114,7 @@ static HELD: Bulk = Bulk {
              checked_at, changed_at)
          SELECT (value ->> 'f')::bigint, (value ->> 'r')::bigint, (value ->> 's')::bigint,
              CASE WHEN value ->> 'o' = '1' THEN 'upload_completed' ELSE 'upload_failed' END,
-             CASE WHEN value ->> 'c' IS NULL THEN 'missing' ELSE 'ok' END,
+             value ->> 'p',
              CASE WHEN value ->> 'o' = '1' THEN 'ok' ELSE 'unknown' END,
              value ->> 'c', $1, $1, $1
          FROM jsonb_array_elements($2::jsonb)",
@@ -147,7 +150,14 @@ async fn adopt(tx: &mut Tx<'_>, files: &[Adopted], records: &[LogRecord]) -> Res
         for replica in &replicas {
             let checksum = file.held.iter().find(|(one, _)| one == replica).map(|(_, checksum)| checksum);
             let ok = i32::from(agreed && checksum.is_some());
-            held.push(json!({ "f": id, "r": replica, "s": file.size, "c": checksum, "o": ok }));
+            let presence = match checksum {
+                Some(_) => Presence::Ok,
+                None if file.away.contains(replica) => Presence::Unknown,
+                None => Presence::Missing,
+            };
+            held.push(json!({
+                "f": id, "r": replica, "s": file.size, "c": checksum, "o": ok, "p": presence.as_str()
+            }));
         }
     }
     let names: Vec<&String> = ids.keys().collect();

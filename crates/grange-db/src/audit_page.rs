@@ -285,8 +285,9 @@ async fn turn(tx: &mut Tx<'_>, claim: &Claim, page: &Page) -> Result<Turned, Fai
     // Disputed before anything is written: the vote tells what is news by the verdicts of before.
     let mut disputed: Vec<i64> = compared.other.iter().map(|(row, _)| row.id).collect();
     run(tx, &LISTED, page, &listed).await?;
-    let contradicted = elsewhere(tx, replica, &equal).await?;
     run(tx, &EQUAL, page, &equal).await?;
+    // After the rows are held: the act of another check that holds them now may keep a copy that contradicts the record.
+    let contradicted = elsewhere(tx, replica, &equal).await?;
     // The record has one voice more against the copies that contradict it.
     disputed.extend(equal.iter().filter(|id| contradicted.contains(id)));
     for (row, checksum) in &compared.other {

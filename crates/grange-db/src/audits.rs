@@ -114,12 +114,18 @@ impl Audits<'_> {
             .await
     }
 
-    /// When the last check of this kind on the replica was begun, ended or not.
-    pub async fn last_start(&self, replica: i64, kind: AuditKind) -> Result<Option<Timestamp>, Error> {
+    /// When the last check of this kind on the replica was begun, ended or not, of those that were begun until `now`: the
+    /// clock may have been ahead once.
+    pub async fn last_start(
+        &self,
+        replica: i64,
+        kind: AuditKind,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, Error> {
         self.0
-            .read("look for the last check", (replica, kind), |tx, (replica, kind)| {
+            .read("look for the last check", (replica, kind, now), |tx, (replica, kind, now)| {
                 Box::pin(async move {
-                    let query = tx.sql(&LAST).bind(*replica).bind(kind.as_str());
+                    let query = tx.sql(&LAST).bind(*replica).bind(kind.as_str()).bind(micros(*now));
                     tx.row(query).await?.map_or(Ok(None), |row| row.time_or_none("at"))
                 })
             })
@@ -218,7 +224,7 @@ static LIST: Sql =
 // One that failed or was cancelled checked nothing: the next is due as if it had never begun.
 static LAST: Sql = Sql::new(
     "SELECT max(started_at) AS at FROM audits
-     WHERE replica_id = $1 AND kind = $2 AND state IN ('running', 'done')",
+     WHERE replica_id = $1 AND kind = $2 AND state IN ('running', 'done') AND started_at <= $3",
 );
 static START: Sql = Sql::new(
     "INSERT INTO audits (id, replica_id, kind, state, asked_by, started_at, updated_at)

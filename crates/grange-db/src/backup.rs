@@ -13,7 +13,10 @@ use sqlx::{AnyConnection, Connection};
 
 use crate::error::Error;
 use crate::open::{Db, Engine};
+use crate::row::Columns;
+use crate::settings::Settings;
 use crate::sqlite;
+use crate::target::Target;
 
 impl Db {
     /// Copies the database to `path`, which must not exist. Writers are not held up.
@@ -42,6 +45,27 @@ impl Db {
             Engine::Postgres => None,
         }
     }
+}
+
+/// Writes everything that stands only in the log of a SQLite database into the database itself, which nobody may use
+/// meanwhile. Afterwards the one file is the whole database.
+pub async fn fold_log(database: &Path, busy_timeout: Duration) -> Result<(), Error> {
+    sqlx::any::install_default_drivers();
+    let settings = Settings { url: format!("sqlite:{}", database.display()), ..Settings::default() };
+    let target = Target::read(&settings, Path::new("/"))?;
+    let sql = |error| Error::sql("write its log into it", &target, error);
+    let mut conn = sqlite::connect_writer(&target, busy_timeout).await.map_err(sql)?;
+    let row = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&mut conn).await.map_err(sql)?;
+    let busy = row.int("busy").map_err(|fail| fail.tell("write its log into it", &target))?;
+    conn.close().await.map_err(sql)?;
+    let mut log = database.as_os_str().to_owned();
+    log.push("-wal");
+    let left = fs::metadata(PathBuf::from(log)).map_or(0, |log| log.len());
+    if busy == 0 && left == 0 {
+        return Ok(());
+    }
+    let reason = "another program uses it: end that program, then try again";
+    Err(failed(database, std::io::Error::new(std::io::ErrorKind::ResourceBusy, reason)))
 }
 
 /// Deletes all but the `keep` newest of the backups that [`Db::backup_into`] made in `folder`; nothing else is
@@ -76,16 +100,31 @@ pub fn list_backups(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Whether it is time for the next backup in `folder`. Judged by the newest file there, so that restarts neither skip
-/// nor add one. A period of zero means never.
+/// nor add one. A period of zero means never. A backup of the future, made while the clock was ahead, says nothing.
 pub fn backup_due(folder: &Path, every: Duration, now: Timestamp) -> Result<bool, Error> {
     if every.is_zero() {
         return Ok(false);
     }
-    let newest = list_backups(folder)?.pop();
-    let name = newest.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+    let (mut backups, name_now) = (list_backups(folder)?, name_at(now));
+    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    backups.retain(|path| name(path) <= name_now);
     // The next name that would be due sorts before or at that of now.
     let latest = now.checked_sub(every).map(name_at);
-    Ok(name.is_none_or(|name| latest.is_ok_and(|latest| *name <= *latest)))
+    let is_due = backups.pop().is_none_or(|newest| latest.is_ok_and(|latest| name(&newest) <= latest));
+    if is_due {
+        warn_of_future(folder, &name_now)?;
+    }
+    Ok(is_due)
+}
+
+fn warn_of_future(folder: &Path, name_now: &str) -> Result<(), Error> {
+    if let Some(newest) = list_backups(folder)?.pop()
+        && newest.file_name().is_some_and(|name| name.to_str().is_some_and(|name| name > name_now))
+    {
+        let newest = newest.display();
+        tracing::warn!(%newest, "the newest backup is of a time that has not come: the clock was ahead then, or is behind now");
+    }
+    Ok(())
 }
 
 /// `grange-20261011T120000.123Z.db`.

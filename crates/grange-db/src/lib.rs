@@ -63,7 +63,7 @@ pub use amend::Amendment;
 pub use audit::{Audit, AuditFilter, Record};
 pub use audit_page::{Page, Seen, Turned};
 pub use audits::{AUDIT_WORK, AuditRow, Audits, Found};
-pub use backup::{backup_due, list_backups, prune_backups};
+pub use backup::{backup_due, fold_log, list_backups, prune_backups};
 pub use ballots::Votes;
 pub use clocks::ClockSkew;
 pub use error::Error;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use grange_base::Clock;
+use grange_base::{Clock, DatabaseInUse};
 use serde::Serialize;
 use sqlx::{AnyPool, Connection};
 use tokio::sync::{mpsc, oneshot};
@@ -30,7 +30,13 @@ pub(crate) struct Inner {
 }
 
 pub(crate) enum Engine {
-    Sqlite { queue: mpsc::Sender<Job>, path: PathBuf, busy_timeout: Duration },
+    Sqlite {
+        queue: mpsc::Sender<Job>,
+        path: PathBuf,
+        busy_timeout: Duration,
+        /// Nothing else in this process opens the file meanwhile.
+        _in_use: Arc<DatabaseInUse>,
+    },
     Postgres,
 }
 
@@ -66,14 +72,21 @@ impl Db {
         let target = Target::read(settings, base_dir)?;
         let (pool, engine, clocks) = match &target {
             Target::Sqlite { path } => {
+                let in_use = Arc::new(DatabaseInUse::register(path));
                 let (conn, _) = sqlite::open(&target, path, settings, &clock, steps).await?;
                 let pool = sqlite::readers(&target, settings)?;
                 let (queue, jobs) = mpsc::channel(QUEUE_MAX);
                 let busy_timeout = settings.busy_timeout.0;
-                let writer =
-                    Writer { target: target.clone(), busy_timeout, clock: clock.clone(), conn: Some(conn) };
+                let writer = Writer {
+                    target: target.clone(),
+                    busy_timeout,
+                    clock: clock.clone(),
+                    conn: Some(conn),
+                    _in_use: Arc::clone(&in_use),
+                };
                 tokio::spawn(writer.run(jobs));
-                let engine = Engine::Sqlite { queue, path: path.to_path_buf(), busy_timeout };
+                let engine =
+                    Engine::Sqlite { queue, path: path.to_path_buf(), busy_timeout, _in_use: in_use };
                 (pool, engine, Clocks::of_machine(clock))
             }
             Target::Postgres { .. } => {

@@ -26,14 +26,42 @@ impl ReplicaPlaces<'_> {
         self.0.read("read the id of the archive", (), |tx, ()| Box::pin(archive_id(tx))).await
     }
 
-    /// Gives the archive this id unless it has one; the id that counts is given back.
-    pub async fn identify(&self, id: &str) -> Result<String, Error> {
+    /// Gives the archive this id unless it has one; the id that counts is given back. `from_markers`: replicas bore it
+    /// before this database knew it, and there may be more of them ([`Self::recovery_pending`]).
+    pub async fn identify(&self, id: &str, from_markers: bool) -> Result<String, Error> {
         self.0
-            .write("keep the id of the archive", id.to_owned(), |tx, id| {
+            .write("keep the id of the archive", (id.to_owned(), from_markers), |tx, (id, from_markers)| {
                 Box::pin(async move {
-                    let query = tx.sql(&IDENTIFY).bind(id.clone()).bind(micros(tx.now));
+                    let now = micros(tx.now);
+                    let query =
+                        tx.sql(&IDENTIFY).bind(id.clone()).bind(now).bind(from_markers.then_some(now));
                     tx.run(query).await?;
                     Ok(archive_id(tx).await?.unwrap_or_else(|| id.clone()))
+                })
+            })
+            .await
+    }
+
+    /// Whether replicas may exist that this database does not know: it was restored or made again, and no rebuild has read
+    /// every replica since.
+    pub async fn recovery_pending(&self) -> Result<bool, Error> {
+        self.0
+            .read("read whether the database was restored", (), |tx, ()| {
+                Box::pin(async move {
+                    let query = tx.sql(&PENDING);
+                    Ok(tx.row(query).await?.is_some())
+                })
+            })
+            .await
+    }
+
+    /// A rebuild has read every replica.
+    pub async fn end_recovery(&self) -> Result<(), Error> {
+        self.0
+            .write("keep that every replica was read", (), |tx, ()| {
+                Box::pin(async move {
+                    let query = tx.sql(&RECOVERED);
+                    tx.run(query).await.map(|_| ())
                 })
             })
             .await
@@ -96,7 +124,13 @@ impl ReplicaPlaces<'_> {
 
 static ARCHIVE: Sql = Sql::new("SELECT archive FROM archive_identity");
 static IDENTIFY: Sql = Sql::new(
-    "INSERT INTO archive_identity (one, archive, created_at) VALUES (1, $1, $2) ON CONFLICT (one) DO NOTHING",
+    "INSERT INTO archive_identity (one, archive, created_at, recovery_pending_since) VALUES (1, $1, $2, $3)
+     ON CONFLICT (one) DO NOTHING",
+);
+static PENDING: Sql =
+    Sql::new("SELECT archive FROM archive_identity WHERE recovery_pending_since IS NOT NULL");
+static RECOVERED: Sql = Sql::new(
+    "UPDATE archive_identity SET recovery_pending_since = NULL WHERE recovery_pending_since IS NOT NULL",
 );
 static KNOWN: Sql = Sql::new("SELECT place FROM replica_places WHERE replica_id = $1 ORDER BY place");
 static ENTER: Sql = Sql::new(

@@ -15,6 +15,7 @@ use sqlx::any::AnyRow;
 
 use crate::act::Tx;
 use crate::audit;
+use crate::bulk::{self, Bulk, of_ids};
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::logbook;
@@ -247,11 +248,53 @@ impl Repairs<'_> {
             .await
     }
 
+    /// All open repairs, however old, then the newest of those that have ended.
+    pub async fn open_first(&self, ended_max: u32) -> Result<Vec<RepairRow>, Error> {
+        self.0
+            .read("list the repairs", i64::from(ended_max), |tx, ended_max| {
+                Box::pin(async move {
+                    let query = tx.sql(&OPEN_ONES);
+                    let mut rows = tx.rows(query).await?;
+                    let query = tx.sql(&ENDED).bind(*ended_max);
+                    rows.extend(tx.rows(query).await?);
+                    rows.iter().map(repair).collect()
+                })
+            })
+            .await
+    }
+
+    /// Those of these files that wait for a second person, the newest first.
+    pub async fn waiting_for(&self, files: Vec<i64>) -> Result<Vec<RepairRow>, Error> {
+        self.0
+            .read("look for open repairs", files, |tx, files| {
+                Box::pin(async move {
+                    let query = WAITING_FOR.on(tx).bind(bulk::ids(files));
+                    tx.rows(query).await?.iter().map(repair).collect()
+                })
+            })
+            .await
+    }
+
     pub async fn get(&self, id: RepairId) -> Result<RepairRow, Error> {
         self.0.read("read the repair", id, |tx, id| Box::pin(get(tx, *id))).await
     }
 }
 
+static WAITING_FOR: Bulk = of_ids!(
+    concat!("SELECT ", columns!(), " WHERE p.state = 'waiting' AND p.file_id IN ("),
+    "$1",
+    ") ORDER BY p.asked_at DESC, p.id DESC"
+);
+static OPEN_ONES: Sql = Sql::new(concat!(
+    "SELECT ",
+    columns!(),
+    " WHERE p.state IN ('waiting', 'confirmed') ORDER BY p.asked_at DESC, p.id DESC"
+));
+static ENDED: Sql = Sql::new(concat!(
+    "SELECT ",
+    columns!(),
+    " WHERE p.state NOT IN ('waiting', 'confirmed') ORDER BY p.asked_at DESC, p.id DESC LIMIT $1"
+));
 static GET: Sql = Sql::new(concat!("SELECT ", columns!(), " WHERE p.id = $1"));
 static WITHDRAW: Sql = Sql::new(
     "UPDATE repairs SET state = 'withdrawn', last_error = $2, ended_at = $3, edition = edition + 1

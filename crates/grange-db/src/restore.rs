@@ -159,12 +159,16 @@ static USERS: Sql = Sql::new(
     "SELECT id, name, role, disabled_at, created_at, changed_at, edition, password_hash FROM users ORDER BY name",
 );
 static END_SESSIONS: Sql = Sql::new("DELETE FROM sessions");
+static RECOVERY_PENDING: Sql = Sql::new("UPDATE archive_identity SET recovery_pending_since = $1");
 static REVOKE: Sql =
     Sql::new("UPDATE tokens SET revoked_at = $1, edition = edition + 1 WHERE id = $2 AND revoked_at IS NULL");
 
 async fn settle(tx: &mut Tx<'_>, backup: &str, revoked: &[TokenId], actor: &Actor) -> Result<u64, Fail> {
     let query = tx.sql(&END_SESSIONS);
     let sessions = tx.run(query).await?;
+    // Replicas may have been declared since the backup.
+    let query = tx.sql(&RECOVERY_PENDING).bind(micros(tx.now));
+    tx.run(query).await?;
     for id in revoked {
         let query = tx.sql(&REVOKE).bind(micros(tx.now)).bind(id.to_string());
         tx.run(query).await?;

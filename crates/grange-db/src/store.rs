@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use grange_model::{Checksums, FileName, LogRecord, Presence, UploadState, Verdict, WorkId};
+use jiff::Timestamp;
 
 use crate::act::Tx;
 use crate::ballots::judge;
@@ -64,8 +65,8 @@ pub struct HoldingChange {
     pub checksum: Option<String>,
     pub attempts: u32,
     pub last_error: Option<String>,
-    /// The replica answered now.
-    pub answered: bool,
+    /// The replica answered, and was asked at this time. An answer never replaces a newer one.
+    pub asked_at: Option<Timestamp>,
 }
 
 impl Files<'_> {
@@ -85,8 +86,14 @@ impl Files<'_> {
             .await
     }
 
-    /// Keeps what became known. [`Error::LeaseLost`] when somebody else has the file now.
-    pub async fn advance(&self, claim: &Claim, file: i64, changes: Vec<HoldingChange>) -> Result<(), Error> {
+    /// Keeps what became known. [`Error::LeaseLost`] when somebody else has the file now. Gives the replicas whose answer was
+    /// older than what is known of their copy: nothing was kept of it, and they are to be asked again.
+    pub async fn advance(
+        &self,
+        claim: &Claim,
+        file: i64,
+        changes: Vec<HoldingChange>,
+    ) -> Result<Vec<i64>, Error> {
         self.0
             .write(
                 "keep the state of the copies",
@@ -95,16 +102,21 @@ impl Files<'_> {
                     Box::pin(async move {
                         frame_lock::share(tx).await?;
                         fence(tx, claim).await?;
+                        let mut outdated = Vec::new();
                         for change in changes {
-                            apply(tx, *file, change).await?;
+                            if !apply(tx, *file, change).await? {
+                                outdated.push(change.replica_id);
+                            }
                         }
                         // A copy that answers otherwise is judged now, not by the next check; and an answer that
                         // confirms the record is a voice against those that contradict it.
-                        if changes.iter().any(|change| change.answered) && disputed(tx, *file).await? {
+                        if changes.iter().any(|change| change.asked_at.is_some())
+                            && disputed(tx, *file).await?
+                        {
                             let judged = judge(tx, &[*file], "grange").await?;
                             logbook::append(tx, &judged.records).await?;
                         }
-                        Ok(())
+                        Ok(outdated)
                     })
                 },
             )
@@ -188,7 +200,7 @@ static CHANGE: Sql = Sql::new(
              THEN last_error ELSE $8 END,
          listed_at = COALESCE($9, listed_at), checked_at = COALESCE($9, checked_at),
          changed_at = $10, edition = edition + 1
-     WHERE file_id = $1 AND replica_id = $2",
+     WHERE file_id = $1 AND replica_id = $2 AND changed_at <= $11",
 );
 static UNPROVEN: Sql = Sql::new(
     "SELECT count(*) AS count FROM replica_files h JOIN files f ON f.id = h.file_id
@@ -263,7 +275,8 @@ pub(crate) async fn drop_work(tx: &mut Tx<'_>, claim: &Claim) -> Result<(), Fail
     tx.run(query).await.map(|_| ())
 }
 
-async fn apply(tx: &mut Tx<'_>, file: i64, change: &HoldingChange) -> Result<(), Fail> {
+/// False, and nothing is changed, where the row is newer than the answer.
+async fn apply(tx: &mut Tx<'_>, file: i64, change: &HoldingChange) -> Result<bool, Fail> {
     let now = micros(tx.now);
     let query = tx
         .sql(&CHANGE)
@@ -276,9 +289,10 @@ async fn apply(tx: &mut Tx<'_>, file: i64, change: &HoldingChange) -> Result<(),
         .bind(i64::from(change.attempts))
         // The text may come from afar, and PostgreSQL keeps no NUL.
         .bind(change.last_error.as_ref().map(|error| error.replace('\0', "\u{fffd}")))
-        .bind(change.answered.then_some(now))
-        .bind(now);
-    tx.run(query).await.map(|_| ())
+        .bind(change.asked_at.map(|_| now))
+        .bind(now)
+        .bind(change.asked_at.map_or(i64::MAX, micros));
+    Ok(tx.run(query).await? > 0)
 }
 
 async fn settle(tx: &mut Tx<'_>, claim: &Claim, file: i64, record: Option<&LogRecord>) -> Result<bool, Fail> {

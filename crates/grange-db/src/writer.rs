@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use grange_base::Clock;
+use grange_base::{Clock, DatabaseInUse};
 use sqlx::{AnyConnection, Connection};
 use tokio::sync::{mpsc, oneshot};
 
@@ -35,6 +35,8 @@ pub(crate) struct Writer {
     pub(crate) clock: Clock,
     /// Absent after it broke; the next batch opens it again.
     pub(crate) conn: Option<AnyConnection>,
+    /// Given up after the connection.
+    pub(crate) _in_use: Arc<DatabaseInUse>,
 }
 
 impl Writer {

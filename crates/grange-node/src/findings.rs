@@ -55,22 +55,29 @@ pub async fn watch(
     let (name, hint) = ("findings".to_owned(), Hint::new());
     let worker = Worker { name, interval: LOOK_EVERY, clock, shutdown, hint };
     let (db, announcer, open, owner) = (&db, &announcer, &open, &node.to_string());
-    worker
-        .run(|| async move {
-            let look = db.findings().look(lost_after).await?;
-            open.set(look.counts);
-            let claimed = db.findings().claim_unannounced(owner, ANNOUNCE_LEASE).await?;
-            if claimed.is_empty() {
-                return Ok::<_, Error>(Step::Idle);
-            }
-            for finding in &claimed {
-                announce(announcer, finding).await;
-            }
-            // Only now: a node killed before this leaves them to the next.
-            db.findings().announced(owner, claimed.iter().map(|finding| finding.id).collect()).await?;
-            Ok(Step::More)
-        })
-        .await
+    worker.run(|| look(db, announcer, owner, lost_after, open)).await
+}
+
+/// One look: what is new is announced.
+async fn look(
+    db: &Db,
+    announcer: &Announcer,
+    owner: &str,
+    lost_after: Duration,
+    open: &OpenFindings,
+) -> Result<Step, Error> {
+    let look = db.findings().look(lost_after).await?;
+    open.set(look.counts);
+    let claimed = db.findings().claim_unannounced(owner, ANNOUNCE_LEASE).await?;
+    if claimed.is_empty() {
+        return Ok(Step::Idle);
+    }
+    for finding in &claimed {
+        announce(announcer, finding).await;
+    }
+    // Only now: a node killed before this leaves them to the next.
+    db.findings().announced(owner, claimed.iter().map(|finding| finding.id).collect()).await?;
+    Ok(Step::More)
 }
 
 async fn announce(announcer: &Announcer, finding: &Finding) {
@@ -86,4 +93,45 @@ async fn announce(announcer: &Announcer, finding: &Finding) {
     metrics::counter!("grange_findings_total", "kind" => kind.as_str()).increment(1);
     let body = json!({ "finding": id, "kind": kind, "detail": detail, "advice": advice });
     announcer.event(&announcer.channels().error(), FINDING_EVENT, subject, body).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use grange_bus::{Channels, Local};
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_finding_is_one_event_with_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock::system();
+        let db = Db::open(&grange_db::Settings::default(), folder.path(), clock.clone()).await.unwrap();
+        let channels = Channels::new("TEST").unwrap();
+        let announcer = Announcer::new(Arc::new(Local::new()), channels, clock, "node1/node");
+        let mut events = announcer.bus().subscribe(&announcer.channels().error()).await.unwrap();
+        let kind = FindingKind::FailedLogVerification;
+        let day = Duration::from_hours(24);
+        let open = OpenFindings::default();
+        let (one, two) = ("node1", "node2");
+        db.findings().observe(kind, "the log of events", Some("leaf 7 is missing".to_owned())).await.unwrap();
+        assert_eq!(look(&db, &announcer, one, day, &open).await.unwrap(), Step::More);
+        // The same node and another one look again; then another finding comes.
+        for owner in [one, two] {
+            assert_eq!(look(&db, &announcer, owner, day, &open).await.unwrap(), Step::Idle);
+        }
+        assert_eq!(open.counts(), BTreeMap::from([(kind, 1)]));
+        let other = FindingKind::DamagedAccessRule;
+        db.findings().observe(other, "rules", Some("x on three".to_owned())).await.unwrap();
+        assert_eq!(look(&db, &announcer, two, day, &open).await.unwrap(), Step::More);
+        for (kind, subject, detail) in
+            [(kind, "the log of events", "leaf 7 is missing"), (other, "rules", "x on three")]
+        {
+            let event = events.recv().await.unwrap();
+            assert_eq!((event.kind.as_str(), event.subject.as_str()), (FINDING_EVENT, subject), "{event:?}");
+            assert_eq!(event.body["advice"], kind.advice());
+            assert_eq!(event.body["detail"], detail);
+        }
+        assert_eq!(events.waiting(), 0, "each once");
+        db.close().await;
+    }
 }

@@ -3,12 +3,15 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use grange_base::{Chain, Clock};
+use grange_base::{Chain, Clock, durable};
 pub use grange_db::CameBack;
 use grange_db::{Db, KeyRing, Target, came_back};
 use grange_model::Actor;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::Serialize;
 
 use crate::data::{DataError, DataFolder};
@@ -61,17 +64,64 @@ pub enum RestoreError {
         #[source]
         source: io::Error,
     },
+    #[error(
+        "cannot restore: the database of the data folder lost its log on the way, which could not be put back; before anything \
+         opens {}, copy {} beside it as {}",
+        database.display(),
+        kept.display(),
+        log.display()
+    )]
+    LogTakenAway {
+        database: PathBuf,
+        kept: PathBuf,
+        log: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(
+        "cannot rename {}, which is the replaced database: the backup has taken its place at {}; rename it by hand",
+        kept.display(),
+        database.display()
+    )]
+    KeptElsewhere {
+        database: PathBuf,
+        kept: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(
+        "cannot sync {}: the backup has taken the database's place, and after a power cut the replaced database may be there \
+         again; check the disk, then repeat the command",
+        folder.display()
+    )]
+    Unsynced {
+        folder: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(
+        "cannot restore into {}: there is no such folder; if it should be made, repeat the command with --new",
+        folder.display()
+    )]
+    NoFolder { folder: PathBuf },
+    #[error(
+        "cannot restore into {}: it is not a data folder, and it is not empty; name the data folder with --to",
+        folder.display()
+    )]
+    OtherFolder { folder: PathBuf },
     #[error(transparent)]
     Db(#[from] grange_db::Error),
     #[error(transparent)]
     Data(#[from] DataError),
 }
 
-/// Puts the backup in the place of the database of `data`, which nobody may use meanwhile.
+/// Puts the backup in the place of the database of `data`, which nobody may use meanwhile. The folder is made only with
+/// `new`: a typing error shall not start a second archive.
 pub async fn restore_database(
     settings: &Settings,
     data: &Path,
     backup: &Path,
+    new: bool,
     actor: &Actor,
 ) -> Result<RestoredDatabase, RestoreError> {
     let Target::Sqlite { path } = Target::read(&settings.db, data)? else {
@@ -88,9 +138,12 @@ pub async fn restore_database(
     if whole.len() == 0 {
         return Err(RestoreError::Empty { backup: backup.to_owned() });
     }
-    if fs::canonicalize(&path).ok().is_some_and(|path| fs::canonicalize(backup).ok() == Some(path)) {
+    // By a hard link it has another path.
+    let is_same = |own: fs::Metadata| (own.dev(), own.ino()) == (whole.dev(), whole.ino());
+    if fs::metadata(&path).is_ok_and(is_same) {
         return Err(RestoreError::Itself { backup: backup.to_owned() });
     }
+    check_folder(data, &path, new)?;
     let _folder = DataFolder::take(data).await?;
     let clock = Clock::system();
 
@@ -108,27 +161,13 @@ pub async fn restore_database(
         let stamp = clock.now().strftime("%Y%m%dT%H%M%S.%3fZ");
         beside(&path, &format!(".replaced-{stamp}"))
     });
-    let parent = path.parent().unwrap_or(data);
-    let sync = || File::open(parent).and_then(|folder| folder.sync_all()).map_err(failed("sync", parent));
-    let absent_or = |result: io::Result<()>| match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
-    };
-    // The database keeps its place until the backup takes it in one step. Its log must be gone before that, also one that
-    // lies there without a database: SQLite would apply it to the restored file.
-    if let Some(replaced) = &replaced {
-        for end in ["", "-wal", "-shm"] {
-            let kept = absent_or(fs::hard_link(beside(&path, end), beside(replaced, end)));
-            kept.map_err(failed("keep", &path))?;
-        }
-        sync()?;
+    let swapped = replace(&ready, &path, replaced.as_deref(), settings.db.busy_timeout.0).await;
+    match &swapped {
+        // There it holds the only copy of the replaced database.
+        Ok(()) | Err(RestoreError::KeptElsewhere { .. }) => {}
+        Err(_) => remove_all(&ready),
     }
-    for end in ["-wal", "-shm"] {
-        absent_or(fs::remove_file(beside(&path, end))).map_err(failed("remove the log of", &path))?;
-    }
-    sync()?;
-    fs::rename(&ready, &path).map_err(failed("rename", &ready))?;
-    sync()?;
+    swapped?;
     Ok(RestoredDatabase { database: path.to_path_buf(), replaced, not_compared, sessions_ended, came_back })
 }
 
@@ -145,6 +184,128 @@ pub async fn settle_restored(
     let ended = db.settle_restored("restored with other tools", Vec::new(), actor).await;
     db.close().await;
     Ok((ended?, came_back))
+}
+
+/// Whether a backup may be restored into the folder: into a data folder, into one whose database was lost, and into an empty
+/// one.
+fn check_folder(data: &Path, database: &Path, new: bool) -> Result<(), RestoreError> {
+    let folder = data.to_owned();
+    let mut entries = match fs::read_dir(data) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && new => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(RestoreError::NoFolder { folder });
+        }
+        Err(source) => return Err(RestoreError::Io { doing: "list", path: folder, source }),
+    };
+    // Signs of a data folder; people may bring some of them from the lost machine before the database.
+    let known = ["grange.lock", "grange.toml", "node.id", "secrets", "replicas"];
+    let is_data_folder = database.exists() || known.iter().any(|name| data.join(name).exists());
+    if is_data_folder || entries.next().is_none() {
+        Ok(())
+    } else {
+        Err(RestoreError::OtherFolder { folder })
+    }
+}
+
+/// Puts `ready` in the place of the database `path`, which is kept as `replaced`. Whenever the process is killed, the one or
+/// the other is whole in its place.
+async fn replace(
+    ready: &Path,
+    path: &Path,
+    replaced: Option<&Path>,
+    busy_timeout: Duration,
+) -> Result<(), RestoreError> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    let failed = |doing: &'static str, path: &Path| {
+        let path = path.to_owned();
+        move |source| RestoreError::Io { doing, path, source }
+    };
+    let sync = || durable::sync_folder(parent).map_err(failed("sync", parent));
+    let sync_placed = || {
+        let unsynced = |source| RestoreError::Unsynced { folder: parent.to_owned(), source };
+        durable::sync_folder(parent).map_err(unsynced)
+    };
+    if let Some(replaced) = replaced {
+        match grange_db::fold_log(path, busy_timeout).await {
+            // One file is all there is of it, and changes places with the backup.
+            Ok(()) => {
+                remove_logs(path).map_err(failed("remove the empty log of", path))?;
+                sync()?;
+                if exchange(ready, path).is_ok() {
+                    if let Err(source) = rename(ready, replaced) {
+                        exchange(ready, path).map_err(|source| RestoreError::KeptElsewhere {
+                            database: path.to_owned(),
+                            kept: ready.to_owned(),
+                            source,
+                        })?;
+                        return Err(failed("keep", path)(source));
+                    }
+                    return sync_placed();
+                }
+                // Not every file system can exchange two files.
+                copied(path, replaced).map_err(failed("copy", path))?;
+            }
+            // It cannot be opened, or is in use. SQLite would apply its log to the restored file.
+            Err(error) => {
+                tracing::warn!(database = %path.display(), error = %Chain(&error), "the replaced database is kept as it is, with its log beside it");
+                for end in ["", "-wal", "-shm"] {
+                    absent_or(copied(&beside(path, end), &beside(replaced, end)))
+                        .map_err(failed("copy", path))?;
+                }
+            }
+        }
+        sync()?;
+    }
+    let renamed = remove_logs(path)
+        .and_then(|()| durable::sync_folder(parent))
+        .and_then(|()| rename(ready, path))
+        .map_err(failed("rename", ready));
+    match (renamed, replaced) {
+        (Ok(()), _) => sync_placed(),
+        (Err(error), None) => Err(error),
+        (Err(error), Some(replaced)) => {
+            let (kept, log) = (beside(replaced, "-wal"), beside(path, "-wal"));
+            if kept.exists() && !log.exists() {
+                let put_back = copied(&kept, &log);
+                put_back.map_err(|source| RestoreError::LogTakenAway {
+                    database: path.to_owned(),
+                    kept,
+                    log,
+                    source,
+                })?;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// The log of the database, and its index.
+fn remove_logs(database: &Path) -> io::Result<()> {
+    for end in ["-wal", "-shm"] {
+        absent_or(fs::remove_file(beside(database, end)))?;
+    }
+    Ok(())
+}
+
+fn absent_or(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+/// Gives each of two files the name of the other, in one step.
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    #[cfg(test)]
+    tests::fail(one)?;
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    #[cfg(test)]
+    tests::fail(from)?;
+    fs::rename(from, to)
 }
 
 type Prepared = (CameBack, u64, Option<String>, PathBuf);
@@ -220,13 +381,15 @@ fn beside(path: &Path, end: &str) -> PathBuf {
 }
 
 fn copied(from: &Path, to: &Path) -> io::Result<()> {
+    // Looked at first: what lies at `to` is not removed for nothing.
+    let mut source = File::open(from)?;
     remove_all(to);
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     // It holds the hashes of passwords.
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(to)?;
-    io::copy(&mut File::open(from)?, &mut file)?;
+    io::copy(&mut source, &mut file)?;
     file.sync_all()
 }
 
@@ -244,3 +407,7 @@ fn remove_all(path: &Path) {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "restore_tests.rs"]
+mod tests;

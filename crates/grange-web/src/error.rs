@@ -75,7 +75,9 @@ fn archive_status(error: &grange_app::ArchiveError) -> StatusCode {
         | E::SamePerson { .. }
         | E::Unidentified { .. }
         | E::NoBytes { .. } => StatusCode::CONFLICT,
-        E::TooMuch { .. } | E::NotRegularFile { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        E::TooMuch { .. } | E::NotRegularFile { .. } | E::NamedDatabase { .. } => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
         E::Db(error) if error.code() == "not-found" => StatusCode::NOT_FOUND,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }

@@ -8,8 +8,8 @@ use grange_model::{AuditKind, RepairChoice};
 use super::files::file_name;
 use crate::{App, Error, Who};
 
-/// Repairs listed at once.
-const REPAIRS_MAX: u32 = 1000;
+/// Repairs that have ended, listed at once. Open ones are listed whole, however old they are: people must act on them.
+const ENDED_REPAIRS_MAX: u32 = 1000;
 
 impl App {
     pub async fn replicas(&self, who: &Who) -> Result<Vec<ReplicaOverview>, Error> {
@@ -91,9 +91,10 @@ impl App {
         Ok(archive.repair_all(&who.actor(), second, dry_run).await?)
     }
 
+    /// The open repairs, then the newest of those that have ended.
     pub async fn repairs(&self, who: &Who) -> Result<Vec<RepairRow>, Error> {
         who.needs(Permission::ReadSystem)?;
-        Ok(self.archive.get().await?.repairs(None, REPAIRS_MAX).await?)
+        Ok(self.db.repairs().open_first(ENDED_REPAIRS_MAX).await?)
     }
 
     /// Asks for the repairs that put a file right whose copies contradict its record. Each waits for a second person.

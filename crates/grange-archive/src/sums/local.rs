@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use grange_base::durable;
 use grange_blob::{MARKER, MarkedPart};
 use grange_model::{Checksums, FileName};
 use jiff::Timestamp;
 
 use super::Sums;
 use crate::error::Error;
-use crate::journal::{Entry, JOURNAL, Journal, Line, sync_folder};
+use crate::journal::{Entry, JOURNAL, Journal, Line, sync_names};
 use crate::replica::blocking;
 use crate::witness;
 
@@ -79,9 +80,14 @@ impl Sums for LocalSums {
         blocking(move || witness::write(&folder, &name, &text)).await
     }
 
-    async fn witnesses(&self) -> Result<Vec<(FileName, Bytes)>, Error> {
+    async fn witness_names(&self) -> Result<Vec<FileName>, Error> {
         let folder = self.folder.clone();
-        blocking(move || witness::read(&folder)).await
+        blocking(move || witness::names(&folder)).await
+    }
+
+    async fn read_witness(&self, name: &FileName) -> Result<Bytes, Error> {
+        let (folder, name) = (self.folder.clone(), name.clone());
+        blocking(move || witness::read(&folder, &name)).await
     }
 
     async fn marker(&self) -> Result<MarkedPart, Error> {
@@ -108,14 +114,9 @@ impl Sums for LocalSums {
         blocking(move || {
             // Made with the marker: where it is gone later, it was lost.
             journal.create()?;
-            let (aside, path) = (folder.join(format!("{MARKER}.part")), folder.join(MARKER));
-            let written = std::fs::File::create(&aside).and_then(|mut file| {
-                std::io::Write::write_all(&mut file, text.as_bytes())?;
-                file.sync_all()
-            });
-            written.map_err(Error::io("write", &aside))?;
-            std::fs::rename(&aside, &path).map_err(Error::io("rename", &path))?;
-            sync_folder(&folder)
+            let path = folder.join(MARKER);
+            durable::replace_with(&path, text.as_bytes(), durable::PLAIN, sync_names)
+                .map_err(Error::io("write", &path))
         })
         .await
     }

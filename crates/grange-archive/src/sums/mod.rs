@@ -37,8 +37,11 @@ pub trait Sums: Debug + Send + Sync {
     /// Keeps a witness beside the checksums.
     async fn put_witness(&self, name: &FileName, text: &[u8]) -> Result<(), Error>;
 
-    /// The witnesses that lie here.
-    async fn witnesses(&self) -> Result<Vec<(FileName, Bytes)>, Error>;
+    /// The names of the witnesses that lie here.
+    async fn witness_names(&self) -> Result<Vec<FileName>, Error>;
+
+    /// The text of one of them.
+    async fn read_witness(&self, name: &FileName) -> Result<Bytes, Error>;
 
     /// The marker of the folder, as that of a store of files.
     async fn marker(&self) -> Result<MarkedPart, Error>;

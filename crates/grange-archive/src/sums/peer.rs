@@ -28,7 +28,8 @@ enum Ask {
     Remove { name: FileName, expected: Checksums, at: Timestamp },
     List { after: Option<FileName>, limit: usize },
     PutWitness { name: FileName, text: String },
-    Witnesses,
+    WitnessNames,
+    ReadWitness { name: FileName },
     Marker,
     Mark { text: String },
 }
@@ -85,9 +86,13 @@ impl Sums for PeerSums {
         self.ask(&Ask::PutWitness { name: name.clone(), text }).await
     }
 
-    async fn witnesses(&self) -> Result<Vec<(FileName, Bytes)>, Error> {
-        let found: Vec<(FileName, String)> = self.ask(&Ask::Witnesses).await?;
-        Ok(found.into_iter().map(|(name, text)| (name, text.into())).collect())
+    async fn witness_names(&self) -> Result<Vec<FileName>, Error> {
+        self.ask(&Ask::WitnessNames).await
+    }
+
+    async fn read_witness(&self, name: &FileName) -> Result<Bytes, Error> {
+        let text: String = self.ask(&Ask::ReadWitness { name: name.clone() }).await?;
+        Ok(text.into())
     }
 
     async fn marker(&self) -> Result<MarkedPart, Error> {
@@ -126,11 +131,13 @@ pub async fn answer(sums: &dyn Sums, question: &[u8]) -> Result<Result<Value, St
                 }
                 json!(sums.mark(&text).await?)
             }
-            Ask::Witnesses => {
-                let found = sums.witnesses().await?;
-                let text =
-                    |(name, text): (FileName, Bytes)| (name, String::from_utf8_lossy(&text).into_owned());
-                json!(found.into_iter().map(text).collect::<Vec<_>>())
+            Ask::WitnessNames => json!(sums.witness_names().await?),
+            Ask::ReadWitness { name } => {
+                // Nothing else beside the journal is given.
+                if !witness::is_witness(&name) {
+                    return Ok(Err("this is no witness".to_owned()));
+                }
+                json!(String::from_utf8_lossy(&sums.read_witness(&name).await?))
             }
         };
         Ok::<_, Error>(Ok(value))

@@ -128,15 +128,15 @@ async fn behaves(sums: &dyn Sums, folder: &Path) {
     // Witnesses lie beside it.
     let witness = name("grange-witness-20260101-000000000001-00000000.json");
     sums.put_witness(&witness, b"{\"a\": 1}\n").await.unwrap();
-    let found = sums.witnesses().await.unwrap();
-    assert_eq!(found, [(witness, bytes::Bytes::from_static(b"{\"a\": 1}\n"))]);
+    assert_eq!(sums.witness_names().await.unwrap(), std::slice::from_ref(&witness));
+    assert_eq!(sums.read_witness(&witness).await.unwrap().as_ref(), b"{\"a\": 1}\n");
     // So does the marker, which can be replaced.
     assert_eq!(sums.marker().await.unwrap().marker, None);
     for text in ["one", "two"] {
         sums.mark(text).await.unwrap();
         assert_eq!(sums.marker().await.unwrap().marker.as_deref(), Some(text));
     }
-    assert_eq!(sums.witnesses().await.unwrap().len(), 1, "a marker is no witness");
+    assert_eq!(sums.witness_names().await.unwrap().len(), 1, "a marker is no witness");
     // More names than one answer holds.
     for n in 0..50 {
         sums.add(line(&format!("m{n:03}"), n)).await.unwrap();
@@ -205,4 +205,17 @@ async fn places_of_checksum_replicas_are_folders_and_nodes() {
     assert!(error.to_string().contains("no node with a token"), "{error}");
     let with_auth = Context { auth: Some(Arc::new(Trusting)), ..context };
     super::open("peer://host:1/three", &with_auth).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_marker_whose_name_was_not_synced_is_gone_and_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let sums = LocalSums::open(folder.path()).await.unwrap();
+    // Made before, so that the marker's sync is the next one.
+    sums.add(line("a", 1)).await.unwrap();
+    crate::journal::FOLDER_SYNCS_TO_FAIL.lock().unwrap().push(folder.path().to_owned());
+    assert_eq!(sums.mark("mine").await.unwrap_err().code(), "archive-io");
+    assert_eq!(sums.marker().await.unwrap().marker, None, "it would be believed");
+    sums.mark("mine").await.unwrap();
+    assert_eq!(sums.marker().await.unwrap().marker.as_deref(), Some("mine"));
 }

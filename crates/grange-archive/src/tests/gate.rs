@@ -32,6 +32,10 @@ pub(crate) struct Gate {
     pub(crate) unreadable: Mutex<Option<FileName>>,
     /// A file about which every question is answered with an error, as a bucket may (500) while it serves all others.
     pub(crate) refused: Mutex<Option<FileName>>,
+    /// A file that is never taken, though the replica takes all others.
+    pub(crate) refused_puts: Mutex<Option<FileName>>,
+    /// Ranges that were read.
+    pub(crate) reads: AtomicU32,
     /// Its process has no free file descriptors for so many checksums.
     pub(crate) short: AtomicU32,
     /// Never gives another checksum.
@@ -57,6 +61,8 @@ impl Gate {
             page_most: AtomicUsize::new(usize::MAX),
             unreadable: Mutex::new(None),
             refused: Mutex::new(None),
+            refused_puts: Mutex::new(None),
+            reads: AtomicU32::new(0),
             short: AtomicU32::new(0),
             stuck: AtomicBool::new(false),
             stuck_puts: AtomicBool::new(false),
@@ -89,6 +95,9 @@ impl Blob for Gate {
         expected: Option<&Checksums>,
     ) -> Result<Stored, Error> {
         self.open()?;
+        if self.refused_puts.lock().unwrap().as_ref() == Some(name) {
+            return Err(Error::ReadOnly { place: self.place().to_owned() });
+        }
         self.puts.fetch_add(1, Ordering::SeqCst);
         if self.stuck_puts.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
@@ -136,6 +145,7 @@ impl Blob for Gate {
     }
 
     async fn read_at(&self, name: &FileName, offset: u64, len: usize) -> Result<Bytes, Error> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
         self.open()?.read_at(name, offset, len).await
     }
 

@@ -162,7 +162,7 @@ async fn leave_rows(bed: &Bed, name: &str, change: impl Fn(&Holding) -> (UploadS
             checksum: (verdict == Verdict::Ok).then(|| recorded.clone()),
             attempts: 0,
             last_error: None,
-            answered: false,
+            asked_at: None,
         }
     });
     db.files().advance(&claim, status.file.id, changes.collect()).await.unwrap();

@@ -285,6 +285,95 @@ async fn a_lost_database_finds_its_replicas_again_by_their_markers() {
     assert_eq!(bed.got(&file(1)).await, content(1));
 }
 
+fn remove_database(dir: &TempDir) {
+    for name in ["grange.db", "grange.db-wal", "grange.db-shm"] {
+        let _ = std::fs::remove_file(dir.path().join(name));
+    }
+}
+
+/// The database is lost while the disk of a replica is not mounted: nobody knows what lies on that disk.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_database_takes_no_unmounted_replica_for_a_new_one() {
+    for replica in ["two", "three"] {
+        let bed = Bed::new().await;
+        bed.fill(FILES).await;
+        let bed = restarted(bed, settings(), |dir| {
+            remove_database(dir);
+            empty(dir, replica);
+        })
+        .await;
+        let found = away(&bed).await;
+        assert_eq!((found.len(), found[0].0.as_str()), (1, replica), "{found:?}");
+        assert!(found[0].1.contains("restored or made again") && found[0].1.contains("adopt"), "{found:?}");
+        let made = || std::fs::read_dir(folder(&bed.dir, replica)).unwrap().count();
+        assert_eq!(made(), 0, "no marker and no folder is made below a mount point");
+        let rebuilt = bed.archive.rebuild("anna").await.unwrap();
+        assert_eq!((rebuilt.away, rebuilt.entered), (vec![replica.to_owned()], FILES as u64));
+        assert_eq!((missing(&bed).await, made()), (0, 0));
+        bed.work().await;
+        assert_eq!((bed.repair().await.done, made()), (0, 0), "nothing is filled there");
+        // Mounted again it is what it was; after a rebuild that read every replica a new one needs nobody.
+        let bed = restarted(bed, settings(), |dir| mount(dir, replica)).await;
+        assert_eq!(away(&bed).await, []);
+        assert_eq!(bed.archive.rebuild("anna").await.unwrap().away, Vec::<String>::new());
+        let rows = bed.archive.audit_all(AuditKind::Checksum, &anna()).await.unwrap();
+        assert_eq!(rows.iter().map(|row| row.found.ok).sum::<u64>(), 3 * FILES as u64, "{rows:?}");
+        let bed = restarted(bed, four(), |_| {}).await;
+        assert_eq!((away(&bed).await, marker(&bed.dir, "four").replica.as_str()), (vec![], "four"));
+    }
+}
+
+fn four() -> Settings {
+    let mut settings = settings();
+    settings.replicas.insert("four".parse().unwrap(), crate::ReplicaSettings::default());
+    settings
+}
+
+/// The only copy that can be asked is rotten. The good one is on the disk that is not mounted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_database_takes_no_rotten_copy_for_the_record_while_another_replica_is_away() {
+    let bytes_only = || {
+        let mut settings = settings();
+        settings.replicas.retain(|name, _| name.as_str() != "three");
+        settings
+    };
+    let bed = Bed::with(bytes_only()).await;
+    bed.fill(1).await;
+    bed.damage("one", &file(0), |bytes| bytes[0] ^= 1);
+    let bed = restarted(bed, bytes_only(), |dir| {
+        remove_database(dir);
+        empty(dir, "two");
+    })
+    .await;
+    let rebuilt = bed.archive.rebuild("anna").await.unwrap();
+    assert_eq!((rebuilt.entered, rebuilt.conflicts.len()), (0, 1), "{rebuilt:?}");
+    assert_eq!(rebuilt.away, ["two"]);
+}
+
+/// The backup is older than the declaration of a replica.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restored_database_takes_no_unmounted_replica_for_a_new_one() {
+    let bed = Bed::new().await;
+    bed.fill(FILES).await;
+    let copy = bed.dir.path().join("copy.db");
+    bed.archive.db().backup_to(&copy).await.unwrap();
+    let bed = restarted(bed, four(), |_| {}).await;
+    assert_eq!((away(&bed).await, marker(&bed.dir, "four").replica.as_str()), (vec![], "four"));
+    let bed = restarted(bed, four(), |dir| {
+        remove_database(dir);
+        std::fs::copy(dir.path().join("copy.db"), dir.path().join("grange.db")).unwrap();
+    })
+    .await;
+    bed.archive.db().settle_restored("copy.db", Vec::new(), &anna()).await.unwrap();
+    assert_eq!(away(&bed).await, [], "its marker is there");
+    let bed = restarted(bed, four(), |dir| empty(dir, "four")).await;
+    let found = away(&bed).await;
+    assert_eq!((found.len(), found[0].0.as_str()), (1, "four"), "{found:?}");
+    // A person knows that it is new.
+    bed.archive.adopt_replica("four", &anna()).await.unwrap();
+    assert_eq!(away(&bed).await, []);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_marker_without_the_files_it_stands_for_is_a_replica_that_is_away_until_a_person_adopts_it() {
     for (replica, inside) in [("one", "filedir"), ("three", "checksums.journal")] {

@@ -219,3 +219,62 @@ async fn a_damaged_access_rule_is_a_finding_until_it_is_put_right() {
     bed.archive.keep_access_rules().await.unwrap();
     assert_eq!(findings().await, []);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_bad_file_beside_the_bits_holds_up_no_other() {
+    let bed = Bed::new().await;
+    bed.fill(1).await;
+    bed.archive.write_witness().await.unwrap();
+    let folder = bed.dir.path().join("replicas/three");
+    std::fs::create_dir(folder.join("grange-witness-access-add-x.json")).unwrap();
+    std::fs::create_dir(folder.join("grange-witness-00000000-x.json")).unwrap();
+    bed.archive.db().access_rules().add(vec![json!({ "a": 1 })], "court", &anna()).await.unwrap();
+    let report = bed.archive.keep_access_rules().await.unwrap();
+    assert_eq!((report.written, report.away.len()), (3, 0), "{report:?}");
+    assert_eq!(report.damaged, ["grange-witness-access-add-x.json on three"]);
+    let open = bed.archive.db().findings().list(false, 10).await.unwrap();
+    let kinds: Vec<_> = open.iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [FindingKind::DamagedAccessRule], "{open:?}");
+    // The other witnesses of the replica are compared with the log, and the bad one is named.
+    let log = bed.archive.verify_log().await.unwrap();
+    assert_eq!(log.witnesses.iter().filter(|one| one.replica == "three").count(), 1, "{log:?}");
+    assert!(log.problems.len() == 1 && log.problems[0].contains("00000000-x.json on three"), "{log:?}");
+}
+
+/// A rule from before there was a limit: one replica refuses it, and keeps those after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_that_cannot_be_kept_holds_up_no_later_one() {
+    let bed = Bed::new().await;
+    let rules = bed.archive.db().access_rules();
+    let made = rules.add(vec![json!({ "a": 1 }), json!({ "b": 2 })], "", &anna()).await.unwrap();
+    let mut keys: Vec<_> = made.iter().map(|row| row.key.clone().unwrap()).collect();
+    keys.sort();
+    let name = format!("grange-witness-access-add-{}.json", keys[0]);
+    *bed.two.refused_puts.lock().unwrap() = Some(named(&name));
+    let report = bed.archive.keep_access_rules().await.unwrap();
+    assert_eq!((report.written, report.away), (5, vec!["two".to_owned()]));
+    assert!(bed.path("two", &format!("grange-witness-access-add-{}.json", keys[1])).exists());
+    assert!(!bed.path("two", &name).exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_the_database_knows_are_read_once_a_day_and_not_every_minute() {
+    let bed = Bed::new().await;
+    bed.fill(1).await;
+    let rules: Vec<_> = (0..5).map(|n| json!({ "a": n })).collect();
+    bed.archive.db().access_rules().add(rules, "", &anna()).await.unwrap();
+    bed.archive.keep_access_rules().await.unwrap();
+    bed.archive.seal().await.unwrap();
+    let reads = || bed.one.reads.load(Ordering::SeqCst) + bed.two.reads.load(Ordering::SeqCst);
+    let before = reads();
+    bed.archive.seal().await.unwrap();
+    bed.archive.keep_changed_access_rules().await.unwrap();
+    assert_eq!(reads(), before, "names say enough");
+    let one = bed.archive.db().access_rules().list().await.unwrap()[0].id;
+    bed.archive.db().access_rules().remove(one, &anna()).await.unwrap();
+    assert_eq!(bed.archive.keep_changed_access_rules().await.unwrap().written, 3);
+    bed.archive.keep_changed_access_rules().await.unwrap();
+    assert_eq!(reads(), before, "what was removed is known too");
+    bed.archive.keep_access_rules().await.unwrap();
+    assert_eq!(reads(), before + 2 * 6);
+}

@@ -132,6 +132,29 @@ impl Bench {
             }
         }
     }
+
+    /// Lays a foreign file into a folder among the files of a bucket or a collection.
+    pub(super) async fn lay_deep(&self, path: &str) {
+        match &self.insides {
+            #[cfg(feature = "s3")]
+            Insides::Bucket(s3, _) => {
+                use object_store::ObjectStoreExt;
+                s3.store().put(&s3.key(&["files", path]), "foreign".into()).await.unwrap();
+            }
+            Insides::Swap(swap) => swap.put_deep(path).await,
+            Insides::Memory(_) | Insides::Disk(_) => panic!("these have no such folders"),
+        }
+    }
+
+    /// How such a file is named to people.
+    pub(super) fn path_of_unlisted(&self, path: &str) -> String {
+        let place = self.blob.place().trim_end_matches('/');
+        match &self.insides {
+            #[cfg(feature = "s3")]
+            Insides::Bucket(..) => format!("{place}/files/{path}"),
+            _ => format!("{place}/{path}"),
+        }
+    }
 }
 
 fn has(path: &Path, folder: &str) -> bool {

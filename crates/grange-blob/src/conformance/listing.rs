@@ -64,21 +64,34 @@ pub(super) async fn what_is_listed_is_what_stat_says(bench: &Bench) {
     }
 }
 
-#[tokio::test]
-async fn files_in_folders_of_a_swap_collection_are_named_as_unlisted() {
-    let bench = Bench::swap().await.unwrap();
-    let super::insides::Insides::Swap(swap) = &bench.insides else { panic!() };
+async fn files_in_folders_are_named_as_unlisted(bench: Bench) {
     bench.put("a", b"x").await.unwrap();
     bench.blob.mark("", "marker").await.unwrap();
     assert_eq!(bench.blob.unlisted(9).await.unwrap().count, 0);
     for path in ["2019/deep/b", "2019/c"] {
-        swap.put_deep(path).await;
+        bench.lay_deep(path).await;
     }
     let found = bench.blob.unlisted(9).await.unwrap();
     let mut paths: Vec<_> = found.paths.iter().map(|(path, size)| (path.as_str(), *size)).collect();
     paths.sort_unstable();
-    let at = |path: &str| format!("{}/{path}", bench.blob.place());
+    let at = |path: &str| bench.path_of_unlisted(path);
     assert_eq!((found.count, paths), (2, vec![(at("2019/c").as_str(), 7), (at("2019/deep/b").as_str(), 7)]));
     let few = bench.blob.unlisted(1).await.unwrap();
     assert_eq!((few.count, few.paths.len()), (2, 1));
+    assert_eq!(bench.names().await, ["a"]);
+}
+
+#[tokio::test]
+async fn files_in_folders_of_a_swap_collection_are_named_as_unlisted() {
+    files_in_folders_are_named_as_unlisted(Bench::swap().await.unwrap()).await;
+}
+
+#[cfg(feature = "s3")]
+#[tokio::test]
+async fn keys_below_folders_of_a_bucket_are_named_as_unlisted() {
+    files_in_folders_are_named_as_unlisted(Bench::bucket().await.unwrap()).await;
+    // A real bucket, where there is one.
+    if let Some(bench) = Bench::s3().await {
+        files_in_folders_are_named_as_unlisted(bench).await;
+    }
 }

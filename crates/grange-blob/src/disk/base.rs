@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use grange_base::durable;
 use grange_model::FileName;
 use rustix::fs::{CWD, FlockOperation, OFlags, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
@@ -36,6 +37,8 @@ pub(super) struct Base {
 pub(crate) enum Fault {
     /// The next sync of the folder of files fails.
     FolderSync,
+    /// The next sync of the folder of the marker fails.
+    MarkerSync,
     /// A byte of the next file that is written changes before it is read back.
     WrittenByte,
     /// The next file that is opened meets a process without a free descriptor (`EMFILE`).
@@ -173,17 +176,18 @@ impl Base {
         Ok(MarkedPart { part: self.path.display().to_string(), marker, empty, lost })
     }
 
-    /// Leaves the marker: written aside, synced, renamed.
+    /// Leaves the marker. One that could not be synced is taken away again: it would be believed.
     pub(super) fn mark(&self, text: &str) -> Result<(), Error> {
         self.make_folders()?;
-        let (aside, path) = (self.path.join(format!("{MARKER}.part")), self.path.join(MARKER));
-        let written = File::create(&aside).and_then(|mut file| {
-            io::Write::write_all(&mut file, text.as_bytes())?;
-            file.sync_all()
-        });
-        written.map_err(Error::io("write", &aside))?;
-        fs::rename(&aside, &path).map_err(Error::io("move into place", &path))?;
-        sync_folder(&self.path)
+        let path = self.path.join(MARKER);
+        let sync = |folder: &Path| {
+            #[cfg(test)]
+            if self.faults.take(Fault::MarkerSync) {
+                return Err(Errno::IO.into());
+            }
+            durable::sync_folder(folder)
+        };
+        durable::replace_with(&path, text.as_bytes(), durable::PLAIN, sync).map_err(Error::io("write", &path))
     }
 
     /// A new temporary file, locked for as long as it is open. Ready-made read-only, as stored files are.

@@ -3,10 +3,11 @@
 //! A file to be moved is linked, not renamed: until the very end it also lies where it was, so a crash at any
 //! point loses nothing and leaves nothing that the next try does not clear away.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
+use grange_base::named_file;
 use grange_model::{Checksums, FileName};
 
 use super::base::sync_folder;
@@ -27,7 +28,7 @@ pub(super) fn put_file(
 ) -> Result<Stored, Error> {
     inner.writable()?;
     let failed = |source| Error::Source { name: name.clone(), source };
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = named_file::open(path).map_err(failed)?;
     let data = file.metadata().map_err(failed)?;
     if !data.is_file() {
         return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "this is not a plain file")));

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use grange_base::named_file;
 use grange_model::FileName;
 use http::{Method, Request};
 use uuid::Uuid;
@@ -75,7 +76,7 @@ impl Offers {
             let not_found = || Error::NotFound { name: name.clone(), place: "offer".to_owned() };
             let offered = offered.ok_or_else(not_found)?;
             let failed = |source| Error::Source { name: name.clone(), source };
-            let file = tokio::fs::File::open(&offered.path).await.map_err(failed)?;
+            let file = named_file::open_async(&offered.path).await.map_err(failed)?;
             let data = file.metadata().await.map_err(failed)?;
             let (size, modified) = (data.len(), modified(&data));
             match what {

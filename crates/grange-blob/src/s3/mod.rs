@@ -33,7 +33,7 @@ use object_store::{BackoffConfig, Error as S3Error, ObjectMeta, ObjectStore, Obj
 use tokio::sync::{Mutex, MutexGuard};
 use tokio_util::io::StreamReader;
 
-use crate::blob::{Blob, Listed, MARKER, MarkedPart, Opened, Source, Space, Stat, Stored};
+use crate::blob::{Blob, Listed, MARKER, MarkedPart, Opened, Source, Space, Stat, Stored, UnlistedFiles};
 use crate::check;
 use crate::digest::{By, Proving, Summing};
 use crate::error::Error;
@@ -325,6 +325,26 @@ impl Blob for S3 {
         };
         let files = listing.try_filter_map(|object| std::future::ready(Ok(file(&object))));
         files.take(limit).try_collect().await.map_err(|error| self.error("list the bucket", error))
+    }
+
+    async fn unlisted(&self, limit: usize) -> Result<UnlistedFiles, Error> {
+        let folder = self.key(&["files"]);
+        let mut listing = self.store.list(Some(&folder));
+        let mut found = UnlistedFiles::default();
+        while let Some(object) =
+            listing.try_next().await.map_err(|error| self.error("list the bucket", error))?
+        {
+            let name = object.location.as_ref().strip_prefix(folder.as_ref()).unwrap_or_default();
+            let name = name.strip_prefix('/').unwrap_or_default();
+            if name.parse::<FileName>().is_ok() {
+                continue;
+            }
+            found.count += 1;
+            if found.paths.len() < limit {
+                found.paths.push((format!("{}/files/{name}", self.place.trim_end_matches('/')), object.size));
+            }
+        }
+        Ok(found)
     }
 
     async fn stat(&self, name: &FileName) -> Result<Option<Stat>, Error> {

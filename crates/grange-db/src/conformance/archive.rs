@@ -78,7 +78,7 @@ pub(crate) async fn adopted(
             Some((row.id, deciding(&sums(byte))))
         };
         let held = replicas.iter().enumerate().filter_map(answer).collect();
-        Adopted { name: name(&format!("f{n}")), size: 10, checksums: sums(n), held }
+        Adopted { name: name(&format!("f{n}")), size: 10, checksums: sums(n), held, away: Vec::new() }
     };
     let all = (0..files).map(file).collect();
     assert_eq!(bed.db.files().adopt(all, vec![]).await.unwrap(), u64::from(files));
@@ -100,7 +100,7 @@ pub(crate) fn change(replica_id: i64, state: UploadState, byte: u8) -> HoldingCh
         checksum: Some(deciding(&sums(byte))),
         attempts: 1,
         last_error: Some("odd \0 text".to_owned()),
-        answered: true,
+        asked_at: Some(jiff::Timestamp::MAX),
     }
 }
 
@@ -323,7 +323,7 @@ async fn files_are_listed_by_trouble_and_page_by_page(bed: &Bed) {
     let from_the_end = bed.db.files().sample(rows[1].id, 999_999, 3).await.unwrap();
     assert_eq!(from_the_end.len(), 3, "a sample that begins at the last file goes on with the first");
     // Known names stay as they are.
-    let twice = Adopted { name: name("f0"), size: 99, checksums: sums(9), held: vec![] };
+    let twice = Adopted { name: name("f0"), size: 99, checksums: sums(9), held: vec![], away: Vec::new() };
     assert_eq!(bed.db.files().adopt(vec![twice], vec![record(LogEvent::Rebuilt, "f0")]).await.unwrap(), 0);
     assert_eq!(bed.db.logbook().size().await.unwrap(), 0);
 }

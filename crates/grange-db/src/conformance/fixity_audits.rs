@@ -86,6 +86,7 @@ async fn a_check_of_a_replica_that_lost_everything_goes_on_in_stretches(bed: &Be
         size: 1,
         checksums: sums(1),
         held: vec![(rows[0].id, deciding(&sums(1)))],
+        away: Vec::new(),
     });
     assert_eq!(bed.db.files().adopt(many.collect(), vec![]).await.unwrap(), 5_200);
     let (page, claim) = start(bed, &rows[0], AuditKind::Checksum).await;
@@ -115,10 +116,15 @@ async fn one_check_of_a_kind_runs_at_a_time_and_ends_once(bed: &Bed) {
     assert_eq!(error.code(), "lease-lost");
     assert_eq!(bed.db.audits().cancel(page.audit, &anna()).await.unwrap_err().code(), "not-found");
     assert_eq!(bed.db.audits().list(9).await.unwrap().len(), 2);
-    assert!(bed.db.audits().last_start(rows[0].id, AuditKind::Checksum).await.unwrap().is_some());
-    let last = bed.db.audits().last_start(rows[0].id, AuditKind::List).await.unwrap();
+    assert!(
+        bed.db.audits().last_start(rows[0].id, AuditKind::Checksum, bed.clock.now()).await.unwrap().is_some()
+    );
+    let before = bed.clock.now() - LONG;
+    let ahead = bed.db.audits().last_start(rows[0].id, AuditKind::Checksum, before).await.unwrap();
+    assert_eq!(ahead, None, "begun while the clock was ahead");
+    let last = bed.db.audits().last_start(rows[0].id, AuditKind::List, bed.clock.now()).await.unwrap();
     assert_eq!(last, None, "a cancelled check does not put off the next");
-    assert_eq!(bed.db.audits().last_start(rows[1].id, AuditKind::List).await.unwrap(), None);
+    assert_eq!(bed.db.audits().last_start(rows[1].id, AuditKind::List, bed.clock.now()).await.unwrap(), None);
     // A check by the calendar gives way to a person's, and never the other way round.
     let system = Actor::system();
     let calendar = bed.db.audits().start(rows[1].id, AuditKind::Checksum, &system).await.unwrap();
@@ -232,7 +238,7 @@ async fn a_copy_that_is_being_uploaded_is_not_missing(bed: &Bed) {
         presence: Presence::Unknown,
         verdict: Verdict::Unknown,
         checksum: None,
-        answered: false,
+        asked_at: None,
         ..change(rows[0].id, UploadState::UploadStarted, 0)
     };
     bed.db.files().advance(&claim, status.file.id, vec![sent]).await.unwrap();

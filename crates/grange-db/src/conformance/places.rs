@@ -7,6 +7,7 @@ use crate::{AUDIT_WORK, AuditFilter, Declared, ReplicaRow, State};
 
 on_both_engines! {
     an_archive_has_one_id_and_keeps_it,
+    a_database_that_was_restored_or_made_again_may_lack_replicas_until_all_were_read,
     the_places_of_a_replica_are_added_to_and_replaced_only_by_a_person,
     a_check_that_waits_says_why_and_comes_back,
     what_a_person_asked_for_is_checked_first,
@@ -23,11 +24,23 @@ async fn an_archive_has_one_id_and_keeps_it(bed: &Bed) {
     assert_eq!(places.archive_id().await.unwrap(), None);
     let other = bed.again().await;
     let other = other.places();
-    let (one, two) = tokio::join!(places.identify("a"), other.identify("b"));
+    let (one, two) = tokio::join!(places.identify("a", false), other.identify("b", false));
     let (one, two) = (one.unwrap(), two.unwrap());
     assert!(one == two && ["a", "b"].contains(&one.as_str()), "{one} {two}");
-    assert_eq!(places.identify("c").await.unwrap(), one);
+    assert_eq!(places.identify("c", true).await.unwrap(), one);
     assert_eq!(places.archive_id().await.unwrap(), Some(one));
+    assert!(!places.recovery_pending().await.unwrap());
+}
+
+async fn a_database_that_was_restored_or_made_again_may_lack_replicas_until_all_were_read(bed: &Bed) {
+    let places = bed.db.places();
+    assert!(!places.recovery_pending().await.unwrap(), "there is no archive yet");
+    places.identify("a", true).await.unwrap();
+    assert!(places.recovery_pending().await.unwrap());
+    places.end_recovery().await.unwrap();
+    assert!(!places.recovery_pending().await.unwrap());
+    bed.db.settle_restored("backup", Vec::new(), &anna()).await.unwrap();
+    assert!(places.recovery_pending().await.unwrap());
 }
 
 async fn the_places_of_a_replica_are_added_to_and_replaced_only_by_a_person(bed: &Bed) {

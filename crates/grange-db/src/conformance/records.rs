@@ -8,13 +8,14 @@ use grange_model::{
 use serde_json::json;
 
 use super::archive::{adopted, change, claimed, name, new, record, seen, start, sums, three};
-use super::{Bed, LONG, anna, on_both_engines};
+use super::{Bed, LONG, SHORT, anna, on_both_engines};
 use crate::{
     Adopted, Amendment, AuditFilter, Begun, Confirmed, IfStored, NewFile, NewRepair, Page, RepairTurn, Votes,
     deciding,
 };
 
 on_both_engines! {
+    an_answer_of_an_upload_replaces_no_newer_one,
     every_combination_of_answers_leaves_the_rows_of_the_pure_vote,
     a_copy_is_complete_only_with_the_checksum_that_is_recorded_now,
     a_copy_that_answers_otherwise_during_a_store_is_judged_at_once,
@@ -47,6 +48,7 @@ async fn every_combination_of_answers_leaves_the_rows_of_the_pure_vote(bed: &Bed
         size: 10,
         checksums: recorded.parse().unwrap(),
         held: rows.iter().zip(combination).filter_map(|(row, one)| Some((row.id, answer(*one)?))).collect(),
+        away: Vec::new(),
     };
     let all: Vec<_> = combinations.iter().enumerate().map(file).collect();
     bed.db.files().adopt(all, vec![]).await.unwrap();
@@ -323,4 +325,38 @@ async fn a_repair_is_in_the_change_log_when_it_is_asked_for_and_when_it_is_confi
         .map(|entry| (entry.act.as_str(), entry.who.as_str()))
         .collect();
     assert_eq!(told, [("repair.confirm", "bert"), ("repair.ask", "anna")]);
+}
+
+async fn an_answer_of_an_upload_replaces_no_newer_one(bed: &Bed) {
+    let rows = three(bed).await;
+    adopted(bed, &rows, 1, &[]).await;
+    let Begun::Claimed(status, claim) =
+        bed.db.files().begin(new("f0", 0), "me", LONG, IfStored::Verify).await.unwrap()
+    else {
+        panic!("not claimed")
+    };
+    bed.hand.advance(SHORT);
+    let asked_at = bed.clock.now();
+    bed.hand.advance(SHORT);
+    // A person looks at the copy, and it is gone.
+    let gone = vec![(rows[0].id, None)];
+    bed.db.audits().observe(status.file.id, bed.clock.now(), gone, "anna").await.unwrap();
+    let equal = |row: usize, asked_at| crate::HoldingChange {
+        asked_at: Some(asked_at),
+        ..change(rows[row].id, UploadState::UploadCompleted, 0)
+    };
+    let files = bed.db.files();
+    let late = vec![equal(0, asked_at), equal(1, asked_at)];
+    assert_eq!(files.advance(&claim, status.file.id, late).await.unwrap(), [rows[0].id]);
+    let presence = async || -> Vec<Presence> {
+        let status = files.get(&name("f0")).await.unwrap().unwrap();
+        status.holdings.iter().map(|holding| holding.presence).collect()
+    };
+    assert_eq!(presence().await, [Presence::Missing, Presence::Ok, Presence::Ok]);
+    assert!(!files.settle(&claim, status.file.id, None).await.unwrap(), "it is not stored everywhere");
+    // Asked again it has the copy.
+    bed.hand.advance(SHORT);
+    let again = vec![equal(0, bed.clock.now())];
+    assert_eq!(files.advance(&claim, status.file.id, again).await.unwrap(), Vec::<i64>::new());
+    assert_eq!(presence().await, [Presence::Ok; 3]);
 }

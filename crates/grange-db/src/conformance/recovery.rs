@@ -49,7 +49,7 @@ async fn replicas(bed: &Bed) -> Vec<ReplicaRow> {
 
 fn adopted(text: &str, rows: &[ReplicaRow]) -> Adopted {
     let held = rows.iter().map(|row| (row.id, deciding(&sums(1)))).collect();
-    Adopted { name: name(text), size: 10, checksums: sums(1), held }
+    Adopted { name: name(text), size: 10, checksums: sums(1), held, away: Vec::new() }
 }
 
 /// The number of the next job.
@@ -162,7 +162,7 @@ async fn a_file_is_to_be_indexed_when_one_copy_with_bytes_is_verified(bed: &Bed)
         checksum: Some(deciding(&sums(1))),
         attempts: 1,
         last_error: None,
-        answered: true,
+        asked_at: Some(jiff::Timestamp::MAX),
     };
     let waiting = async || {
         let files =

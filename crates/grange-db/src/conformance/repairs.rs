@@ -3,7 +3,7 @@
 use grange_model::{Actor, LogEvent, RepairKind, RepairState};
 
 use super::archive::{adopted, name, record, three};
-use super::{Bed, LONG, anna, on_both_engines};
+use super::{Bed, LONG, SHORT, anna, on_both_engines};
 use crate::{AuditFilter, Confirmed, NewRepair, RepairTurn};
 
 on_both_engines! {
@@ -11,6 +11,7 @@ on_both_engines! {
     a_repair_that_waits_can_be_withdrawn_and_no_other,
     of_many_who_want_to_perform_a_repair_one_gets_it,
     a_repair_that_is_superseded_is_not_performed,
+    a_repair_that_waits_is_listed_however_many_came_after_it,
 }
 
 /// A repair of a corrupt copy of f0 on the first replica, not asked for yet.
@@ -115,4 +116,26 @@ async fn a_repair_that_is_superseded_is_not_performed(bed: &Bed) {
     assert_eq!((row.id, row.state), (first.id, RepairState::Failed));
     let (found, _) = repairs.claim("me", LONG).await.unwrap().unwrap();
     assert_eq!(found.id, second.id);
+}
+
+async fn a_repair_that_waits_is_listed_however_many_came_after_it(bed: &Bed) {
+    let waiting = corrupt_copy(bed).await;
+    let rows = three(bed).await;
+    let repairs = bed.db.repairs();
+    let old = repairs.ask(waiting.clone(), &anna()).await.unwrap();
+    for n in 0..5 {
+        bed.hand.advance(SHORT);
+        let (bad_checksum, confirmed_by) = (Some(format!("md5={n:02}")), Some("key".to_owned()));
+        let other = NewRepair { replica_id: rows[1].id, bad_checksum, confirmed_by, ..waiting.clone() };
+        let row = repairs.ask(other, &anna()).await.unwrap();
+        let RepairTurn::Claimed(_, claim) = repairs.begin(row.id, "me", LONG).await.unwrap() else {
+            panic!()
+        };
+        repairs.end(&claim, row.id, None, Vec::new()).await.unwrap();
+    }
+    let listed = repairs.open_first(3).await.unwrap();
+    assert_eq!((listed.len(), &listed[0]), (1 + 3, &old));
+    assert!(listed[1..].iter().all(|row| row.state == RepairState::Done));
+    assert_eq!(repairs.waiting_for(vec![waiting.file_id]).await.unwrap(), [old]);
+    assert_eq!(repairs.waiting_for(vec![waiting.file_id + 1]).await.unwrap(), []);
 }

@@ -23,7 +23,7 @@ fn failed(row: &ReplicaRow) -> HoldingChange {
         presence: Presence::Unknown,
         verdict: Verdict::Unknown,
         checksum: None,
-        answered: false,
+        asked_at: None,
         ..change(row.id, UploadState::UploadFailed, 0)
     }
 }

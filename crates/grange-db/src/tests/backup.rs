@@ -110,6 +110,13 @@ async fn a_backup_is_due_when_the_newest_is_old_enough() {
     bed.hand.advance(Duration::from_millis(1));
     assert!(backup_due(&folder, day, bed.clock.now()).unwrap());
     assert!(!backup_due(&folder, Duration::MAX, bed.clock.now()).unwrap());
+    // Made while the clock was ahead: it neither suppresses the next ones nor demands one after the other.
+    fs::write(folder.join("grange-29990101T000000.000Z.db"), "x").unwrap();
+    assert!(backup_due(&folder, day, bed.clock.now()).unwrap());
+    bed.db.backup_into(&folder).await.unwrap();
+    assert!(!backup_due(&folder, day, bed.clock.now()).unwrap());
+    bed.hand.advance(day);
+    assert!(backup_due(&folder, day, bed.clock.now()).unwrap());
 }
 
 #[cfg(unix)]

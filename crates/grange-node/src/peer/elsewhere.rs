@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use grange_archive::{ArchiveClient, Error, Got, Second, Store, StoreOutcome};
+use grange_base::named_file;
 use grange_blob::{Error as BlobError, Offers, PeerAuth as _};
 use grange_db::{Db, FileFilter, FileStatus};
 use grange_model::node::NodeRole;
@@ -100,7 +101,7 @@ impl Elsewhere {
     ) -> Result<StoreOutcome, Error> {
         let query = url_query(&[("by", &store.by), ("checksums", &checksums.to_string())]);
         let target = format!("/peer/v1/archive/{}?{query}", grange_api::client::segment(store.name.as_str()));
-        let file = tokio::fs::File::open(path).await.map_err(unreadable(path))?;
+        let file = named_file::open_async(path).await.map_err(unreadable(path))?;
         let add = |request: reqwest::RequestBuilder| {
             request
                 .header(http::header::CONTENT_LENGTH, size)
@@ -171,6 +172,9 @@ impl ArchiveClient for Elsewhere {
         let announced = store.expected.filter(|sums| !sums.is_empty());
         let mut algorithms = self.algorithms.clone();
         algorithms.extend(announced.iter().flat_map(Checksums::algorithms));
+        if named_file::check(path).is_err() {
+            return Err(Error::NamedDatabase { path: path.to_owned() });
+        }
         let (size, found) = grange_blob::sum_path(path, &algorithms).await.map_err(unreadable(path))?;
         if let Some(announced) = announced.filter(|sums| !sums.same_as(&found)) {
             return Err(Error::WrongChecksum { name: store.name.clone(), announced, found });

@@ -136,6 +136,7 @@ async fn store(
     data: &Path,
     url: &str,
     keys: Option<(PathBuf, PathBuf)>,
+    read_only: bool,
 ) -> Result<Arc<dyn grange_blob::Blob>, grange_blob::Error> {
     let (access_key_file, secret_key_file) = keys.unzip();
     let settings = grange_blob::Settings {
@@ -143,6 +144,7 @@ async fn store(
         checksums: vec![grange_model::Algorithm::Sha256],
         access_key_file,
         secret_key_file,
+        read_only,
         ..grange_blob::Settings::default()
     };
     let context = grange_blob::Context::local(data, Clock::system());
@@ -161,7 +163,7 @@ pub async fn copies(
         return Ok(None);
     }
     let keys = copies.access_key_file.clone().zip(copies.secret_key_file.clone());
-    store(data, &copies.url, keys).await.map(Some)
+    store(data, &copies.url, keys, false).await.map(Some)
 }
 
 /// Follows the copies of indexes in a store.
@@ -185,7 +187,7 @@ pub async fn publish_index(
     keys: Option<(PathBuf, PathBuf)>,
 ) -> anyhow::Result<u64> {
     DataFolder::require(data, open::database_file(settings, data).as_deref())?;
-    let blob = store(data, url, keys).await?;
+    let blob = store(data, url, keys, false).await?;
     let new =
         mirror::publish_folder(&shelf(settings, data, true), collection, &*blob, &Clock::system()).await?;
     Ok(new.unwrap_or_default())
@@ -199,7 +201,8 @@ pub async fn fetch_index(
     keys: Option<(PathBuf, PathBuf)>,
     folder: &Path,
 ) -> anyhow::Result<PathBuf> {
-    let blob = store(data, url, keys).await?;
+    // Nothing is made where there is no copy: the data folder may be mistyped.
+    let blob = store(data, url, keys, true).await?;
     Ok(mirror::fetch(collection, None, &*blob, folder).await?.folder)
 }
 

@@ -1,12 +1,11 @@
 //! From a file to captures in an index, and out of it again. For threads that may wait.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use cdx::IndexReport;
 use flate2::read::MultiGzDecoder;
-use grange_base::Chain;
+use grange_base::{Chain, named_file};
 use grange_db::Indexed;
 use grange_index::{Batch, Index, LoadReport};
 use grange_model::collection::FileKind as Kind;
@@ -63,6 +62,8 @@ pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Trouble {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Trouble::Gone(text),
             io::ErrorKind::IsADirectory => Trouble::File(text),
+            // However often it is tried.
+            _ if named_file::refused(&error) => Trouble::File(text),
             _ => Trouble::Now(text),
         }
     }
@@ -78,7 +79,8 @@ pub(super) fn no_package(path: &Path) -> impl FnOnce(WaczError) -> Trouble {
 }
 
 pub(super) fn records(index: &Index, name: &str, path: &Path) -> Result<Indexed, Trouble> {
-    let mut reader = warc::Reader::open(path).map_err(unreadable(path))?;
+    let file = named_file::open(path).map_err(unreadable(path))?;
+    let mut reader = warc::Reader::seekable(file).map_err(unreadable(path))?;
     commit(index, &mut reader, name, None).map_err(unreadable(path))
 }
 
@@ -120,7 +122,7 @@ pub(super) fn lines_job(name: &str) -> String {
 }
 
 pub(super) fn lines(index: &Index, name: &str, path: &Path, unwanted: &Unwanted) -> Result<Indexed, Trouble> {
-    let file = File::open(path).map_err(unreadable(path))?;
+    let file = named_file::open(path).map_err(unreadable(path))?;
     load_lines(index, name, &path.to_string_lossy(), file, unwanted)
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use grange_base::named_file;
 use quick_cache::sync::Cache;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
@@ -39,7 +40,7 @@ impl Section {
 
     /// Reads it from its start.
     pub fn open(&self) -> io::Result<SectionReader> {
-        Ok(SectionReader { file: File::open(&self.path)?, offset: self.offset, len: self.len, at: 0 })
+        Ok(SectionReader { file: named_file::open(&self.path)?, offset: self.offset, len: self.len, at: 0 })
     }
 }
 
@@ -126,7 +127,7 @@ impl LocalFiles {
         if let Some(file) = self.open.get(path) {
             return Ok(file);
         }
-        let file = Arc::new(File::open(path)?);
+        let file = Arc::new(named_file::open(path)?);
         self.open.insert(path.to_owned(), Arc::clone(&file));
         Ok(file)
     }

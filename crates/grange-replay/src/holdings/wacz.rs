@@ -1,10 +1,11 @@
 //! WACZ read in place: a zip file whose WARCs are stored, not packed, so that a record lies at a known byte.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+use grange_base::named_file;
 
 use super::local::Section;
 
@@ -59,7 +60,7 @@ pub fn is_zip(first: &[u8]) -> bool {
 
 /// The files inside a WACZ, in the order of its directory. Nothing is unpacked.
 pub fn members(path: &Path) -> Result<Vec<Member>, WaczError> {
-    let file = File::open(path)?;
+    let file = named_file::open(path)?;
     let len = file.metadata()?.len();
     let read = |at: u64, buffer: &mut [u8]| file.read_exact_at(buffer, at);
     let section = |place: Range<u64>| Section {

@@ -20,6 +20,9 @@ pub(crate) struct RestoreArgs {
     /// The data folder whose database it replaces; no node may run on it
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
+    /// Make the data folder if it does not exist
+    #[arg(long)]
+    new: bool,
 }
 
 /// Exit code 5 when something is left for a person to decide.
@@ -34,7 +37,7 @@ pub(crate) async fn run(common: &Common, args: RestoreArgs) -> anyhow::Result<Ex
     let common = &Common { data, ..common.clone() };
     let settings = context::load(common)?.settings;
     let actor = Actor::new(crate::person::name(), "cli");
-    let restored = restore_database(&settings, &common.data, &args.backup, &actor).await?;
+    let restored = restore_database(&settings, &common.data, &args.backup, args.new, &actor).await?;
 
     // Said before the long part: whoever interrupts that must know that the database is in its place.
     if !common.json {

@@ -212,6 +212,16 @@ fn access_rules_are_kept_tried_and_taken_away() {
     let more = grange.file("more.csv", "url,decision\nhttp://a.dk/,allow\nhttp://b.dk/,maybe\n");
     grange.run(&["access", "import", more.to_str().unwrap()]).fails(2, &["line 3", "nothing was imported"]);
     assert_eq!(grange.run(&["access", "export"]).ok().stdout, table);
+    // No replica could keep it.
+    let long = "m".repeat(66_000);
+    let add = ["access", "add", "--block", &long, "--url", "http://long.dk/"];
+    grange.run(&add).fails(2, &["dk,long", "shorten its message or its note", "no rule was added"]);
+    let noted = format!("url,decision,note\nhttp://a.dk/,allow,\nhttp://long.dk/,allow,{long}\n");
+    let noted = grange.file("noted.csv", &noted);
+    grange
+        .run(&["access", "import", noted.to_str().unwrap()])
+        .fails(2, &["dk,long", "shorten", "no rule was added"]);
+    assert_eq!(grange.run(&["access", "export"]).ok().stdout, table);
     let good = grange.file("good.csv", "url,match,decision\na.dk,domain,allow\n");
     let done = grange.run(&["access", "import", good.to_str().unwrap()]).ok().stdout;
     assert!(done.starts_with("Added 3 access rules"), "{done}");

@@ -90,7 +90,10 @@ fn programs_that_open_and_close_the_database_lose_no_later_row() {
     let sqlite = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('select count(*) from users').fetchall(); c.close()";
     let scanner = "import sys; open(sys.argv[1], 'rb').read()";
     let mut expected = vec!["admin".to_owned()];
-    let readers: [&dyn Fn(); 4] = [
+    let (linked, named) = (grange.path("linked.warc"), grange.path("named.warc"));
+    std::fs::hard_link(&file, &linked).unwrap();
+    std::os::unix::fs::symlink(&file, &named).unwrap();
+    let readers: [&dyn Fn(); 5] = [
         &|| {
             grange.run(&["db", "backup", grange.path("copy.db").to_str().unwrap()]).ok();
         },
@@ -102,6 +105,19 @@ fn programs_that_open_and_close_the_database_lose_no_later_row() {
         },
         &|| {
             std::process::Command::new("python3").args(["-c", scanner]).arg(&file).status().unwrap();
+        },
+        // The node reads what a person names, and must not read this.
+        &|| {
+            let log = grange.data().join("grange.db-wal");
+            for path in [&file, &log, &linked, &named] {
+                grange.run(&["store", path.to_str().unwrap()]).fails(2, &["grange db backup COPY"]);
+            }
+            let import = ["collections", "import", "news", linked.to_str().unwrap()];
+            grange.run(&[&import[..], &["--store"]].concat()).fails(5, &["grange db backup COPY"]);
+            // In place it is entered, and not read.
+            let shown = grange.run(&[&import[..], &["--json"]].concat());
+            assert_eq!(shown.code, 5, "{shown:?}");
+            assert!(shown.json().to_string().contains("grange db backup"), "{shown:?}");
         },
     ];
     for (number, read) in readers.iter().enumerate() {

@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::blob::{Blob, Taking, UnlistedFiles};
 use crate::conformance::{disk, file, noise, sums};
-use crate::disk::base::sync_folder;
+use crate::disk::base::{Fault, sync_folder};
 use crate::disk::{Disk, DiskSettings};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -258,4 +258,16 @@ async fn the_local_path_of_a_file_is_where_its_bytes_lie() {
     // Errors name the store by its folders.
     let [one, two] = ["one", "two"].map(|base| folder.path().join(base).display().to_string());
     assert_eq!(disk.place(), format!("{one},{two}"));
+}
+
+#[tokio::test]
+async fn a_marker_whose_name_was_not_synced_is_gone_and_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one"]);
+    let one = folder.path().join("one").display().to_string();
+    disk.faults().add(Fault::MarkerSync);
+    assert_eq!(disk.mark(&one, "mine").await.unwrap_err().code(), "blob-io");
+    assert_eq!(disk.markers().await.unwrap()[0].marker, None, "it would be believed");
+    disk.mark(&one, "mine").await.unwrap();
+    assert_eq!(disk.markers().await.unwrap()[0].marker.as_deref(), Some("mine"));
 }

@@ -98,6 +98,27 @@ async fn a_copy_that_answers_otherwise_while_its_older_answer_is_kept_stays_doub
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_found_equal_by_one_check_while_another_finds_a_different_one_decides_against_it() {
+    let Some(bed) = Bed::postgres().await else { return };
+    let rows = three(&bed).await;
+    // Nobody confirms the record until the copy on `one` is found.
+    adopted(&bed, &rows, 1, &[(0, 0, None), (0, 2, None)]).await;
+    let (equal, first) = start(&bed, &rows[0], AuditKind::Checksum).await;
+    let equal = Page { seen: vec![seen("f0", Some(0))], ..equal };
+    let (other, second) = start(&bed, &rows[1], AuditKind::Checksum).await;
+    let other = Page { seen: vec![seen("f0", Some(9))], ..other };
+    let mut barrier = Barrier::for_the_first_at(&bed, "BEFORE UPDATE ON replica_files").await;
+    let equal = barrier.hold(1, act!(bed, |db| db.audits().turn_page(&first, equal))).await;
+    let other = barrier.hold(2, act!(bed, |db| db.audits().turn_page(&second, other))).await;
+    barrier.open().await;
+    equal.await.unwrap().unwrap();
+    other.await.unwrap().unwrap();
+    let status = bed.db.files().get(&name("f0")).await.unwrap().unwrap();
+    let verdicts: Vec<_> = status.holdings.iter().map(|holding| holding.verdict).collect();
+    assert_eq!(verdicts[..2], [Verdict::Ok, Verdict::Corrupt], "{status:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_whose_copy_is_lost_while_it_is_settled_stays_in_the_queue() {
     let Some(bed) = Bed::postgres().await else { return };
     let rows = three(&bed).await;
