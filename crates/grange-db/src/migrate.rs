@@ -52,6 +52,7 @@ pub(crate) const STEPS: &[Step] = &[
     step!(18, "0018_repair_work"),
     step!(19, "0019_index_owners"),
     step!(20, "0020_job_orders"),
+    step!(40, "0040_long_texts"),
 ];
 
 impl Step {

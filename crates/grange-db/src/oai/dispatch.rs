@@ -9,6 +9,7 @@ use super::OaiJobs;
 use super::history::{Line, write as write_line};
 use super::{jobs, recurring, repositories};
 use crate::act::{Query, Tx};
+use crate::bulk::Bulk;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail, unique};
 use crate::row::{Columns, length, micros_or_none};
@@ -185,12 +186,22 @@ static HELD: Sql = Sql::new(
      WHERE id = $2 AND lease_token = $3 AND status <> 'scheduled' AND {now} IS NOT NULL {for_update}",
 );
 static DELETE: Sql = Sql::new("DELETE FROM oai_jobs WHERE id = $1");
-static WHOLE: Sql = Sql::new(
-    "INSERT INTO oai_progress (repository_id, prefix, set_spec, next_from, rules) VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (repository_id, prefix, set_spec) DO UPDATE SET
-         rules = CASE WHEN excluded.next_from IS NULL THEN oai_progress.rules ELSE excluded.rules END,
-         next_from = COALESCE(excluded.next_from, oai_progress.next_from), position = NULL",
-);
+macro_rules! whole {
+    ($conflict:literal) => {
+        Sql::new(concat!(
+            "INSERT INTO oai_progress (repository_id, prefix, set_spec, next_from, rules)
+             VALUES ($1, $2, $3, $4, $5) ON CONFLICT ",
+            $conflict,
+            " DO UPDATE SET
+                 rules = CASE WHEN excluded.next_from IS NULL THEN oai_progress.rules ELSE excluded.rules END,
+                 next_from = COALESCE(excluded.next_from, oai_progress.next_from), position = NULL"
+        ))
+    };
+}
+static WHOLE: Bulk = Bulk {
+    sqlite: whole!("(repository_id, prefix, set_spec)"),
+    postgres: whole!("(repository_id, text_digest(prefix), text_digest(set_spec))"),
+};
 // The mark stays; the position does not, for it is the end of the lists.
 static INCOMPLETE: Sql = Sql::new(
     "UPDATE oai_progress SET position = NULL WHERE repository_id = $1 AND prefix = $2 AND set_spec = $3",
@@ -228,7 +239,7 @@ pub(super) async fn end(
     };
     match ending {
         Ending::Whole { next_from, rules } => {
-            let query = of_list(tx.sql(&WHOLE)).bind(micros_or_none(*next_from)).bind(rules.clone());
+            let query = of_list(WHOLE.on(tx)).bind(micros_or_none(*next_from)).bind(rules.clone());
             tx.run(query).await?;
         }
         Ending::Incomplete { .. } => {
