@@ -384,6 +384,7 @@ set_spec TEXT COLLATE "C" NOT NULL
 next_from BIGINT
 position TEXT
 rules TEXT COLLATE "C" NOT NULL DEFAULT ''::text
+lacking BIGINT NOT NULL DEFAULT 0
 
 -- table oai_record_sets
 record_id BIGINT NOT NULL

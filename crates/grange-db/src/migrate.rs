@@ -53,6 +53,7 @@ pub(crate) const STEPS: &[Step] = &[
     step!(19, "0019_index_owners"),
     step!(20, "0020_job_orders"),
     step!(40, "0040_long_texts"),
+    step!(41, "0041_lacking_lists"),
 ];
 
 impl Step {

@@ -26,6 +26,7 @@ on_both_engines! {
     a_whole_harvest_sets_the_mark_and_a_failed_one_keeps_its_place,
     an_incomplete_harvest_moves_no_mark_and_leaves_no_place,
     text_of_a_repository_may_have_any_length,
+    a_harvest_whose_lists_lacked_records_is_remembered_until_one_lacks_none,
     records_a_whole_harvest_did_not_see_are_found,
     holdings_are_served_in_the_order_they_changed,
 }
@@ -260,7 +261,7 @@ async fn a_whole_harvest_sets_the_mark_and_a_failed_one_keeps_its_place(bed: &Be
     let ClaimedHarvest { position, next_from, rules, .. } = jobs.order(&claim).await.unwrap();
     assert_eq!((position.as_deref(), next_from, rules.as_str()), (Some("p"), None, ""));
     let rules = || "filter a".to_owned();
-    jobs.finish(&claim, Ending::Whole { next_from: Some(mark), rules: rules() }, 3)
+    jobs.finish(&claim, Ending::Whole { next_from: Some(mark), rules: rules(), lacking: false }, 3)
         .await
         .unwrap();
     let claim = bed.oai_claim(repository).await;
@@ -277,7 +278,7 @@ async fn a_whole_harvest_sets_the_mark_and_a_failed_one_keeps_its_place(bed: &Be
 
 /// The end of a whole harvest without rules.
 pub(super) fn whole(next_from: Option<Timestamp>) -> Ending {
-    Ending::Whole { next_from, rules: String::new() }
+    Ending::Whole { next_from, rules: String::new(), lacking: false }
 }
 
 async fn an_incomplete_harvest_moves_no_mark_and_leaves_no_place(bed: &Bed) {
@@ -380,6 +381,26 @@ async fn text_of_a_repository_may_have_any_length(bed: &Bed) {
     }
     let claim = one_set(&sets[0]).await;
     assert_eq!(jobs.order(&claim).await.unwrap().next_from, Some(mark));
+}
+
+async fn a_harvest_whose_lists_lacked_records_is_remembered_until_one_lacks_none(bed: &Bed) {
+    let repository = bed.repository("http://x/oai").await.id;
+    let jobs = bed.db.oai_jobs();
+    let mark: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    for (next_from, lacking, kept) in [
+        (Some(mark), false, mark),
+        (None, true, mark),
+        (Some(mark + LONG), true, mark + LONG),
+        (None, false, mark + LONG),
+    ] {
+        let claim = bed.oai_claim(repository).await;
+        let ending = Ending::Whole { next_from, rules: String::new(), lacking };
+        jobs.finish(&claim, ending, 3).await.unwrap();
+        let claim = bed.oai_claim(repository).await;
+        let ordered = jobs.order(&claim).await.unwrap();
+        assert_eq!((ordered.next_from, ordered.lacking), (Some(kept), lacking));
+        jobs.finish(&claim, Ending::Failed { reason: "x".to_owned() }, 3).await.unwrap();
+    }
 }
 
 async fn records_a_whole_harvest_did_not_see_are_found(bed: &Bed) {
