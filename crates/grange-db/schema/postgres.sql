@@ -385,6 +385,7 @@ set_spec TEXT COLLATE "C" NOT NULL
 next_from BIGINT
 position TEXT
 rules TEXT COLLATE "C" NOT NULL DEFAULT ''::text
+lacking BIGINT NOT NULL DEFAULT 0
 
 -- table oai_record_sets
 record_id BIGINT NOT NULL
@@ -633,8 +634,8 @@ CREATE UNIQUE INDEX audits_running ON audits USING btree (replica_id, kind) WHER
 CREATE UNIQUE INDEX channels_default ON channels USING btree (kind) WHERE (is_default = 1);
 CREATE UNIQUE INDEX channels_name_key ON channels USING btree (name);
 CREATE UNIQUE INDEX channels_pkey ON channels USING btree (id);
-CREATE UNIQUE INDEX collection_files_by_path ON collection_files USING btree (collection, path) WHERE (path IS NOT NULL);
-CREATE UNIQUE INDEX collection_files_collection_name_key ON collection_files USING btree (collection, name);
+CREATE UNIQUE INDEX collection_files_by_name ON collection_files USING btree (collection, text_digest(name));
+CREATE UNIQUE INDEX collection_files_by_path ON collection_files USING btree (collection, text_digest(path)) WHERE (path IS NOT NULL);
 CREATE INDEX collection_files_due ON collection_files USING btree (id) WHERE ((state = ANY (ARRAY['waiting'::text, 'leaving'::text])) OR ((state = 'failed'::text) AND (due_at > 0)));
 CREATE INDEX collection_files_failed ON collection_files USING btree (id) WHERE (state = 'failed'::text);
 CREATE INDEX collection_files_of_job ON collection_files USING btree (collection, job) WHERE (job IS NOT NULL);
@@ -699,7 +700,7 @@ CREATE INDEX oai_history_repository ON oai_history USING btree (repository_id, i
 CREATE INDEX oai_jobs_due ON oai_jobs USING btree (due_at, id) WHERE (status = 'scheduled'::text);
 CREATE UNIQUE INDEX oai_jobs_one ON oai_jobs USING btree (repository_id) WHERE (status <> 'scheduled'::text);
 CREATE UNIQUE INDEX oai_jobs_pkey ON oai_jobs USING btree (id);
-CREATE UNIQUE INDEX oai_progress_pkey ON oai_progress USING btree (repository_id, prefix, set_spec);
+CREATE UNIQUE INDEX oai_progress_list ON oai_progress USING btree (repository_id, text_digest(prefix), text_digest(set_spec));
 CREATE UNIQUE INDEX oai_record_sets_spec ON oai_record_sets USING btree (record_id, oai_text_digest(spec));
 CREATE INDEX oai_records_changed ON oai_records USING btree (prefix, changed_at, id);
 CREATE UNIQUE INDEX oai_records_identifier ON oai_records USING btree (repository_id, prefix, substr(identifier, 1, 200), oai_text_digest(identifier));

@@ -506,7 +506,7 @@ CREATE TABLE oai_progress (
     prefix        TEXT NOT NULL,
     set_spec      TEXT NOT NULL,
     next_from     INTEGER,
-    position      TEXT, rules TEXT NOT NULL DEFAULT '',
+    position      TEXT, rules TEXT NOT NULL DEFAULT '', lacking INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (repository_id, prefix, set_spec)
 ) STRICT, WITHOUT ROWID;
 

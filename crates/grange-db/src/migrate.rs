@@ -53,6 +53,8 @@ pub(crate) const STEPS: &[Step] = &[
     step!(19, "0019_index_owners"),
     step!(20, "0020_job_orders"),
     step!(21, "0021_recovery_pending"),
+    step!(22, "0022_long_texts"),
+    step!(23, "0023_lacking_lists"),
 ];
 
 impl Step {

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::act::Tx;
 use crate::audit;
+use crate::bulk::Bulk;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::files::{FileStatus, Files, deciding, status};
@@ -40,11 +41,20 @@ static COPIES: Sql = Sql::new("DELETE FROM replica_files WHERE file_id = $1");
 static FILE: Sql = Sql::new("DELETE FROM files WHERE id = $1 AND stored_at IS NULL");
 // A copy was verified once and read for the index, then lost. Its captures name bytes that are nowhere, and the row would
 // keep another deposit of that name out of the index. A lease on the row is void: its token no longer fits.
-static CAPTURES: Sql = Sql::new(
-    "UPDATE collection_files SET state = 'leaving', after_leaving = 'removed', due_at = 0, attempts = 0,
-         lease_token = lease_token + 1, lease_owner = NULL, changed_at = $2, edition = edition + 1
-     WHERE collection IN (SELECT name FROM collections) AND name = $1 AND path IS NULL",
-);
+macro_rules! captures {
+    ($named:literal) => {
+        Sql::new(concat!(
+            "UPDATE collection_files SET state = 'leaving', after_leaving = 'removed', due_at = 0, attempts = 0,
+                 lease_token = lease_token + 1, lease_owner = NULL, changed_at = $2, edition = edition + 1
+             WHERE collection IN (SELECT name FROM collections) AND path IS NULL AND ",
+            $named
+        ))
+    };
+}
+static CAPTURES: Bulk = Bulk {
+    sqlite: captures!("name = $1"),
+    postgres: captures!("text_digest(name) = text_digest($1) AND name = $1"),
+};
 
 impl Files<'_> {
     /// Removes the row of a file that is nowhere; false, and nothing is changed, when it is somewhere by now. Its captures
@@ -75,7 +85,7 @@ async fn withdraw(tx: &mut Tx<'_>, claim: &Claim, actor: &Actor) -> Result<bool,
         let query = tx.sql(sql).bind(known.file.id);
         tx.run(query).await?;
     }
-    let query = tx.sql(&CAPTURES).bind(claim.key.clone()).bind(micros(tx.now));
+    let query = CAPTURES.on(tx).bind(claim.key.clone()).bind(micros(tx.now));
     tx.run(query).await?;
     drop_work(tx, claim).await?;
     let before = Some(json!({ "size": known.file.size, "checksum": deciding(&known.file.checksums) }));

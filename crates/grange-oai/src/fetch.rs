@@ -390,3 +390,39 @@ fn charset(content_type: &str) -> Option<&str> {
     let end = rest.find(['"', '\'', ';', ' ']).unwrap_or(rest.len());
     Some(&rest[..end]).filter(|name| !name.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::outgoing::tests::redirecting;
+
+    /// Why Identify could not be had from there.
+    async fn refusal_of(address: SocketAddr, allow: &[&str]) -> String {
+        let allow_networks = allow.iter().map(|network| network.parse().unwrap()).collect();
+        let settings = Settings { allow_networks, attempts: 1, ..Settings::default() };
+        let base_url = format!("http://{address}/oai");
+        let (style, clock) = (TokenStyle::Encoded, Clock::system());
+        let fetcher = Fetcher::new(&base_url, &settings, style, Duration::ZERO, clock, Shutdown::never());
+        fetcher.unwrap().whole(&Request::Identify).await.unwrap_err().to_string()
+    }
+
+    #[tokio::test]
+    async fn a_repository_at_a_private_address_is_refused_before_a_connection() {
+        let (address, connections) = redirecting("127.0.0.1", "/").await;
+        let refused = refusal_of(address, &[]).await;
+        assert!(refused.starts_with("cannot harvest http://127.0.0.1"), "{refused}");
+        assert_eq!(connections.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn a_repository_that_redirects_to_an_address_that_is_not_allowed_is_not_followed() {
+        let (inside, connections) = redirecting("127.0.0.2", "/").await;
+        let (outside, asked) = redirecting("127.0.0.1", &format!("http://{inside}/oai")).await;
+        let refused = refusal_of(outside, &["127.0.0.1/32"]).await;
+        assert!(refused.starts_with("cannot harvest http://127.0.0.2"), "{refused}");
+        assert_eq!((asked.load(Ordering::SeqCst), connections.load(Ordering::SeqCst)), (1, 0));
+    }
+}

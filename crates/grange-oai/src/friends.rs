@@ -59,7 +59,10 @@ pub async fn fetch_friends(url: &str, settings: &Settings) -> Result<Vec<String>
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
+    use crate::outgoing::tests::redirecting;
 
     #[test]
     fn lists_are_read_in_every_form() {
@@ -74,5 +77,20 @@ mod tests {
             ["http://d.org/oai", "https://e.org"]
         );
         assert!(friends("").is_empty());
+    }
+    #[tokio::test]
+    async fn a_list_at_an_address_that_is_not_allowed_is_not_asked_for() {
+        let (inside, connections) = redirecting("127.0.0.2", "/").await;
+        let (outside, asked) = redirecting("127.0.0.1", &format!("http://{inside}/")).await;
+        let url = format!("http://{outside}/");
+        let refused = fetch_friends(&url, &Settings::default()).await.unwrap_err();
+        assert!(refused.starts_with("cannot fetch the list at http://127.0.0.1"), "{refused}");
+        assert_eq!(asked.load(Ordering::SeqCst), 0);
+        // Nor where a list that is allowed points to it.
+        let allow_networks = vec!["127.0.0.1/32".parse().unwrap()];
+        let settings = Settings { allow_networks, ..Settings::default() };
+        let refused = fetch_friends(&url, &settings).await.unwrap_err();
+        assert!(refused.contains("127.0.0.2"), "{refused}");
+        assert_eq!((asked.load(Ordering::SeqCst), connections.load(Ordering::SeqCst)), (1, 0));
     }
 }

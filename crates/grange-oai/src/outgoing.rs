@@ -90,18 +90,18 @@ fn allowed(found: Vec<SocketAddr>, policy: &AddressPolicy) -> Result<Vec<SocketA
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 
-    /// A server on loopback that redirects everything to `to`, and how often it was connected to.
-    async fn redirecting(to: String) -> (SocketAddr, Arc<AtomicUsize>) {
+    /// A server at this address of loopback that redirects everything to `to`, and how often it was connected to.
+    pub(crate) async fn redirecting(ip: &str, to: &str) -> (SocketAddr, Arc<AtomicUsize>) {
         use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = tokio::net::TcpListener::bind((ip, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let count = Arc::new(AtomicUsize::new(0));
-        let connections = Arc::clone(&count);
+        let (connections, to) = (Arc::clone(&count), to.to_owned());
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::SeqCst);
@@ -115,7 +115,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_that_leads_to_a_private_address_is_refused_before_a_connection() {
-        let (address, connections) = redirecting("/".to_owned()).await;
+        let (address, connections) = redirecting("127.0.0.1", "/").await;
         let http = client(&AddressPolicy::default()).build().unwrap();
         let url = format!("http://localhost:{}/", address.port());
         let error = http.get(url).send().await.unwrap_err();
@@ -125,8 +125,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_redirect_to_a_private_address_is_not_followed() {
-        let (inside, connections) = redirecting("/".to_owned()).await;
-        let (outside, _) = redirecting(format!("http://{inside}/")).await;
+        let (inside, connections) = redirecting("127.0.0.1", "/").await;
+        let (outside, _) = redirecting("127.0.0.1", &format!("http://{inside}/")).await;
         let outside_only = AddressPolicy::new(Vec::new(), vec![outside]);
         // The first address is allowed for this test alone: the list itself is public.
         let http =

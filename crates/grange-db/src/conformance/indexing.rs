@@ -3,6 +3,7 @@
 use grange_model::{Checksums, FileName};
 use serde_json::json;
 
+use super::oai::letters;
 use super::{Bed, LONG, SHORT, anna};
 use crate::{CollectedState, Error, IndexLease, IndexRetry, Indexed, NewCollected, Which};
 
@@ -37,6 +38,37 @@ async fn files_are_registered_once_and_told_apart(bed: &Bed) {
     assert_eq!((last.name.as_str(), last.path), ("z.warc.gz", None));
     let refused = collections.enrol("archive", files(), &anna()).await.unwrap_err();
     assert!(matches!(refused, Error::Refused { .. }), "{refused}");
+}
+
+async fn paths_and_names_may_be_as_long_as_file_systems_take_them(bed: &Bed) {
+    let collections = bed.db.collections();
+    collections.ensure("news", &anna()).await.unwrap();
+    let parts = letters(4_000).into_bytes();
+    let parts: Vec<_> = parts.chunks(200).map(|part| str::from_utf8(part).unwrap()).collect();
+    // Each has the name of the one before for its last parts, so that its own name is the whole path.
+    let files: Vec<_> =
+        (0..parts.len()).rev().map(|first| new(&format!("/{}", parts[first..].join("/")))).collect();
+    let count = files.len() as u64;
+    for (new, known) in [(count, 0), (0, count)] {
+        let done = collections.enrol("news", files.clone(), &anna()).await.unwrap();
+        assert_eq!((done.new, done.known, done.again), (new, known, 0));
+    }
+    let path = &files[parts.len() - 1].path;
+    let name = path.trim_start_matches('/');
+    assert!(name.len() > 4_000);
+    let found = collections.file_named("news", name).await.unwrap().unwrap();
+    assert_eq!((&*found.name, found.path.as_ref()), (name, Some(path)));
+    // Its failure has a subject that is a key.
+    keep(bed, "news", "one").await;
+    for _ in &files {
+        let claim = collections.claim(None, "one", LONG).await.unwrap().unwrap();
+        collections.index_failed(&claim, "unreadable", IndexRetry::Never).await.unwrap();
+    }
+    bed.db.findings().look(LONG).await.unwrap();
+    let found = bed.db.findings().list(false, 100).await.unwrap();
+    assert_eq!(found.len(), files.len(), "{found:?}");
+    assert!(found.iter().all(|finding| finding.subject.len() < 1_000), "{found:?}");
+    assert_eq!(collections.roll_back("news", &Which::File(name.to_owned()), &anna()).await.unwrap(), 1);
 }
 
 async fn a_file_is_taken_once_marked_and_taken_out_again(bed: &Bed) {
@@ -336,6 +368,7 @@ async fn access_rules_are_imported_whole_and_their_changes_are_noticed(bed: &Bed
 
 super::on_both_engines! {
     files_are_registered_once_and_told_apart,
+    paths_and_names_may_be_as_long_as_file_systems_take_them,
     a_file_is_taken_once_marked_and_taken_out_again,
     a_file_that_has_changed_is_read_again,
     a_dead_claimers_file_is_taken_again_and_the_late_one_is_refused,

@@ -26,6 +26,7 @@ on_both_engines! {
     a_whole_harvest_sets_the_mark_and_a_failed_one_keeps_its_place,
     an_incomplete_harvest_moves_no_mark_and_leaves_no_place,
     text_of_a_repository_may_have_any_length,
+    a_harvest_whose_lists_lacked_records_is_remembered_until_one_lacks_none,
     records_a_whole_harvest_did_not_see_are_found,
     holdings_are_served_in_the_order_they_changed,
 }
@@ -260,7 +261,9 @@ async fn a_whole_harvest_sets_the_mark_and_a_failed_one_keeps_its_place(bed: &Be
     let ClaimedHarvest { position, next_from, rules, .. } = jobs.order(&claim).await.unwrap();
     assert_eq!((position.as_deref(), next_from, rules.as_str()), (Some("p"), None, ""));
     let rules = || "filter a".to_owned();
-    jobs.finish(&claim, Ending::Whole { next_from: Some(mark), rules: rules() }, 3).await.unwrap();
+    jobs.finish(&claim, Ending::Whole { next_from: Some(mark), rules: rules(), lacking: false }, 3)
+        .await
+        .unwrap();
     let claim = bed.oai_claim(repository).await;
     let ordered = jobs.order(&claim).await.unwrap();
     assert_eq!((ordered.position, ordered.next_from, ordered.rules), (None, Some(mark), rules()));
@@ -275,7 +278,7 @@ async fn a_whole_harvest_sets_the_mark_and_a_failed_one_keeps_its_place(bed: &Be
 
 /// The end of a whole harvest without rules.
 pub(super) fn whole(next_from: Option<Timestamp>) -> Ending {
-    Ending::Whole { next_from, rules: String::new() }
+    Ending::Whole { next_from, rules: String::new(), lacking: false }
 }
 
 async fn an_incomplete_harvest_moves_no_mark_and_leaves_no_place(bed: &Bed) {
@@ -309,7 +312,7 @@ async fn an_incomplete_harvest_moves_no_mark_and_leaves_no_place(bed: &Bed) {
 }
 
 /// Letters in no order, which no index can compress.
-fn letters(count: usize) -> String {
+pub(super) fn letters(count: usize) -> String {
     let mut state = 7_u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -361,6 +364,43 @@ async fn text_of_a_repository_may_have_any_length(bed: &Bed) {
     let [finding] = &found[..] else { panic!("one finding: {found:?}") };
     assert_eq!((finding.kind, finding.detail.as_str()), (FindingKind::FailedMetadataHarvest, "short"));
     assert!(finding.subject.len() < 1_000, "{finding:?}");
+    // The place and the mark of a harvest of one set are kept under the name of the set.
+    let mark: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    let one_set = async |set: &str| {
+        let spec = HarvestSpec { set: Some(set.to_owned()), ..HarvestSpec::all("oai_dc") };
+        jobs.add(NewOaiJob { repository, spec, due_at: bed.clock.now() }, &anna()).await.unwrap();
+        jobs.claim("node", LONG).await.unwrap().unwrap()
+    };
+    for set in &sets {
+        let claim = one_set(set).await;
+        let page = OaiPage { position: "here".to_owned(), ..OaiPage::default() };
+        jobs.commit(&claim, page).await.unwrap();
+        let ordered = jobs.order(&claim).await.unwrap();
+        assert_eq!((ordered.position.as_deref(), ordered.next_from), (Some("here"), None));
+        jobs.finish(&claim, whole(Some(mark)), 3).await.unwrap();
+    }
+    let claim = one_set(&sets[0]).await;
+    assert_eq!(jobs.order(&claim).await.unwrap().next_from, Some(mark));
+}
+
+async fn a_harvest_whose_lists_lacked_records_is_remembered_until_one_lacks_none(bed: &Bed) {
+    let repository = bed.repository("http://x/oai").await.id;
+    let jobs = bed.db.oai_jobs();
+    let mark: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    for (next_from, lacking, kept) in [
+        (Some(mark), false, mark),
+        (None, true, mark),
+        (Some(mark + LONG), true, mark + LONG),
+        (None, false, mark + LONG),
+    ] {
+        let claim = bed.oai_claim(repository).await;
+        let ending = Ending::Whole { next_from, rules: String::new(), lacking };
+        jobs.finish(&claim, ending, 3).await.unwrap();
+        let claim = bed.oai_claim(repository).await;
+        let ordered = jobs.order(&claim).await.unwrap();
+        assert_eq!((ordered.next_from, ordered.lacking), (Some(kept), lacking));
+        jobs.finish(&claim, Ending::Failed { reason: "x".to_owned() }, 3).await.unwrap();
+    }
 }
 
 async fn records_a_whole_harvest_did_not_see_are_found(bed: &Bed) {

@@ -74,7 +74,9 @@ static METADATA: Sql = Sql::new(
      ORDER BY h.id DESC LIMIT $1",
 );
 static INDEXING: Sql = Sql::new(
-    "SELECT name || ' in ' || collection AS subject, told AS detail, count(*) OVER () AS total FROM collection_files
+    // Cut, since a name may be a whole path and a subject is a key; two that begin alike stay two by their numbers.
+    "SELECT CASE WHEN length(name) > 400 THEN substr(name, 1, 400) || '… (' || id || ')' ELSE name END
+         || ' in ' || collection AS subject, told AS detail, count(*) OVER () AS total FROM collection_files
      WHERE state = 'failed' ORDER BY id DESC LIMIT $1",
 );
 // Both conditions: the first is the index's, word for word.

@@ -12,6 +12,7 @@ use sqlx::any::AnyRow;
 
 use super::collections::{Collections, held, there};
 use crate::act::Tx;
+use crate::bulk::Bulk;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail};
 use crate::harvest::{NO_STATE, plain, refused, told};
@@ -172,7 +173,7 @@ impl Collections<'_> {
         self.0
             .read("look for the file", (collection.to_owned(), name.to_owned()), |tx, (collection, name)| {
                 Box::pin(async move {
-                    let query = tx.sql(&BY_NAME).bind(collection.as_str()).bind(name.as_str());
+                    let query = BY_NAME.on(tx).bind(collection.as_str()).bind(name.as_str());
                     tx.row(query).await?.as_ref().map(file).transpose()
                 })
             })
@@ -233,12 +234,31 @@ static FILES: Sql = Sql::new(concat!(
     columns!(),
     " FROM collection_files WHERE collection = $1 AND id > $2 AND ($3 = '' OR state = $3) ORDER BY id LIMIT $4"
 ));
-static BY_NAME: Sql =
-    Sql::new(concat!("SELECT ", columns!(), " FROM collection_files WHERE collection = $1 AND name = $2"));
-static BY_PATH: Sql = Sql::new(
-    "SELECT id, name, state, size, captures, changed_at, lease_owner FROM collection_files
-     WHERE collection = $1 AND path = $2 {for_update}",
-);
+// On PostgreSQL digests of names and paths are in the indexes.
+macro_rules! by_name {
+    ($digest:literal) => {
+        Sql::new(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM collection_files WHERE collection = $1 AND name = $2",
+            $digest
+        ))
+    };
+}
+static BY_NAME: Bulk =
+    Bulk { sqlite: by_name!(""), postgres: by_name!(" AND text_digest(name) = text_digest($2)") };
+macro_rules! by_path {
+    ($digest:literal) => {
+        Sql::new(concat!(
+            "SELECT id, name, state, size, captures, changed_at, lease_owner FROM collection_files
+             WHERE collection = $1 AND path = $2",
+            $digest,
+            " {for_update}"
+        ))
+    };
+}
+static BY_PATH: Bulk =
+    Bulk { sqlite: by_path!(""), postgres: by_path!(" AND text_digest(path) = text_digest($2)") };
 // Readers follow new ids: a file of another length gets another row, and whoever reads it looks at it again.
 static DROP: Sql = Sql::new("DELETE FROM collection_files WHERE id = $1");
 static READ_AGAIN: Sql = Sql::new(
@@ -343,7 +363,7 @@ async fn known(
     new: &NewCollected,
     done: &mut Enrolled,
 ) -> Result<bool, Fail> {
-    let query = tx.sql(&BY_PATH).bind(collection.to_owned()).bind(new.path.clone());
+    let query = BY_PATH.on(tx).bind(collection.to_owned()).bind(new.path.clone());
     let Some(row) = tx.row(query).await? else { return Ok(false) };
     let (id, size, changed_at) = (row.int("id")?, row.int("size")?, row.time("changed_at")?);
     let leased = row.text_or_none("lease_owner")?.is_some();

@@ -9,6 +9,7 @@ use super::OaiJobs;
 use super::history::{Line, write as write_line};
 use super::{jobs, recurring, repositories};
 use crate::act::{Query, Tx};
+use crate::bulk::Bulk;
 use crate::dialect::Sql;
 use crate::error::{Error, Fail, unique};
 use crate::row::{Columns, length, micros_or_none};
@@ -36,8 +37,9 @@ pub enum Ending {
     /// The whole list was taken. The next incremental harvest begins here; absent where the harvest says nothing
     /// about what comes next, because it was of a closed span of time.
     ///
-    /// `rules` identify those by which records were judged: for others the mark does not hold.
-    Whole { next_from: Option<Timestamp>, rules: String },
+    /// `rules` identify those by which records were judged: for others the mark does not hold. `lacking`: the lists lacked
+    /// records that exist, or may have.
+    Whole { next_from: Option<Timestamp>, rules: String, lacking: bool },
     /// Records are known to be missing. What came is kept, and the next one begins where this one began.
     Incomplete { reason: String },
     /// What was taken is kept, and the next one goes on from there.
@@ -57,6 +59,8 @@ pub struct ClaimedHarvest {
     pub next_from: Option<Timestamp>,
     /// The rules of that harvest.
     pub rules: String,
+    /// Whether the lists of the last whole harvest lacked records.
+    pub lacking: bool,
 }
 
 impl OaiJobs<'_> {
@@ -104,11 +108,13 @@ impl OaiJobs<'_> {
                         position: None,
                         next_from: None,
                         rules: String::new(),
+                        lacking: false,
                     };
                     if let Some(row) = tx.row(query).await? {
                         claimed.position = row.text_or_none("position")?;
                         claimed.next_from = row.time_or_none("next_from")?;
                         claimed.rules = row.text("rules")?;
+                        claimed.lacking = row.int("lacking")? == 1;
                     }
                     Ok(claimed)
                 })
@@ -169,7 +175,7 @@ static CLAIM: Sql = Sql::new(
      FROM picked WHERE id = picked_id RETURNING id, lease_token, lease_until",
 );
 static STATE: Sql = Sql::new(
-    "SELECT next_from, position, rules FROM oai_progress
+    "SELECT next_from, position, rules, lacking FROM oai_progress
      WHERE repository_id = $1 AND prefix = $2 AND set_spec = $3",
 );
 static RENEW: Sql = Sql::new(
@@ -185,12 +191,23 @@ static HELD: Sql = Sql::new(
      WHERE id = $2 AND lease_token = $3 AND status <> 'scheduled' AND {now} IS NOT NULL {for_update}",
 );
 static DELETE: Sql = Sql::new("DELETE FROM oai_jobs WHERE id = $1");
-static WHOLE: Sql = Sql::new(
-    "INSERT INTO oai_progress (repository_id, prefix, set_spec, next_from, rules) VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (repository_id, prefix, set_spec) DO UPDATE SET
-         rules = CASE WHEN excluded.next_from IS NULL THEN oai_progress.rules ELSE excluded.rules END,
-         next_from = COALESCE(excluded.next_from, oai_progress.next_from), position = NULL",
-);
+macro_rules! whole {
+    ($conflict:literal) => {
+        Sql::new(concat!(
+            "INSERT INTO oai_progress (repository_id, prefix, set_spec, next_from, rules, lacking)
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT ",
+            $conflict,
+            " DO UPDATE SET
+                 rules = CASE WHEN excluded.next_from IS NULL THEN oai_progress.rules ELSE excluded.rules END,
+                 next_from = COALESCE(excluded.next_from, oai_progress.next_from), position = NULL,
+                 lacking = excluded.lacking"
+        ))
+    };
+}
+static WHOLE: Bulk = Bulk {
+    sqlite: whole!("(repository_id, prefix, set_spec)"),
+    postgres: whole!("(repository_id, text_digest(prefix), text_digest(set_spec))"),
+};
 // The mark stays; the position does not, for it is the end of the lists.
 static INCOMPLETE: Sql = Sql::new(
     "UPDATE oai_progress SET position = NULL WHERE repository_id = $1 AND prefix = $2 AND set_spec = $3",
@@ -227,9 +244,9 @@ pub(super) async fn end(
         query.bind(job.repository.0).bind(prefix).bind(set)
     };
     match ending {
-        Ending::Whole { next_from, rules } => {
-            let query = of_list(tx.sql(&WHOLE)).bind(micros_or_none(*next_from)).bind(rules.clone());
-            tx.run(query).await?;
+        Ending::Whole { next_from, rules, lacking } => {
+            let query = of_list(WHOLE.on(tx)).bind(micros_or_none(*next_from)).bind(rules.clone());
+            tx.run(query.bind(i64::from(*lacking))).await?;
         }
         Ending::Incomplete { .. } => {
             let query = of_list(tx.sql(&INCOMPLETE));

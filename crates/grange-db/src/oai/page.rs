@@ -96,10 +96,17 @@ static FOLDERS: Bulk = Bulk {
          ON CONFLICT (repository_id, path) DO UPDATE SET files = excluded.files",
     ),
 };
-static POSITION: Sql = Sql::new(
-    "INSERT INTO oai_progress (repository_id, prefix, set_spec, position) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (repository_id, prefix, set_spec) DO UPDATE SET position = excluded.position",
-);
+static POSITION: Bulk = Bulk {
+    sqlite: Sql::new(
+        "INSERT INTO oai_progress (repository_id, prefix, set_spec, position) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (repository_id, prefix, set_spec) DO UPDATE SET position = excluded.position",
+    ),
+    postgres: Sql::new(
+        "INSERT INTO oai_progress (repository_id, prefix, set_spec, position) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (repository_id, text_digest(prefix), text_digest(set_spec)) DO UPDATE SET
+             position = excluded.position",
+    ),
+};
 static WARN: Bulk = Bulk {
     sqlite: Sql::new(
         "INSERT INTO oai_history
@@ -153,12 +160,8 @@ async fn commit(tx: &mut Tx<'_>, claim: &OaiClaim, page: &OaiPage) -> Result<(),
         let query = FOLDERS.on(tx).bind(json(&page.folders)).bind(repository);
         tx.run(query).await?;
     }
-    let query = tx
-        .sql(&POSITION)
-        .bind(repository)
-        .bind(prefix.clone())
-        .bind(set.clone())
-        .bind(page.position.as_str());
+    let query =
+        POSITION.on(tx).bind(repository).bind(prefix.clone()).bind(set.clone()).bind(page.position.as_str());
     tx.run(query).await?;
     if !page.warnings.is_empty() {
         // The texts come from the web, and PostgreSQL keeps no NUL.

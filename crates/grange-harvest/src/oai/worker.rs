@@ -99,7 +99,7 @@ impl OaiWorker {
 
     async fn run(&self, claim: &OaiClaim, shutdown: &Shutdown) -> Result<(), grange_db::Error> {
         let jobs = self.db.oai_jobs();
-        let ClaimedHarvest { job, repository, position, next_from, rules: judged_by } =
+        let ClaimedHarvest { job, repository, position, next_from, rules: judged_by, lacking } =
             jobs.order(claim).await?;
         let rules = grange_oai::rules_of(&job.spec);
         // Records judged by other rules are not delivered again since then.
@@ -113,8 +113,15 @@ impl OaiWorker {
             set: job.spec.set.clone(),
         };
         let folder = super::folder(&self.root, &repository);
-        let order =
-            Order { job: job.id, repository, spec: job.spec, position, next_from, folder: folder.clone() };
+        let order = Order {
+            job: job.id,
+            repository,
+            spec: job.spec,
+            position,
+            next_from,
+            lacking,
+            folder: folder.clone(),
+        };
         // Ends with the node, when a person wants it to, and when the lease is lost.
         let stop = Trigger::below(shutdown);
         let lost = AtomicBool::new(false);
@@ -134,7 +141,7 @@ impl OaiWorker {
         }
         let stopped_by_person = !shutdown.requested();
         let ending = match ended {
-            Ended::Whole { next_from } => Ending::Whole { next_from, rules },
+            Ended::Whole { next_from, lacking } => Ending::Whole { next_from, rules, lacking },
             Ended::Incomplete(reason) => Ending::Incomplete { reason },
             Ended::Failed(reason) => Ending::Failed { reason },
             Ended::Stopped if stopped_by_person => Ending::Stopped,

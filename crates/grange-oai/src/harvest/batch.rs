@@ -38,6 +38,8 @@ pub(super) struct Batch {
     pub outside: u64,
     /// Records that were delivered, bad ones included.
     pub delivered: u64,
+    /// Records delivered again that came in this batch before.
+    pub repeated: u64,
     /// Records delivered whose identifier is missing or may have been altered: one of those held may be meant.
     pub unidentified: u64,
     pub bytes: usize,
@@ -75,6 +77,7 @@ impl Batch {
         let judged = Judged { identifier: header.identifier, datestamp, sets: header.sets, content };
         let Some(index) = self.at.get(&judged.identifier) else { return self.push(judged) };
         let before = &mut self.records[*index];
+        self.repeated += 1;
         if matches!(before.content, Content::Damaged) {
             *before = judged;
             return;
@@ -86,8 +89,13 @@ impl Batch {
         }
     }
 
+    fn is_known(&self, identifier: &str) -> bool {
+        self.at.contains_key(identifier)
+    }
+
     /// Counts and reports a record that cannot be used. An empty identifier: it has none.
     pub(super) fn refuse(&mut self, identifier: String, warning: String) {
+        self.repeated += u64::from(self.is_known(&identifier));
         self.counts.bad += 1;
         self.warnings.push(warning);
         self.see(identifier);
@@ -95,7 +103,7 @@ impl Batch {
 
     /// An identifier that was listed, whatever became of its record.
     pub(super) fn see(&mut self, identifier: String) {
-        if !identifier.is_empty() && !self.at.contains_key(&identifier) {
+        if !identifier.is_empty() && !self.is_known(&identifier) {
             self.push(Judged { identifier, datestamp: None, sets: Vec::new(), content: Content::Damaged });
         }
     }

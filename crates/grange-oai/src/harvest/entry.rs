@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::batch::{Batch, Content, Judged};
-use super::position::Position;
+use super::position::{Position, is_zero};
 
 /// One step of a harvest, on its way from the network to files and rows.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(super) struct Entry {
     pub records: Vec<Judged>,
     /// Records that are in no other number: bad ones, and repetitions on one page.
     pub counts: Counts,
+    /// Records that came twice in these.
+    pub repeated: u64,
     pub warnings: Vec<String>,
     pub page: PagePart,
 }
@@ -46,6 +48,8 @@ struct Head<'e> {
     position: Cow<'e, Position>,
     response: Timestamp,
     counts: Counts,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    repeated: u64,
     warnings: Cow<'e, [String]>,
     page: PagePart,
     records: Vec<Line<'e>>,
@@ -84,8 +88,8 @@ impl Entry {
         batch: Batch,
         page: PagePart,
     ) -> Self {
-        let Batch { records, counts, warnings, .. } = batch;
-        Self { list, position, response, records, counts, warnings, page }
+        let Batch { records, counts, repeated, warnings, .. } = batch;
+        Self { list, position, response, records, counts, repeated, warnings, page }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -94,6 +98,7 @@ impl Entry {
             position: Cow::Borrowed(&self.position),
             response: self.response,
             counts: self.counts,
+            repeated: self.repeated,
             warnings: Cow::Borrowed(&self.warnings),
             page: self.page,
             records: self.records.iter().map(Line::of).collect(),
@@ -136,6 +141,7 @@ impl Entry {
             response: head.response,
             records,
             counts: head.counts,
+            repeated: head.repeated,
             warnings: head.warnings.into_owned(),
             page: head.page,
         })
@@ -165,6 +171,7 @@ mod tests {
             response: Timestamp::UNIX_EPOCH,
             records,
             counts: Counts { bad: 2, ..Counts::default() },
+            repeated: 0,
             warnings,
             page: PagePart { first: true, last: false, again: true },
         }

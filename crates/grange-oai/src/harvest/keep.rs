@@ -9,19 +9,20 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use grange_model::oai::{Counts, KnownRecord, OaiPage, RecordRow};
+use grange_model::oai::{Counts, KnownRecord, OaiPage};
 use jiff::Timestamp;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
-use super::batch::WARNINGS_MAX;
+use super::batch::{Judged, WARNINGS_MAX};
 use super::entry::Entry;
 use super::ledger::{Ledger, LedgerError};
 use super::looped::{Looped, PageSoFar};
 use super::position::Position;
 use super::queue::{Group, Names, Waiting};
+use super::repeats::Repeats;
 use super::segments::Segments;
-use super::work::{self, Rules, Work};
+use super::work::{self, Rules};
 use crate::store::files::{self, Change, Folder};
 use crate::store::place::Places;
 
@@ -35,6 +36,7 @@ pub(super) struct Keeper {
     parse_id: bool,
     /// Of everything that is kept.
     counts: Counts,
+    repeats: Repeats,
     warned: u64,
     page: PageSoFar,
     looped: Looped,
@@ -59,6 +61,7 @@ impl Keeper {
             prefix: rules.prefix.to_owned(),
             parse_id: rules.parse_id,
             counts: Counts::default(),
+            repeats: Repeats::default(),
             warned: 0,
             page: PageSoFar::default(),
             looped: Looped::default(),
@@ -79,9 +82,13 @@ impl Keeper {
         self.counts
     }
 
+    pub(super) fn repeats(&self) -> Repeats {
+        self.repeats
+    }
+
     /// What was kept before goes on from here.
-    pub(super) fn go_on_from(&mut self, counts: Counts) {
-        self.counts = counts;
+    pub(super) fn go_on_from(&mut self, position: &Position) {
+        (self.counts, self.repeats) = (position.counts, position.repeats);
     }
 
     /// Segments of an earlier harvest that hold nothing that is not kept.
@@ -145,6 +152,13 @@ impl Keeper {
             if self.page.take(entry.page, count, work.only_seen) {
                 self.looped.set(list);
             }
+            // Of a page that is asked for again, nobody knows which records came twice.
+            if !entry.page.again {
+                self.repeats.count(list, entry.repeated + work.repeated);
+            }
+            if let Some(end) = entry.position.list_end.filter(|end| end.list == list) {
+                self.repeats.end_of_list(end);
+            }
             self.counts += entry.counts;
             self.counts += work.counts;
             changes.extend(work.changes);
@@ -173,18 +187,26 @@ impl Keeper {
         self.settle().await
     }
 
-    /// Keeps that records are gone which a whole list did not bring.
-    pub(super) async fn keep_gone(
+    /// Keeps what became of held records that a whole list did not bring. `at` dates those that have no date.
+    pub(super) async fn keep_unlisted(
         &mut self,
-        gone: Vec<KnownRecord>,
+        unlisted: Vec<KnownRecord>,
+        records: Vec<Judged>,
+        (counts, warnings): (Counts, Vec<String>),
         at: Timestamp,
         position: &Position,
     ) -> Result<(), String> {
-        self.counts.deleted += gone.len() as u64;
-        let Work { rows, changes, .. } = removal(gone, at);
-        let mut page = OaiPage { list: position.list, records: rows, ..OaiPage::default() };
+        let mut known = unlisted.into_iter().map(|known| (known.identifier.clone(), known)).collect();
+        let rules = Rules { prefix: &self.prefix, parse_id: self.parse_id };
+        let lists = (position.first_list, position.list);
+        let work = work::compare(records, &mut known, rules, &mut self.places, lists, at);
+        self.counts += counts;
+        self.counts += work.counts;
+        let mut page =
+            OaiPage { list: position.list, records: work.rows, same: work.same, ..OaiPage::default() };
+        self.warn(&mut page.warnings, warnings);
         self.stand(&mut page, position);
-        self.write(changes).await?;
+        self.write(work.changes).await?;
         // No journal speaks of these.
         let root = self.root.clone();
         blocking(move || files::sync(&root)).await?;
@@ -246,7 +268,7 @@ impl Keeper {
 
     /// The page ends at a position.
     fn stand(&self, page: &mut OaiPage, position: &Position) {
-        let position = Position { counts: self.counts, ..position.clone() };
+        let position = Position { counts: self.counts, repeats: self.repeats, ..position.clone() };
         page.position = serde_json::to_string(&position).unwrap_or_default();
         (page.pages, page.expected, page.counts) = (position.pages, position.size, position.counts);
     }
@@ -283,25 +305,6 @@ impl Keeper {
         self.segments.kept();
         Ok(())
     }
-}
-
-fn removal(gone: Vec<KnownRecord>, at: Timestamp) -> Work {
-    let mut work = Work::default();
-    for known in gone {
-        if !known.filename.is_empty() {
-            work.changes.push(Change::Delete { name: known.filename.clone() });
-        }
-        work.rows.push(RecordRow {
-            identifier: known.identifier,
-            filename: known.filename,
-            datestamp: at,
-            deleted: true,
-            digest: String::new(),
-            sets: Vec::new(),
-            fresh: false,
-        });
-    }
-    work
 }
 
 /// Runs what blocks where nobody waits for the thread.

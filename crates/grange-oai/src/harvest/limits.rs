@@ -2,11 +2,22 @@
 
 use std::time::Duration;
 
+use grange_base::Clock;
+use jiff::Timestamp;
+
 use super::position::Position;
 use crate::settings::Settings;
 
 /// At most one in this number of active records vanishes unless a person accepts more.
 const VANISHED_ONE_IN: u64 = 5;
+
+/// Held records that are asked for one by one, at most: an hour at three in a second.
+const QUESTIONS_MAX: u64 = 10_000;
+
+/// How long a harvest lasts.
+pub(super) fn lasted(clock: &Clock, began: Timestamp) -> Duration {
+    Duration::try_from(clock.now().duration_since(began)).unwrap_or_default()
+}
 
 /// Which limit is reached, as a sentence.
 pub(super) fn reached(settings: &Settings, position: &Position, lasted: Duration) -> Option<String> {
@@ -34,6 +45,25 @@ pub(super) fn implausible_deletions(active: u64, unseen: u64) -> Option<String> 
     })
 }
 
+/// Why the repository is not asked for each of the `unseen` records.
+pub(super) fn too_many_questions(unseen: u64) -> Option<String> {
+    (unseen > QUESTIONS_MAX).then(|| format!("more than {QUESTIONS_MAX} are not asked for one by one"))
+}
+
+/// The warning of records whose existence is not known: `unseen` held ones did not come and were asked for in vain, for the
+/// reason `why`.
+pub(super) fn unknown_existence(unseen: u64, why: &str) -> String {
+    format!(
+        "{unseen} records that are held did not come, the repository does not say whether they exist, and none of them \
+         was deleted: {why}; if they are gone, harvest again with --accept-deletions"
+    )
+}
+
+/// The warning of lists that lack records for the reason `why`.
+pub(super) fn start_stays(why: &str) -> String {
+    format!("{why}; the start of --incremental stays where it was, once")
+}
+
 /// The warning of a list that is complete and doubtful: `unseen` held records did not come and may exist, for the reason
 /// `doubt`. `accepted`: a person says that they are gone.
 pub(super) fn doubtful_deletions(unseen: u64, doubt: &str, accepted: bool) -> String {
@@ -52,11 +82,9 @@ pub(super) fn doubtful_deletions(unseen: u64, doubt: &str, accepted: bool) -> St
 
 #[cfg(test)]
 mod tests {
-    use grange_base::{Period, Size};
-    use jiff::Timestamp;
-
     use super::super::position::Asked;
     use super::*;
+    use grange_base::{Period, Size};
 
     #[test]
     fn each_limit_ends_a_harvest_and_says_which() {

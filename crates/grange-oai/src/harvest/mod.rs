@@ -1,7 +1,9 @@
 //! One harvest: decisions that know no clock and no IO, and a thin loop that acts on them.
 
 mod batch;
+mod conclude;
 mod entry;
+mod existence;
 mod judge;
 mod keep;
 pub mod ledger;
@@ -11,6 +13,7 @@ mod order;
 pub mod position;
 mod queue;
 mod receive;
+mod repeats;
 mod run;
 mod segments;
 mod start;

@@ -19,6 +19,8 @@ pub struct Order {
     pub position: Option<String>,
     /// Where the last whole harvest by the same rules says to begin.
     pub next_from: Option<Timestamp>,
+    /// Whether the lists of the last whole harvest lacked records, so that the next start stayed where it was.
+    pub lacking: bool,
     /// The repository's folder.
     pub folder: PathBuf,
 }
@@ -26,8 +28,11 @@ pub struct Order {
 /// How a harvest ended. What it took is kept in any case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
+    /// The lists of a `lacking` one lacked records that exist, or may have; the first such harvest gives no next start, so
+    /// that the next one asks for the same again.
     Whole {
         next_from: Option<Timestamp>,
+        lacking: bool,
     },
     /// Every list was read, and records are known to be missing, by this reason. The next harvest begins where this one
     /// began.

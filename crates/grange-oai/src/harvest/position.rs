@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use oaipmh::{Datestamp, ErrorCode, OaiError, Request, Selection, Verb};
 use serde::{Deserialize, Serialize};
 
+use super::repeats::{ListEnd, Repeats};
 use super::window::Window;
 
 /// What is asked of the repository, once it is decided what "since last time" means.
@@ -61,8 +62,17 @@ pub struct Position {
     /// read, and where its tokens are offsets, a record that was deleted behind them hides a record that exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resized: Option<(u64, u64)>,
+    /// The list that ended last, where it has a size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list_end: Option<ListEnd>,
     /// What became of the records that are kept. Filled in by whoever keeps them.
     pub counts: Counts,
+    /// Records that came twice in a list. Filled in like `counts`.
+    #[serde(default, skip_serializing_if = "Repeats::is_none")]
+    pub repeats: Repeats,
+    /// Held records that the lists lack although the repository has them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped: u64,
     /// Records received.
     #[serde(default)]
     pub records: u64,
@@ -144,7 +154,10 @@ impl Position {
             incomplete: None,
             short: None,
             resized: None,
+            list_end: None,
             counts: Counts::default(),
+            repeats: Repeats::default(),
+            skipped: 0,
             records: 0,
             bytes: 0,
             begun: Some(now),
@@ -212,6 +225,22 @@ impl Position {
         });
         let doubtful = || "the list was begun again, or records came damaged".to_owned();
         resized.or_else(|| self.doubtful.then(doubtful))
+    }
+
+    /// Why lists that were read to their ends lack records that exist, or may have. `estimated`: sizes of lists are
+    /// estimates.
+    pub fn lacking(&self, estimated: bool) -> Option<String> {
+        // A list of everything has replaced the lists of windows.
+        let counts = |list: i64| !estimated && (!self.windows_broken || list == self.list);
+        if self.skipped > 0 {
+            return Some(format!("the lists lack {} records that the repository has", self.skipped));
+        }
+        let short = self.repeats.short().filter(|short| counts(short.end.list))?;
+        let ListEnd { records, size, .. } = short.end;
+        Some(format!(
+            "{records} of {size} records came, but only {} different ones: the list may lack others",
+            short.different
+        ))
     }
 
     /// Some records of a list did not come.
@@ -313,6 +342,8 @@ impl Position {
     }
 
     fn end_of_list(&mut self, odd: Option<String>, tokens: &mut Tokens, now: Timestamp) -> Next {
+        let records = self.records_of_list;
+        self.list_end = self.size.map(|size| ListEnd { list: self.list, records, size });
         if let Some(odd) = &odd {
             self.lacks(odd.clone());
         } else if let Some(size) = self.size.filter(|size| self.records_of_list < *size) {
@@ -339,6 +370,11 @@ impl Position {
         self.size = None;
         (self.pages_of_list, self.records_of_list, self.empty_pages) = (0, 0, 0);
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+pub(super) fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn of(granularity: Granularity) -> oaipmh::Granularity {

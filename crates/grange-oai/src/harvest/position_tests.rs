@@ -197,3 +197,44 @@ fn a_list_whose_size_changed_while_it_was_read_is_doubtful_unless_sizes_are_esti
         }
     }
 }
+
+#[test]
+fn a_list_that_repeats_records_lacks_some_unless_its_size_is_an_estimate_or_it_was_replaced() {
+    let short = |list| {
+        let mut repeats = Repeats::default();
+        repeats.count(list, 1);
+        repeats.end_of_list(ListEnd { list, records: 20, size: 20 });
+        repeats
+    };
+    let position = start(Asked::everything());
+    let list = position.list;
+    let with = |repeats, windows_broken, skipped| Position {
+        windows_broken,
+        repeats,
+        skipped,
+        ..start(Asked::everything())
+    };
+    for (what, position, lacking, estimated) in [
+        ("nothing", position, false, false),
+        ("repeated", with(short(list), false, 0), true, false),
+        ("repeated in a window", with(short(list - 1), false, 0), true, false),
+        ("repeated in a window of a server that ignores them", with(short(list - 1), true, 0), false, false),
+        ("repeated in the list of everything", with(short(list), true, 0), true, false),
+        ("a record that exists", with(Repeats::default(), false, 1), true, true),
+    ] {
+        assert_eq!(position.lacking(false).is_some(), lacking, "{what}");
+        assert_eq!(position.lacking(true).is_some(), estimated, "{what}, sizes are estimates");
+    }
+}
+
+#[test]
+fn the_end_of_a_list_with_a_size_is_kept_for_its_list() {
+    let size = |size, page: Seen| Seen { size: Some(size), ..page };
+    let mut position = start(Asked::everything());
+    walk(&mut position, &[size(3, page(2, Some("a")))]);
+    assert_eq!(position.list_end, None);
+    walk(&mut position, &[page(1, None)]);
+    assert_eq!(position.list_end, Some(ListEnd { list: position.list, records: 3, size: 3 }));
+    let kept = serde_json::to_string(&position).unwrap();
+    assert_eq!(serde_json::from_str::<Position>(&kept).unwrap(), position);
+}

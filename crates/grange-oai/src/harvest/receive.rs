@@ -9,9 +9,11 @@ use grange_model::oai::Method;
 
 use super::batch::Batch;
 use super::entry::PagePart;
+use super::judge::Judge;
 use super::order::Break;
 use super::position::Seen;
 use super::run::Harvest;
+use super::window::Window;
 use crate::fetch::{Answer, BodyError};
 
 /// A part of a page is handed on when it has so many records or bytes.
@@ -150,20 +152,7 @@ impl Harvest {
         }
         // The page was cut there: it comes again, or its end is told as a whole.
         records.retain(|record| !record.problems.iter().any(|problem| problem.kind == Kind::Truncated));
-        let (judge, window) = (Arc::clone(&self.judge), self.position.window);
-        let (records, verdicts) = if judge.is_costly() && !records.is_empty() {
-            let judged = tokio::task::spawn_blocking(move || {
-                let verdicts = judge.judge_all(&records);
-                (records, verdicts)
-            });
-            judged.await.map_err(|error| Break::Failed(error.to_string()))?
-        } else {
-            let verdicts = judge.judge_all(&records);
-            (records, verdicts)
-        };
-        for (record, verdict) in records.into_iter().zip(verdicts) {
-            batch.add(record, verdict, &window);
-        }
+        judge_into(&self.judge, records, &self.position.window, batch).await?;
         for identifier in listed {
             batch.see(identifier);
         }
@@ -183,4 +172,28 @@ impl Harvest {
         }
         Ok(page.into_records().items.into_iter().next())
     }
+}
+
+/// Judges records, where nobody waits for the thread if that takes long.
+pub(super) async fn judge_into(
+    judge: &Arc<Judge>,
+    records: Vec<Record>,
+    window: &Window,
+    batch: &mut Batch,
+) -> Result<(), Break> {
+    let (records, verdicts) = if judge.is_costly() && !records.is_empty() {
+        let judge = Arc::clone(judge);
+        let judged = tokio::task::spawn_blocking(move || {
+            let verdicts = judge.judge_all(&records);
+            (records, verdicts)
+        });
+        judged.await.map_err(|error| Break::Failed(error.to_string()))?
+    } else {
+        let verdicts = judge.judge_all(&records);
+        (records, verdicts)
+    };
+    for (record, verdict) in records.into_iter().zip(verdicts) {
+        batch.add(record, verdict, window);
+    }
+    Ok(())
 }

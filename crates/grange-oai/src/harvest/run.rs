@@ -6,17 +6,15 @@
 //! ```
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use grange_base::{Clock, Shutdown};
-use grange_model::oai::{DeletedSupport, Repository};
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 
 use super::batch::Batch;
+use super::conclude::Conclusion;
 use super::entry::{Entry, PagePart};
 use super::judge::Judge;
-use super::keep::Keeper;
 use super::ledger::Ledger;
 use super::limits;
 use super::looped::Looped;
@@ -50,9 +48,6 @@ pub struct Harvest {
     /// Goes on where an earlier attempt ended; until its first page.
     pub(super) resumed: bool,
 }
-
-/// Records asked for at once that a whole list did not bring.
-const GONE_RECORDS: u32 = 2_000;
 
 impl Harvest {
     /// Runs a harvest to its end. `stop` ends it after the current page or wait.
@@ -94,19 +89,16 @@ impl Harvest {
         let keeping = tokio::spawn(keeper.run(waiting));
         let (harvest, listed) = harvest.lists().await;
         match keeping.await {
-            Ok((keeper, kept)) => harvest.end(listed, keeper, kept, replayed).await,
+            Ok((keeper, kept)) => Box::pin(harvest.end(listed, keeper, kept, replayed)).await,
             Err(error) => failed(Ended::Failed(error.to_string())),
         }
     }
 
     /// Everything there is, handed on; the queue ends with it.
-    async fn lists(mut self) -> (Received, Result<(), Break>) {
+    async fn lists(mut self) -> (Conclusion, Result<(), Break>) {
         let listed = self.list_on().await;
-        if let Err(error) = self.fetcher.close_responses() {
-            tracing::warn!(%error, "the file of answers could not be closed");
-        }
-        let Self { order, ledger, began, journal, position, .. } = self;
-        (Received { order, ledger, began, journal, position }, listed)
+        let Self { order, settings, ledger, clock, began, journal, fetcher, judge, position, .. } = self;
+        (Conclusion { order, settings, ledger, clock, began, journal, fetcher, judge, position }, listed)
     }
 
     /// List after list, page after page.
@@ -208,94 +200,9 @@ impl Harvest {
     }
 
     pub(super) fn within_limits(&self) -> Result<(), Break> {
-        let lasted = self.clock.now().duration_since(self.began);
-        let lasted = Duration::try_from(lasted).unwrap_or_default();
+        let lasted = limits::lasted(&self.clock, self.began);
         limits::reached(&self.settings, &self.position, lasted)
             .map_or(Ok(()), |told| Err(Break::Failed(told)))
-    }
-}
-
-/// A harvest that has received everything.
-struct Received {
-    order: Order,
-    ledger: Arc<dyn Ledger>,
-    began: Timestamp,
-    journal: Option<Journal>,
-    position: Position,
-}
-
-impl Received {
-    async fn end(
-        mut self,
-        listed: Result<(), Break>,
-        mut keeper: Keeper,
-        kept: Result<(), String>,
-        replayed: u64,
-    ) -> Outcome {
-        let ended = match (kept, listed) {
-            (Err(reason), _) => {
-                // What is not kept stays in the journal.
-                return Outcome { ended: Ended::Failed(reason), segments: Vec::new(), replayed };
-            }
-            (Ok(()), Ok(())) => match self.conclude(&mut keeper).await {
-                Ok(None) => Ended::Whole { next_from: self.next_from() },
-                Ok(Some(reason)) => Ended::Incomplete(reason),
-                Err(reason) => Ended::Failed(reason),
-            },
-            (Ok(()), Err(Break::Failed(reason))) => Ended::Failed(reason),
-            (Ok(()), Err(Break::Stopped | Break::Keeper)) => Ended::Stopped,
-        };
-        let mut segments = keeper.leave();
-        segments.extend(self.journal.as_ref().and_then(Journal::segment).map(ToOwned::to_owned));
-        Outcome { ended, segments, replayed }
-    }
-
-    /// Why the harvest is incomplete, if it is. Of repositories that do not announce deletions, records that a complete
-    /// list lacks are deleted; a doubtful list deletes them only where a person accepts it, an incomplete one never.
-    async fn conclude(&mut self, keeper: &mut Keeper) -> Result<Option<String>, String> {
-        let Repository { said, rules, .. } = &self.order.repository;
-        if let Some(reason) = self.position.shortcoming(rules.estimated_size) {
-            return Ok(Some(reason));
-        }
-        if said.deleted_support == DeletedSupport::Persistent || !self.position.is_full() {
-            return Ok(None);
-        }
-        let unseen = self.ledger.unseen_count(self.position.first_list).await.map_err(|error| error.0)?;
-        if unseen == 0 {
-            return Ok(None);
-        }
-        let active = self.ledger.active().await.map_err(|error| error.0)?;
-        let refused = limits::implausible_deletions(active, unseen);
-        if refused.is_some() && !self.order.spec.accept_deletions {
-            return Ok(refused);
-        }
-        if let Some(doubt) = self.position.doubt(rules.estimated_size) {
-            let accepted = self.order.spec.accept_deletions;
-            keeper.tell(limits::doubtful_deletions(unseen, &doubt, accepted), &self.position).await?;
-            if !accepted {
-                return Ok(None);
-            }
-        }
-        self.delete_unseen(keeper).await?;
-        Ok(None)
-    }
-
-    async fn delete_unseen(&mut self, keeper: &mut Keeper) -> Result<(), String> {
-        loop {
-            let gone = self.ledger.unseen(self.position.first_list, GONE_RECORDS).await;
-            let gone = gone.map_err(|error| error.0)?;
-            if gone.is_empty() {
-                return Ok(());
-            }
-            let at = self.position.first_response.unwrap_or(self.began);
-            keeper.keep_gone(gone, at, &self.position).await?;
-        }
-    }
-
-    fn next_from(&self) -> Option<Timestamp> {
-        // A span that began somewhere says nothing about what came before, unless it goes on from a mark.
-        let says = self.order.spec.incremental || self.position.is_full();
-        says.then(|| self.position.next_from(self.order.repository.said.granularity)).flatten()
     }
 }
 

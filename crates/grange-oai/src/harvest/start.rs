@@ -71,7 +71,7 @@ pub(super) async fn start(
     let position = if let Some(mut kept) = kept {
         // An attempt that ended because its list was begun too often must not end the next one at once.
         kept.restarts = 0;
-        keeper.go_on_from(kept.counts);
+        keeper.go_on_from(&kept);
         kept
     } else {
         let list = ledger.begin_list().await?;
@@ -91,7 +91,7 @@ async fn replay(
     mut kept: Option<&mut Position>,
 ) -> Result<u64, String> {
     if let Some(kept) = &kept {
-        keeper.go_on_from(kept.counts);
+        keeper.go_on_from(kept);
     }
     let mut replayed = 0;
     if kept.is_some() || leftover.rebooted() {
@@ -114,7 +114,7 @@ async fn replay(
         }
         keeper.settle().await?;
         if let Some(kept) = kept {
-            kept.counts = keeper.counts();
+            (kept.counts, kept.repeats) = (keeper.counts(), keeper.repeats());
         }
     }
     keeper.may_retire(std::mem::take(&mut leftover.paths));

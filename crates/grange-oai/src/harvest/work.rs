@@ -19,6 +19,8 @@ pub(super) struct Work {
     pub counts: Counts,
     /// Every record came before in this list; true of none.
     pub only_seen: bool,
+    /// Records that came before in this list.
+    pub repeated: u64,
 }
 
 /// What a repository's rules say about places.
@@ -55,7 +57,9 @@ pub(super) fn compare(
     let mut work = Work { only_seen: true, ..Work::default() };
     for record in records {
         let known = known.remove(&record.identifier);
-        work.only_seen &= known.as_ref().is_some_and(|known| known.list == list);
+        let came_before = known.as_ref().is_some_and(|known| known.list == list);
+        work.only_seen &= came_before;
+        work.repeated += u64::from(came_before);
         work.take(record, known, rules, places, first_list, response);
     }
     work

@@ -26,6 +26,7 @@ pub(super) const PER_PAGE: u64 = 10;
 pub(super) struct Server {
     pub url: String,
     asked: Arc<Mutex<Vec<String>>>,
+    queries: Arc<Mutex<Vec<String>>>,
     heard: Arc<Notify>,
 }
 
@@ -48,10 +49,13 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/oai", listener.local_addr().unwrap());
         let (asked, heard) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
+        let queries = Arc::<Mutex<Vec<String>>>::default();
         let (log, bell, respond) = (Arc::clone(&asked), Arc::clone(&heard), Arc::new(respond));
+        let all = Arc::clone(&queries);
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let (log, bell, respond) = (Arc::clone(&log), Arc::clone(&bell), Arc::clone(&respond));
+                let all = Arc::clone(&all);
                 tokio::spawn(async move {
                     let mut head = Vec::new();
                     while let Ok(byte) = stream.read_u8().await {
@@ -63,6 +67,7 @@ impl Server {
                         let query = text.split(' ').nth(1).and_then(|path| path.split_once('?'));
                         let query = query.map_or("", |(_, query)| query);
                         head.clear();
+                        all.lock().unwrap().push(query.to_owned());
                         let number = {
                             let mut log = log.lock().unwrap();
                             log.push(token_of(query).unwrap_or_default().to_owned());
@@ -80,7 +85,12 @@ impl Server {
                 });
             }
         });
-        Self { url, asked, heard }
+        Self { url, asked, queries, heard }
+    }
+
+    /// The queries that came, in order.
+    pub(super) fn queries(&self) -> Vec<String> {
+        self.queries.lock().unwrap().clone()
     }
 
     /// The tokens that were asked for, in order.
@@ -126,11 +136,17 @@ pub(super) struct Facts {
     pub position: Mutex<Option<String>>,
     pub counts: Mutex<grange_model::oai::Counts>,
     pub warnings: Mutex<Vec<String>>,
+    /// The sets of each record.
+    pub sets: Mutex<HashMap<String, Vec<String>>>,
+    /// The set that is harvested; everything where it is absent.
+    pub set: Mutex<Option<String>>,
     folders: Mutex<HashMap<String, i64>>,
     lists: AtomicI64,
     commits: AtomicU64,
     /// From this commit on the database is away, when so many pages were asked for.
     pub away: Mutex<Option<Away>>,
+    /// Whether the lists of the last whole harvest lacked records.
+    pub lacking: Mutex<bool>,
 }
 
 /// The commit, the pages, what was asked for and who tells of it.
@@ -141,6 +157,19 @@ impl Facts {
     pub(super) fn go_away(&self, commit: u64, pages: usize, server: &Server) {
         let away = (commit, pages, Arc::clone(&server.asked), Arc::clone(&server.heard));
         *self.away.lock().unwrap() = Some(away);
+    }
+
+    /// Whether a record is active in the set that is harvested.
+    fn is_active(&self, known: &KnownRecord) -> bool {
+        let (set, sets) = (self.set.lock().unwrap(), self.sets.lock().unwrap());
+        let in_set =
+            set.as_ref().is_none_or(|set| sets.get(&known.identifier).is_some_and(|sets| sets.contains(set)));
+        !known.deleted && in_set
+    }
+
+    /// How many commits there were.
+    pub(super) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::SeqCst)
     }
 
     pub(super) fn come_back(&self) {
@@ -187,6 +216,7 @@ impl Ledger for Facts {
                 digest: row.digest,
                 list: page.list,
             };
+            self.sets.lock().unwrap().insert(row.identifier.clone(), row.sets);
             records.insert(row.identifier, known);
         }
         for known in records.values_mut().filter(|known| page.same.contains(&known.id)) {
@@ -201,17 +231,17 @@ impl Ledger for Facts {
 
     async fn unseen(&self, list: i64, limit: u32) -> Result<Vec<KnownRecord>, LedgerError> {
         let records = self.records.lock().unwrap();
-        let unseen = records.values().filter(|known| known.list < list && !known.deleted);
+        let unseen = records.values().filter(|known| known.list < list && self.is_active(known));
         Ok(unseen.take(limit as usize).cloned().collect())
     }
 
     async fn unseen_count(&self, list: i64) -> Result<u64, LedgerError> {
         let records = self.records.lock().unwrap();
-        Ok(records.values().filter(|known| known.list < list && !known.deleted).count() as u64)
+        Ok(records.values().filter(|known| known.list < list && self.is_active(known)).count() as u64)
     }
 
     async fn active(&self) -> Result<u64, LedgerError> {
-        Ok(self.records.lock().unwrap().values().filter(|known| !known.deleted).count() as u64)
+        Ok(self.records.lock().unwrap().values().filter(|known| self.is_active(known)).count() as u64)
     }
 
     async fn no_windows(&self) -> Result<(), LedgerError> {
@@ -262,8 +292,8 @@ pub(super) async fn harvest_of(
         edition: 1,
     };
     let position = facts.position.lock().unwrap().clone();
-    let order =
-        Order { job: OaiJobId(1), repository, spec, position, next_from: None, folder: folder.to_owned() };
+    let (folder, lacking) = (folder.to_owned(), *facts.lacking.lock().unwrap());
+    let order = Order { job: OaiJobId(1), repository, spec, position, next_from: None, lacking, folder };
     let ledger: Arc<dyn Ledger> = Arc::<Facts>::clone(facts);
     // The servers of these tests are on loopback.
     let settings = Settings { allow_networks: vec!["127.0.0.0/8".parse().unwrap()], ..settings };
@@ -271,6 +301,9 @@ pub(super) async fn harvest_of(
     // As the database does where a harvest did not fail.
     if !matches!(outcome.ended, Ended::Failed(_) | Ended::Stopped) {
         *facts.position.lock().unwrap() = None;
+    }
+    if let Ended::Whole { lacking, .. } = outcome.ended {
+        *facts.lacking.lock().unwrap() = lacking;
     }
     outcome
 }

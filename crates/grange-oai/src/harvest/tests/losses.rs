@@ -1,69 +1,10 @@
 //! Lists that lack records, and records that are damaged: nothing that is held is lost by either.
 
-use std::path::Path;
-use std::sync::Arc;
-
-use grange_model::oai::{Counts, DeletedSupport, HarvestSpec, Method, RepositoryRules};
-use tempfile::TempDir;
+use grange_model::oai::{Counts, HarvestSpec, Method, RepositoryRules};
 
 use super::super::Ended;
-use super::bed::{Facts, Server, harvest_of, header, list, record, response, token_of};
-use super::plain;
-use crate::settings::Settings;
-
-/// A repository that announces no deletions, and what is held of it.
-struct Held {
-    dir: TempDir,
-    facts: Arc<Facts>,
-}
-
-impl Held {
-    /// So many records, from a complete list.
-    async fn records(count: u64) -> Self {
-        let held = Self { dir: tempfile::tempdir().unwrap(), facts: Arc::default() };
-        let server = Server::answering(move |_, _| list((0..count).map(good), "")).await;
-        assert!(matches!(held.harvest(&server).await, Ended::Whole { .. }));
-        assert_eq!(held.active(), count);
-        held
-    }
-
-    async fn harvest(&self, server: &Server) -> Ended {
-        self.harvest_as(server, HarvestSpec::all("oai_dc"), RepositoryRules::default()).await
-    }
-
-    async fn harvest_as(&self, server: &Server, spec: HarvestSpec, rules: RepositoryRules) -> Ended {
-        let repository = (DeletedSupport::No, rules);
-        let with = (Settings::default(), spec);
-        harvest_of(server, &self.facts, self.dir.path(), with, repository).await.ended
-    }
-
-    fn active(&self) -> u64 {
-        self.facts.records.lock().unwrap().values().filter(|known| !known.deleted).count() as u64
-    }
-
-    fn counts(&self) -> Counts {
-        *self.facts.counts.lock().unwrap()
-    }
-
-    fn has_file(&self, number: u64) -> bool {
-        Path::new(self.dir.path()).join(format!("x/{number}.xml")).exists()
-    }
-
-    fn warned(&self, word: &str) -> bool {
-        self.facts.warnings.lock().unwrap().iter().any(|warning| warning.contains(word))
-    }
-}
-
-fn good(number: u64) -> String {
-    record(number, &plain(number))
-}
-
-/// The reason of a harvest that is incomplete.
-fn incomplete(ended: &Ended) -> String {
-    let shown = format!("{ended:?}");
-    assert!(shown.starts_with("Incomplete"), "{shown}");
-    shown
-}
+use super::bed::{Server, header, list, response, token_of};
+use super::held::{Held, good, has_none, incomplete};
 
 #[tokio::test]
 async fn a_record_that_comes_damaged_keeps_the_copy_that_is_held() {
@@ -75,8 +16,8 @@ async fn a_record_that_comes_damaged_keeps_the_copy_that_is_held() {
     assert_eq!(held.counts(), Counts { unchanged: 10, bad: 1, ..Counts::default() });
     assert!(held.has_file(3) && held.active() == 11);
     // One that the list really lacks is gone.
-    let server = Server::answering(|_, _| list((0..11).filter(|n| *n != 3).map(good), "")).await;
-    held.harvest(&server).await;
+    let without = |query: &str, _| has_none(query, || list((0..11).filter(|n| *n != 3).map(good), ""));
+    held.harvest(&Server::answering(without).await).await;
     assert_eq!(held.counts(), Counts { unchanged: 10, deleted: 1, ..Counts::default() });
     assert!(!held.has_file(3) && held.active() == 10);
 }
@@ -171,32 +112,6 @@ async fn a_doubtful_list_deletes_only_when_a_person_accepts_it_and_an_incomplete
     }
 }
 
-/// Tokens that are offsets: when a record before the offset is deleted at the source, the next page skips a living one. The
-/// records that came are then as many as the last page says.
-#[tokio::test]
-async fn a_record_that_is_skipped_because_the_list_changed_while_it_was_read_does_not_vanish() {
-    // Record 3 is deleted after the first page, and record 10 moves to where that page was.
-    let shrinking = |query: &str, _| match token_of(query) {
-        None => list((0..10).map(good), "<resumptionToken completeListSize='20'>10</resumptionToken>"),
-        Some(_) => list((11..20).map(good), "<resumptionToken completeListSize='19'/>"),
-    };
-    let held = Held::records(20).await;
-    let ended = held.harvest(&Server::answering(shrinking).await).await;
-    assert!(matches!(ended, Ended::Whole { .. }), "{ended:?}");
-    assert_eq!((held.active(), held.counts().deleted), (20, 0));
-    assert!(held.has_file(10));
-    assert!(held.warned("changed from 20 to 19") && held.warned("--accept-deletions"));
-    // A person, or a repository whose sizes are estimates, has the list believed.
-    let spec = HarvestSpec { accept_deletions: true, ..HarvestSpec::all("oai_dc") };
-    let estimated = RepositoryRules { estimated_size: true, ..RepositoryRules::default() };
-    for (spec, rules) in [(spec, RepositoryRules::default()), (HarvestSpec::all("oai_dc"), estimated)] {
-        let held = Held::records(20).await;
-        let ended = held.harvest_as(&Server::answering(shrinking).await, spec, rules).await;
-        assert!(matches!(ended, Ended::Whole { .. }), "{ended:?}");
-        assert_eq!((held.active(), held.counts().deleted), (19, 1));
-    }
-}
-
 #[tokio::test]
 async fn a_record_that_is_listed_and_cannot_be_had_keeps_the_copy_that_is_held() {
     let held = Held::records(11).await;
@@ -258,8 +173,8 @@ async fn a_list_that_lacks_records_is_incomplete_and_nothing_vanishes() {
 #[tokio::test]
 async fn a_size_that_is_an_estimate_does_not_make_a_list_incomplete() {
     let held = Held::records(100).await;
-    let server =
-        Server::answering(|_, _| list((0..99).map(good), "<resumptionToken completeListSize='100'/>")).await;
+    let shorter = || list((0..99).map(good), "<resumptionToken completeListSize='100'/>");
+    let server = Server::answering(move |query, _| has_none(query, shorter)).await;
     let rules = RepositoryRules { estimated_size: true, ..RepositoryRules::default() };
     let ended = held.harvest_as(&server, HarvestSpec::all("oai_dc"), rules).await;
     assert!(matches!(ended, Ended::Whole { .. }), "{ended:?}");

@@ -1,9 +1,11 @@
 //! Whole harvests over HTTP that die in the midst, and go on.
 
 mod bed;
+mod held;
 mod losses;
 mod probing;
 mod resuming;
+mod skipped;
 
 use std::path::Path;
 use std::sync::Arc;
