@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::clocks::Clocks;
 use crate::error::Error;
 use crate::migrate::{self, Found, STEPS, Step};
+use crate::opened_file::OpenedFile;
 use crate::settings::Settings;
 use crate::target::Target;
 use crate::writer::{Job, QUEUE_MAX, Writer};
@@ -30,7 +31,7 @@ pub(crate) struct Inner {
 }
 
 pub(crate) enum Engine {
-    Sqlite { queue: mpsc::Sender<Job>, path: PathBuf, busy_timeout: Duration },
+    Sqlite { queue: mpsc::Sender<Job>, path: PathBuf, opened: OpenedFile, busy_timeout: Duration },
     Postgres,
 }
 
@@ -67,13 +68,19 @@ impl Db {
         let (pool, engine, clocks) = match &target {
             Target::Sqlite { path } => {
                 let (conn, _) = sqlite::open(&target, path, settings, &clock, steps).await?;
+                let opened = OpenedFile::at(path)?;
                 let pool = sqlite::readers(&target, settings)?;
                 let (queue, jobs) = mpsc::channel(QUEUE_MAX);
                 let busy_timeout = settings.busy_timeout.0;
-                let writer =
-                    Writer { target: target.clone(), busy_timeout, clock: clock.clone(), conn: Some(conn) };
+                let writer = Writer {
+                    target: target.clone(),
+                    busy_timeout,
+                    clock: clock.clone(),
+                    opened: opened.clone(),
+                    conn: Some(conn),
+                };
                 tokio::spawn(writer.run(jobs));
-                let engine = Engine::Sqlite { queue, path: path.to_path_buf(), busy_timeout };
+                let engine = Engine::Sqlite { queue, path: path.to_path_buf(), opened, busy_timeout };
                 (pool, engine, Clocks::of_machine(clock))
             }
             Target::Postgres { .. } => {
@@ -153,12 +160,21 @@ impl Db {
         matches!(self.0.engine, Engine::Postgres)
     }
 
-    /// Whether the database answers now: for `/readyz`.
+    /// Whether the database answers now, and is still at its path: for `/readyz`.
     pub async fn ping(&self) -> Result<(), Error> {
+        self.is_there("ask whether it answers")?;
         self.read("ask whether it answers", (), |tx, ()| {
             Box::pin(async move { tx.run(sqlx::query("SELECT 1")).await.map(|_| ()) })
         })
         .await
+    }
+
+    /// An error when the SQLite file was removed or replaced since it was opened. Writing acts ask by themselves.
+    pub(crate) fn is_there(&self, doing: &'static str) -> Result<(), Error> {
+        match &self.0.engine {
+            Engine::Sqlite { opened, .. } => opened.is_there().map_err(|lost| lost.doing(doing)),
+            Engine::Postgres => Ok(()),
+        }
     }
 
     /// Finishes what was asked for before, then closes the connections. Later acts fail with [`Error::Closed`].
