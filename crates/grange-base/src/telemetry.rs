@@ -50,6 +50,8 @@ pub fn start_logging(filter: &str, format: LogFormat) -> Result<(), FilterError>
     let builder = tracing_subscriber::fmt()
         .with_env_filter(parsed)
         .with_span_events(FmtSpan::NONE)
+        // Its reader may be gone, and to report that there would panic.
+        .log_internal_errors(false)
         .with_writer(std::io::stderr)
         .with_ansi(terminal);
     // The only failure is "already set", which is the wanted state.

@@ -24,6 +24,8 @@ impl Db {
         let Engine::Sqlite { busy_timeout, .. } = &self.0.engine else {
             return Err(Error::BackupElsewhere { target: self.0.target.clone() });
         };
+        // What is at the path then is another database.
+        self.is_there("copy it")?;
         let mut conn = sqlite::connect_reader(&self.0.target, *busy_timeout).await?;
         let copied = copy(&mut conn, path).await;
         let _ = conn.close().await;

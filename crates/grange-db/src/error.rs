@@ -7,6 +7,7 @@ use std::sync::Arc;
 use grange_base::Retry;
 use jiff::Timestamp;
 
+use crate::opened_file::LostFile;
 use crate::target::Target;
 
 /// A failed act. Nothing of it was kept, except after [`Error::Unsure`].
@@ -78,6 +79,12 @@ pub enum Error {
         "cannot tell whether it was possible to {doing}: the connection to {target} broke while committing"
     )]
     Unsure { doing: &'static str, target: Target, source: Arc<sqlx::Error> },
+    #[error(
+        "cannot {doing}: the database file {} was removed or replaced while Grange had it open; stop the node, then put the \
+         file back or run `grange restore BACKUP --to DIR`; without a backup run `grange init` and `grange archive rebuild`",
+        path.display()
+    )]
+    FileLost { doing: &'static str, path: PathBuf },
     #[error("cannot {doing}: {target} was closed")]
     Closed { doing: &'static str, target: Target },
     #[error("a stored row cannot be read: column {column}: {reason}")]
@@ -135,6 +142,7 @@ impl Error {
             Self::ReadOnly { .. } => "db-read-only",
             Self::Sql { .. } => "db-sql",
             Self::Unsure { .. } => "db-unsure",
+            Self::FileLost { .. } => "db-file-lost",
             Self::Closed { .. } => "db-closed",
             Self::Row { .. } => "db-row-unreadable",
             Self::BadText { .. } => "bad-text",
@@ -180,6 +188,10 @@ impl Error {
                     Target::Postgres { .. } => Self::postgres(doing, target, &code, source),
                 }
             }
+            sqlx::Error::Configuration(cause) => match cause.downcast_ref::<LostFile>() {
+                Some(lost) => lost.doing(doing),
+                None => Self::Sql { doing, target, source },
+            },
             _ => Self::Sql { doing, target, source },
         }
     }

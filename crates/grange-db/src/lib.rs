@@ -38,6 +38,7 @@ mod nodes;
 mod numbers;
 mod oai;
 mod open;
+mod opened_file;
 mod places;
 mod postgres;
 mod repairs;

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::clocks::Clocks;
 use crate::error::Error;
 use crate::migrate::{self, Found, STEPS, Step};
+use crate::opened_file::OpenedFile;
 use crate::settings::Settings;
 use crate::target::Target;
 use crate::writer::{Job, QUEUE_MAX, Writer};
@@ -33,6 +34,7 @@ pub(crate) enum Engine {
     Sqlite {
         queue: mpsc::Sender<Job>,
         path: PathBuf,
+        opened: OpenedFile,
         busy_timeout: Duration,
         /// Nothing else in this process opens the file meanwhile.
         _in_use: Arc<DatabaseInUse>,
@@ -74,6 +76,7 @@ impl Db {
             Target::Sqlite { path } => {
                 let in_use = Arc::new(DatabaseInUse::register(path));
                 let (conn, _) = sqlite::open(&target, path, settings, &clock, steps).await?;
+                let opened = OpenedFile::at(path)?;
                 let pool = sqlite::readers(&target, settings)?;
                 let (queue, jobs) = mpsc::channel(QUEUE_MAX);
                 let busy_timeout = settings.busy_timeout.0;
@@ -81,12 +84,13 @@ impl Db {
                     target: target.clone(),
                     busy_timeout,
                     clock: clock.clone(),
+                    opened: opened.clone(),
                     conn: Some(conn),
                     _in_use: Arc::clone(&in_use),
                 };
                 tokio::spawn(writer.run(jobs));
-                let engine =
-                    Engine::Sqlite { queue, path: path.to_path_buf(), busy_timeout, _in_use: in_use };
+                let path = path.to_path_buf();
+                let engine = Engine::Sqlite { queue, path, opened, busy_timeout, _in_use: in_use };
                 (pool, engine, Clocks::of_machine(clock))
             }
             Target::Postgres { .. } => {
@@ -166,12 +170,21 @@ impl Db {
         matches!(self.0.engine, Engine::Postgres)
     }
 
-    /// Whether the database answers now: for `/readyz`.
+    /// Whether the database answers now, and is still at its path: for `/readyz`.
     pub async fn ping(&self) -> Result<(), Error> {
+        self.is_there("ask whether it answers")?;
         self.read("ask whether it answers", (), |tx, ()| {
             Box::pin(async move { tx.run(sqlx::query("SELECT 1")).await.map(|_| ()) })
         })
         .await
+    }
+
+    /// An error when the SQLite file was removed or replaced since it was opened. Writing acts ask by themselves.
+    pub(crate) fn is_there(&self, doing: &'static str) -> Result<(), Error> {
+        match &self.0.engine {
+            Engine::Sqlite { opened, .. } => opened.is_there().map_err(|lost| lost.doing(doing)),
+            Engine::Postgres => Ok(()),
+        }
     }
 
     /// Finishes what was asked for before, then closes the connections. Later acts fail with [`Error::Closed`].

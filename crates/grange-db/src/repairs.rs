@@ -104,7 +104,7 @@ impl Db {
 impl Repairs<'_> {
     /// Asks for a repair. An open one of the same kind on the same copy is given instead, confirmed if this one is. An
     /// open one of another kind, or with another checksum to record, ends as superseded: a confirmation counts only for
-    /// the very repair that was asked for.
+    /// the very repair that was asked for. So does one that waits on another copy of the file and contradicts this one.
     pub async fn ask(&self, new: NewRepair, actor: &Actor) -> Result<RepairRow, Error> {
         self.0
             .write("ask for the repair", (new, actor.clone()), |tx, (new, actor)| {
@@ -311,6 +311,15 @@ static SUPERSEDE: Sql = Sql::new(
          AND (kind <> $3 OR COALESCE(new_checksum, '') <> $4
              OR (kind = 'corrupt' AND COALESCE(bad_checksum, '') <> $7))",
 );
+// Two requests of which one replaces the bytes that the other wants recorded. Only those that wait: two people have agreed on a
+// confirmed one.
+static SUPERSEDE_CONTRADICTING: Sql = Sql::new(
+    "UPDATE repairs SET state = 'failed', last_error = $5, ended_at = $6, edition = edition + 1
+     WHERE file_id = $1 AND state = 'waiting'
+         AND ((kind = 'corrupt' AND $2 = 'record' AND bad_checksum = $3)
+             OR (kind = 'record' AND $2 = 'corrupt' AND new_checksum = $4))",
+);
+static LOCK_FILE: Sql = Sql::new("SELECT id FROM files WHERE id = $1 {for_update}");
 static ASK: Sql = Sql::new(
     "INSERT INTO repairs (id, file_id, replica_id, kind, state, bad_checksum, new_checksum, asked_by, asked_at)
      VALUES ($1, $2, $3, $4, 'waiting', $5, $6, $7, $8) ON CONFLICT DO NOTHING",
@@ -329,6 +338,18 @@ async fn ask(tx: &mut Tx<'_>, new: &NewRepair, actor: &Actor) -> Result<RepairRo
     let fresh = RepairId::new();
     let checksum = new.new_checksum.clone().unwrap_or_default();
     let bad = new.bad_checksum.clone().unwrap_or_default();
+    // Of two contradicting requests at once, the later one sees the earlier one.
+    let query = tx.sql(&LOCK_FILE).bind(new.file_id);
+    tx.row(query).await?;
+    let query = tx
+        .sql(&SUPERSEDE_CONTRADICTING)
+        .bind(new.file_id)
+        .bind(new.kind.as_str())
+        .bind(checksum.clone())
+        .bind(bad.clone())
+        .bind("superseded: a later decision about this file contradicts it; nothing was changed")
+        .bind(now);
+    tx.run(query).await?;
     let (id, added) = loop {
         let query = tx
             .sql(&SUPERSEDE)

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::act::{Queued, Shape, Tx};
 use crate::dialect::Dialect;
+use crate::opened_file::OpenedFile;
 use crate::sqlite;
 use crate::target::Target;
 
@@ -33,6 +34,7 @@ pub(crate) struct Writer {
     pub(crate) target: Target,
     pub(crate) busy_timeout: std::time::Duration,
     pub(crate) clock: Clock,
+    pub(crate) opened: OpenedFile,
     /// Absent after it broke; the next batch opens it again.
     pub(crate) conn: Option<AnyConnection>,
     /// Given up after the connection.
@@ -120,6 +122,8 @@ impl Writer {
 
     /// Takes the write lock before the first read, so that no act fails half-way for want of it.
     async fn begin(&mut self) -> Result<&mut AnyConnection, sqlx::Error> {
+        // Before a connection: SQLite would create an empty database in the place of one that was removed.
+        self.opened.is_there()?;
         let conn = match self.conn.take() {
             Some(conn) => conn,
             None => sqlite::connect_writer(&self.target, self.busy_timeout).await?,

@@ -62,7 +62,9 @@ impl FindingKind {
                 "run `grange repair --all --yes` on the replica's machine, or ask for the repair and let a second \
                  person confirm it; look at the disk it lies on"
             }
-            Self::MissingCopy => "find out who removed it, then run `grange repair --all --yes`",
+            Self::MissingCopy => {
+                "if the replica had it (`grange files show NAME`), find out who removed it; then run `grange repair --all --yes`"
+            }
             Self::UndecidedCopy => {
                 "compare the copies (`grange files show NAME`) with the depositor's file, then run `grange repair decide NAME` and let a \
                  second person confirm it"

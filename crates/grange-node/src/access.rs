@@ -2,6 +2,7 @@
 //! same client either way.
 
 use std::fmt;
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,7 +55,10 @@ pub async fn client(settings: &Settings, data: &Path, user: &str) -> Result<Clie
         if !told {
             told = true;
             let (most, data) = (WAIT_MAX.as_secs(), data.display());
-            eprintln!("grange: waits up to {most} s for the node on {data} (process {pid}): {reason}");
+            let _ = writeln!(
+                std::io::stderr(),
+                "grange: waits up to {most} s for the node on {data} (process {pid}): {reason}"
+            );
         }
         tokio::time::sleep(ASK_EVERY).await;
     }

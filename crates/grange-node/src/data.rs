@@ -79,9 +79,9 @@ pub enum DataError {
     )]
     NoArchive { path: PathBuf, missing: String },
     #[error(
-        "the archive in {} has lost its database: {} is missing; put a backup of it there, or create an empty one with `grange --data {} \
-         init` and fill it with `grange --data {} archive rebuild`",
-        path.display(), file.display(), path.display(), path.display()
+        "the archive in {} has lost its database: {} is missing; with a backup, run `grange restore BACKUP --to {}`; without one, \
+         create an empty one with `grange --data {} init` and fill it with `grange --data {} archive rebuild`",
+        path.display(), file.display(), path.display(), path.display(), path.display()
     )]
     NoDatabase { path: PathBuf, file: PathBuf },
     #[error("there is an archive in {} already; nothing was changed", path.display())]
@@ -207,20 +207,37 @@ impl DataFolder {
         self.path.join("backups")
     }
 
-    /// This node's id: made on the first start and kept.
+    /// Refuses a folder whose archive has lost its database, for a node that would create an empty one. `database`: where it
+    /// should be, where that is a file. Replicas with files are looked at by [`crate::open::full_replicas`].
+    pub fn refuse_lost_database(&self, database: Option<&Path>) -> Result<(), DataError> {
+        let lost = |file: &&Path| !file.exists() && traces(&self.path);
+        database.filter(lost).map_or(Ok(()), |file| Err(self.lost_database(file)))
+    }
+
+    pub(crate) fn lost_database(&self, file: &Path) -> DataError {
+        DataError::NoDatabase { path: self.path.clone(), file: file.to_owned() }
+    }
+
+    /// This node's id: made on the first start and kept. Made after the database, so that a folder with an id and without a
+    /// database has lost it.
     pub fn node_id(&self) -> Result<NodeId, DataError> {
+        if let Some(id) = self.known_node_id()? {
+            return Ok(id);
+        }
+        let (path, id) = (self.path.join("node.id"), NodeId::new());
+        secret::write(&path, &id.to_string()).map_err(|source| DataError::Unusable { path, source })?;
+        Ok(id)
+    }
+
+    /// The id that an earlier start made.
+    pub fn known_node_id(&self) -> Result<Option<NodeId>, DataError> {
         let path = self.path.join("node.id");
         match std::fs::read_to_string(&path) {
             Ok(text) => {
                 let text = text.trim();
-                text.parse().map_err(|_| DataError::NodeId { path, text: text.to_owned() })
+                text.parse().map(Some).map_err(|_| DataError::NodeId { path, text: text.to_owned() })
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let id = NodeId::new();
-                secret::write(&path, &id.to_string())
-                    .map_err(|source| DataError::Unusable { path, source })?;
-                Ok(id)
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(DataError::Unusable { path, source }),
         }
     }
@@ -260,10 +277,18 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
     rustix::fs::statvfs(path).ok().map(|stat| stat.f_bavail * stat.f_frsize)
 }
 
+/// What only an archive leaves: a node's id, the key of its log, that of its logins, or backups. The token of the nodes is no such
+/// trace, since it is copied into the folder of a new node.
+const TRACES: [&str; 4] = ["node.id", "secrets/log.key", "secrets/vault.key", "backups"];
+
+/// Whether there was an archive in the folder.
+fn traces(path: &Path) -> bool {
+    TRACES.iter().any(|name| path.join(name).exists())
+}
+
 fn no_archive(path: &Path, database: Option<&Path>) -> DataError {
-    // A node's id says that there was an archive.
     if let Some(file) = database
-        && path.join("node.id").exists()
+        && traces(path)
     {
         return DataError::NoDatabase { path: path.to_owned(), file: file.to_owned() };
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use grange_base::worker::{Hint, Step};
-use grange_base::{Clock, Shutdown, Worker, WorkerError};
+use grange_base::{Chain, Clock, Shutdown, Worker, WorkerError};
 use grange_db::{ClockSkew, Db, Error, NewNode, NodeHeartbeat};
 
 use crate::health::Health;
@@ -54,12 +54,21 @@ pub async fn heartbeat(
     let worker = Worker { name: "heartbeat".to_owned(), interval: every, clock, shutdown, hint: Hint::new() };
     let heart = &heart;
     let wrong = &std::sync::atomic::AtomicBool::new(false);
+    let lost = &std::sync::atomic::AtomicBool::new(false);
     worker
         .run(|| async move {
             let free_bytes = (heart.free_bytes)();
             if let Some(bytes) = free_bytes {
                 metrics::gauge!("grange_data_free_bytes").set(bytes as f64);
             }
+            if let Err(error @ Error::FileLost { .. }) = heart.db.ping().await {
+                // Once: /readyz goes on showing it, and every act that changes something is refused with it.
+                if !lost.swap(true, std::sync::atomic::Ordering::Relaxed) {
+                    tracing::error!(error = %Chain(&error), "the database file is lost; the node is not ready and changes nothing");
+                }
+                return Ok(Step::Idle);
+            }
+            lost.store(false, std::sync::atomic::Ordering::Relaxed);
             let skew = heart.db.compare_clocks().await?;
             if let Some(skew) = skew {
                 metrics::gauge!("grange_clock_ahead_seconds").set(skew.ahead.as_secs_f64());

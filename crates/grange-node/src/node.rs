@@ -122,7 +122,14 @@ impl Node {
     ) -> Result<Self, StartError> {
         telemetry::start_metrics();
         let chosen = roles::chosen(&settings.node.roles, !settings.swap.partitions.is_empty())?;
-        let id = data.node_id()?;
+        let file = open::database_file(&settings, data.path());
+        data.refuse_lost_database(file.as_deref())?;
+        if let Some(file) = file.filter(|file| !file.exists())
+            && !open::full_replicas(&settings, data.path(), &machine).await.is_empty()
+        {
+            return Err(data.lost_database(&file).into());
+        }
+        data.known_node_id()?;
         housekeeping::clear_scratch(&data.path().join("spool"));
         let token = NodeToken::read_or_make(&below(data.path(), &settings.node.token_file))?;
         let node_listener = listen(settings.node.listen, "node.listen").await?;
@@ -163,6 +170,7 @@ impl Node {
 
         let open_db = || async { Ok(open::db(&settings, data.path(), machine.clone()).await?) };
         let db = until_there("database", &health, stop, open_db).await?;
+        let id = data.node_id()?;
         // One clock for all nodes of a shared database.
         let clock = db.clock();
         let end = Trigger::new();

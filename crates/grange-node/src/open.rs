@@ -69,18 +69,19 @@ pub async fn create(settings: &Settings, data: &Path) -> Result<Created, StartEr
     if file.as_deref().is_some_and(Path::exists) {
         return Err(exists());
     }
-    let node = folder.node_id()?;
+    folder.known_node_id()?;
     NodeToken::read_or_make(&below(data, &settings.node.token_file))?;
     let clock = Clock::system();
     if file.is_some() || Db::status(&settings.db, data).await?.step == 0 {
         migrate(settings, data, &clock).await?;
     }
+    let node = folder.node_id()?;
     let full_replicas = if file.is_some() { full_replicas(settings, data, &clock).await } else { Vec::new() };
     Ok(Created { node, database: Db::status(&settings.db, data).await?, full_replicas })
 }
 
 /// The replicas on this machine's disks that hold files. One that cannot be read is left for the start of a node to report.
-async fn full_replicas(settings: &Settings, data: &Path, clock: &Clock) -> Vec<String> {
+pub(crate) async fn full_replicas(settings: &Settings, data: &Path, clock: &Clock) -> Vec<String> {
     let Ok(held) = held(settings, data, clock).await else { return Vec::new() };
     let mut full = Vec::new();
     for (name, store) in &held.bytes {

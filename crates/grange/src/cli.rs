@@ -82,7 +82,8 @@ Set it up:
 
 {options}
 
-Exit codes: 0 ok, 1 failed, 2 wrong use, 3 not found, 4 refused, 5 done with problems.
+Exit codes: 0 ok, 1 failed, 2 wrong use, 3 not found, 4 refused, 5 done with problems,
+141 a list that nobody reads ended early.
 ";
 
 /// Options that every command takes.
@@ -98,7 +99,7 @@ pub(crate) struct Common {
     #[arg(long = "set", global = true, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Ask the node at this URL instead of the one on this machine
-    #[arg(long, global = true, value_name = "URL", env = "GRANGE_SERVER", requires = "token_file")]
+    #[arg(long, global = true, value_name = "URL", env = "GRANGE_SERVER", requires = "token_file", value_parser = server_url)]
     pub server: Option<String>,
     /// The file with the API token for --server
     #[arg(long, global = true, value_name = "FILE", env = "GRANGE_TOKEN_FILE")]
@@ -106,6 +107,15 @@ pub(crate) struct Common {
     /// Print JSON
     #[arg(long, global = true)]
     pub json: bool,
+}
+
+/// The URL of a node; HOST:PORT stands for http://HOST:PORT.
+fn server_url(text: &str) -> Result<String, String> {
+    let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    match url::Url::parse(&full) {
+        Ok(url) if ["http", "https"].contains(&url.scheme()) && url.has_host() => Ok(full),
+        _ => Err("expected the URL of a node, such as http://127.0.0.1:7070".to_owned()),
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -357,6 +367,23 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+
+    #[test]
+    fn a_server_is_a_url_or_a_host_with_a_port() {
+        for (text, url) in [
+            ("127.0.0.1:7070", Some("http://127.0.0.1:7070")),
+            ("localhost:7070", Some("http://localhost:7070")),
+            ("archive.example", Some("http://archive.example")),
+            ("[::1]:7070", Some("http://[::1]:7070")),
+            ("https://archive.example/", Some("https://archive.example/")),
+            ("ftp://archive.example", None),
+            ("host:port", None),
+            ("http://", None),
+            ("", None),
+        ] {
+            assert_eq!(server_url(text).ok().as_deref(), url, "{text}");
+        }
+    }
 
     #[test]
     fn the_tree_is_well_formed_and_every_command_is_in_the_grouped_help() {

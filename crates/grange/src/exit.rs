@@ -1,6 +1,5 @@
 //! Exit codes that mean something; scripts may rely on them.
 
-use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use grange_api::ApiError;
@@ -8,6 +7,8 @@ use grange_base::Chain;
 use grange_node::StartError;
 use grange_node::data::DataError;
 use grange_node::settings::Problems;
+
+use crate::output;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub(crate) enum Exit {
     Refused = 4,
     /// Done, but with problems that were listed.
     Partial = 5,
+    /// A list ended early because its reader had gone; the code of programs that SIGPIPE ends.
+    Unread = 141,
 }
 
 impl From<Exit> for ExitCode {
@@ -33,16 +36,11 @@ impl From<Exit> for ExitCode {
 
 /// Prints an error as one sentence and gives its exit code.
 pub(crate) fn report(error: &anyhow::Error) -> Exit {
-    // A reader such as `head` that has seen enough is no failure; a server that hangs up is.
-    let piped = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
-    };
-    let from_server = error.chain().any(<dyn std::error::Error>::is::<ApiError>);
-    if !from_server && error.chain().any(piped) {
-        return Exit::Ok;
+    if output::ended_listing(error) {
+        return Exit::Unread;
     }
     let cause: &(dyn std::error::Error + 'static) = error.as_ref();
-    eprintln!("grange: {}", Chain(cause));
+    errln!("grange: {}", Chain(cause));
     code_of(error)
 }
 

@@ -1,7 +1,6 @@
 //! The demo's story, step by step. It grows with Grange: each issue adds the steps of what it brought.
 
 use std::fmt::Display;
-use std::io::Write;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -34,8 +33,7 @@ impl Story {
     pub(crate) fn told(&mut self, what: &str, result: impl Display) {
         let ms = self.start.elapsed().as_millis() as u64;
         if !self.silent {
-            // A closed standard output must not end the demo's clean-up.
-            let _ = writeln!(std::io::stdout(), "  {ms:>6} ms  {what:<24} {result}");
+            outln!("  {ms:>6} ms  {what:<24} {result}");
         }
         self.steps.push(Step { what: what.to_owned(), result: result.to_string(), ms });
     }

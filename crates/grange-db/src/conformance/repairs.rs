@@ -12,6 +12,7 @@ on_both_engines! {
     of_many_who_want_to_perform_a_repair_one_gets_it,
     a_repair_that_is_superseded_is_not_performed,
     a_repair_that_waits_is_listed_however_many_came_after_it,
+    a_decision_supersedes_the_requests_on_other_copies_that_contradict_it,
 }
 
 /// A repair of a corrupt copy of f0 on the first replica, not asked for yet.
@@ -138,4 +139,43 @@ async fn a_repair_that_waits_is_listed_however_many_came_after_it(bed: &Bed) {
     assert!(listed[1..].iter().all(|row| row.state == RepairState::Done));
     assert_eq!(repairs.waiting_for(vec![waiting.file_id]).await.unwrap(), [old]);
     assert_eq!(repairs.waiting_for(vec![waiting.file_id + 1]).await.unwrap(), []);
+}
+
+async fn a_decision_supersedes_the_requests_on_other_copies_that_contradict_it(bed: &Bed) {
+    let first = corrupt_copy(bed).await;
+    let rows = bed.db.replicas().list().await.unwrap();
+    let others: Vec<_> = rows.iter().map(|row| row.id).filter(|id| *id != first.replica_id).collect();
+    let (repairs, bert) = (bed.db.repairs(), Actor::new("bert", "web"));
+    // `--keep record`: each copy that answers md5=00 is to be replaced. The third answers something else.
+    let second = NewRepair { replica_id: others[0], ..first.clone() };
+    let third = NewRepair { replica_id: others[1], bad_checksum: Some("md5=11".to_owned()), ..first.clone() };
+    let first_row = repairs.ask(first.clone(), &anna()).await.unwrap();
+    let second_row = repairs.ask(second.clone(), &anna()).await.unwrap();
+    let third_row = repairs.ask(third, &anna()).await.unwrap();
+    // `--keep copies`: md5=00 is to be recorded, on the word of the first copy.
+    let record = NewRepair {
+        kind: RepairKind::Record,
+        bad_checksum: Some("md5=99".to_owned()),
+        new_checksum: Some("md5=00".to_owned()),
+        ..first.clone()
+    };
+    let record_row = repairs.ask(record.clone(), &anna()).await.unwrap();
+    let state = async |row: &crate::RepairRow| repairs.get(row.id).await.unwrap().state;
+    assert_eq!(state(&first_row).await, RepairState::Failed);
+    assert_eq!(state(&second_row).await, RepairState::Failed);
+    assert_eq!(state(&third_row).await, RepairState::Waiting, "it does not contradict the record");
+    // A confirmation that comes too late changes nothing and gives the reason.
+    let Confirmed::Yes(late) = repairs.confirm(second_row.id, &bert).await.unwrap() else { panic!() };
+    assert!(
+        late.state == RepairState::Failed && late.last_error.as_ref().unwrap().contains("superseded"),
+        "{late:?}"
+    );
+    assert!(matches!(repairs.begin(second_row.id, "me", LONG).await.unwrap(), RepairTurn::NotDue(_)));
+    // The other way round, on another copy than the one that vouches for the record.
+    let again = repairs.ask(second, &anna()).await.unwrap();
+    assert_eq!((state(&record_row).await, state(&again).await), (RepairState::Failed, RepairState::Waiting));
+    // Two people agreed on this one.
+    repairs.confirm(again.id, &bert).await.unwrap();
+    assert_eq!(repairs.ask(record, &anna()).await.unwrap().state, RepairState::Waiting);
+    assert_eq!(state(&again).await, RepairState::Confirmed);
 }

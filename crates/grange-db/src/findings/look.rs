@@ -97,16 +97,14 @@ static AUDITS: Sql = Sql::new(
              AND (n.kind = a.kind OR n.kind = 'checksum'))
      GROUP BY a.kind, r.name ORDER BY 1 LIMIT $1",
 );
-// Over when the last of them has a row, and not only with the next audit.
+// Found by an audit, and by the comparison of names when a node starts. Over when the last of them has a row, and not only
+// with the next audit. Counted up to a thousand: every node asks every few seconds.
 static STRAYS: Sql = Sql::new(
-    "SELECT 'replica ' || r.name AS subject, max(a.extra) || ' files' AS detail, count(*) OVER () AS total
-     FROM replicas r JOIN audits a ON a.replica_id = r.id
-     WHERE a.extra > 0 AND a.state = 'done' AND a.kind IN ('list', 'checksum') AND a.ended_at =
-         (SELECT max(n.ended_at) FROM audits n WHERE n.replica_id = r.id AND n.state = 'done'
-             AND n.kind IN ('list', 'checksum'))
-         AND EXISTS (SELECT 1 FROM stray_files s WHERE s.replica_id = r.id
-             AND NOT EXISTS (SELECT 1 FROM files f WHERE f.name = s.name))
-     GROUP BY r.name ORDER BY 1 LIMIT $1",
+    "SELECT 'replica ' || name AS subject, CASE strays WHEN 1000 THEN '1000 or more' ELSE '' || strays END || ' files' AS detail,
+         count(*) OVER () AS total
+     FROM (SELECT r.name, (SELECT count(*) FROM (SELECT 1 FROM stray_files s WHERE s.replica_id = r.id
+             AND NOT EXISTS (SELECT 1 FROM files f WHERE f.name = s.name) LIMIT 1000) few) AS strays FROM replicas r) counted
+     WHERE strays > 0 ORDER BY 1 LIMIT $1",
 );
 // Over when another finding is about the copy, it was read and judged since, or its deposit was withdrawn.
 static UNSERVABLE: Sql = Sql::new(

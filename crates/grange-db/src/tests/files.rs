@@ -145,3 +145,34 @@ async fn a_closed_database_says_so_after_doing_what_was_asked_before() {
     assert_eq!(bed.again().await.work().counts("job").await.unwrap().ready, kept);
     assert!(!bed.dir.path().join("grange.db-wal").exists() || kept > 0);
 }
+
+#[tokio::test]
+async fn a_file_that_was_removed_or_replaced_under_us_is_noticed_and_no_act_is_acknowledged() {
+    for replaced in [false, true] {
+        let dir = TempDir::new().unwrap();
+        let open = async || Db::open(&Settings::default(), dir.path(), Clock::system()).await.unwrap();
+        let (db, file) = (open().await, dir.path().join("grange.db"));
+        let user =
+            |name: &str| NewUser { name: named(name), role: grange_model::Role::Viewer, password_hash: None };
+        db.users().create(user("before"), &anna()).await.unwrap();
+        db.ping().await.unwrap();
+        for end in ["", "-wal", "-shm"] {
+            let _ = fs::remove_file(dir.path().join(format!("grange.db{end}")));
+        }
+        if replaced {
+            fs::write(&file, "").unwrap();
+        }
+        let errors = [
+            db.ping().await.unwrap_err(),
+            db.users().create(user("after"), &anna()).await.unwrap_err(),
+            db.backup_to(&dir.path().join("copy.db")).await.unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!((error.code(), error.retry()), ("db-file-lost", Retry::No), "{error}");
+            assert!(error.to_string().contains("grange restore BACKUP"), "{error}");
+        }
+        // Nothing was made in its place.
+        assert_eq!(fs::metadata(&file).map(|file| file.len()).ok(), replaced.then_some(0));
+        db.close().await;
+    }
+}

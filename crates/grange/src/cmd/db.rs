@@ -23,7 +23,7 @@ pub(super) async fn run(common: &Common, command: DbCommand) -> anyhow::Result<E
             if common.json {
                 output::json(&backup)?;
             } else {
-                println!("Copied {} to {}.", Size(backup.bytes), backup.path);
+                outln!("Copied {} to {}.", Size(backup.bytes), backup.path);
             }
             Ok(Exit::Ok)
         }
@@ -35,8 +35,8 @@ async fn status(common: &Common) -> anyhow::Result<Exit> {
     if common.json {
         output::json(&database)?;
     } else {
-        println!("{} ({})", database.place, database.engine);
-        println!("tables at version {} of {}", database.schema_version, database.newest_version);
+        outln!("{} ({})", database.place, database.engine);
+        outln!("tables at version {} of {}", database.schema_version, database.newest_version);
     }
     Ok(Exit::Ok)
 }
@@ -57,9 +57,9 @@ async fn restored(common: &Common) -> anyhow::Result<Exit> {
     if common.json {
         output::json(&serde_json::json!({ "sessions_ended": sessions_ended, "came_back": came_back }))?;
     } else {
-        println!("{sessions_ended} sessions ended.");
+        outln!("{sessions_ended} sessions ended.");
         super::restore::print_came_back(&came_back);
-        println!("Start the nodes, then run `grange archive rebuild` and `grange audit run --wait`.");
+        outln!("Start the nodes, then run `grange archive rebuild` and `grange audit run --wait`.");
     }
     Ok(if came_back.is_empty() { Exit::Ok } else { Exit::Partial })
 }
@@ -79,9 +79,9 @@ async fn migrate(common: &Common) -> anyhow::Result<Exit> {
     if common.json {
         output::json(&serde_json::json!({ "taken": taken }))?;
     } else if taken.is_empty() {
-        println!("The tables are up to date already.");
+        outln!("The tables are up to date already.");
     } else {
-        println!("Brought the tables up to date: {}.", taken.join(", "));
+        outln!("Brought the tables up to date: {}.", taken.join(", "));
     }
     Ok(Exit::Ok)
 }

@@ -42,7 +42,7 @@ pub(super) async fn run(common: &Common, once: bool) -> anyhow::Result<Exit> {
 
     let mut story = Story::begin(common.json);
     if !common.json {
-        println!("Grange {} in {}", grange_node::VERSION, folder.display());
+        outln!("Grange {} in {}", grange_node::VERSION, folder.display());
     }
     let data = DataFolder::take(folder).await?;
     let node = Node::start(settings, data, Clock::system(), &stop.listener()).await?;
@@ -61,16 +61,16 @@ pub(super) async fn run(common: &Common, once: bool) -> anyhow::Result<Exit> {
             "ok": true, "ms": story.ms(), "admin": admin, "harvest": harvest, "steps": story.steps,
         }))?;
     } else {
-        println!("All {} steps worked in {} ms.", story.steps.len(), story.ms());
+        outln!("All {} steps worked in {} ms.", story.steps.len(), story.ms());
     }
     if once {
         node.stop().await;
     } else {
-        println!("\nGrange answers at {admin}");
+        outln!("\nGrange answers at {admin}");
         if let Some(password) = node.first_password() {
-            println!("log in as admin / {password}");
+            outln!("log in as admin / {password}");
         }
-        println!("Stop with Ctrl-C.");
+        outln!("Stop with Ctrl-C.");
         node.run(stop.listener()).await?;
     }
     Ok(Exit::Ok)

@@ -21,19 +21,19 @@ pub(super) async fn run(common: &Common) -> anyhow::Result<Exit> {
     }
     let data = common.data.display();
     if made.full_replicas.is_empty() {
-        println!("Created an empty archive in {data}.");
+        outln!("Created an empty archive in {data}.");
     } else {
-        println!("Created an empty database in {data}.");
+        outln!("Created an empty database in {data}.");
     }
-    println!("  database  {}, tables at version {}", made.database.place, made.database.step);
+    outln!("  database  {}, tables at version {}", made.database.place, made.database.step);
     if !made.database.pending.is_empty() {
-        println!("            older than this program: run `grange --data {data} db migrate`");
+        outln!("            older than this program: run `grange --data {data} db migrate`");
     }
     if !made.full_replicas.is_empty() {
-        println!("  replicas  {} hold files that this database does not know", made.full_replicas.join(", "));
-        println!("If the database was lost: with a backup of it, run `grange restore BACKUP --to {data}`;");
-        println!("without one, run `grange --data {data} archive rebuild`, which enters the files again.");
+        outln!("  replicas  {} hold files that this database does not know", made.full_replicas.join(", "));
+        outln!("If the database was lost: with a backup of it, run `grange restore BACKUP --to {data}`;");
+        outln!("without one, run `grange --data {data} archive rebuild`, which enters the files again.");
     }
-    println!("Start a node on it with `grange --data {data} up`.");
+    outln!("Start a node on it with `grange --data {data} up`.");
     Ok(Exit::Ok)
 }

@@ -18,7 +18,7 @@ pub(super) async fn run(common: &Common, command: Option<NodesCommand>) -> anyho
         if common.json {
             output::json(&json!({ "forgotten": name }))?;
         } else {
-            println!("The node {name} is forgotten.");
+            outln!("The node {name} is forgotten.");
         }
         return Ok(Exit::Ok);
     }
@@ -46,7 +46,7 @@ pub(super) async fn run(common: &Common, command: Option<NodesCommand>) -> anyho
     output::table(["NAME", "STATE", "ROLES", "VERSION", "CLOCK", "FREE", "SEEN", "ADDRESS"], &rows)?;
     let findings: Vec<Value> = client.get("/findings").await?;
     if !findings.is_empty() {
-        println!("{} open findings: see `grange findings`", findings.len());
+        outln!("{} open findings: see `grange findings`", findings.len());
     }
     Ok(Exit::Ok)
 }
@@ -59,7 +59,7 @@ pub(super) async fn findings(common: &Common, all: bool) -> anyhow::Result<Exit>
     if common.json {
         output::json(&findings)?;
     } else if findings.is_empty() {
-        println!("Nothing needs a person.");
+        outln!("Nothing needs a person.");
     } else {
         let row = |one: &Finding| {
             let closed = one.closed_at.map_or_else(|| "open".to_owned(), |at| format!("closed {at:.0}"));
@@ -76,7 +76,7 @@ pub(super) async fn findings(common: &Common, all: bool) -> anyhow::Result<Exit>
         let kinds: BTreeSet<_> =
             findings.iter().filter(|one| one.closed_at.is_none()).map(|one| one.kind).collect();
         for kind in kinds {
-            println!("{kind}: {}", kind.advice());
+            outln!("{kind}: {}", kind.advice());
         }
     }
     Ok(if open > 0 { Exit::Partial } else { Exit::Ok })

@@ -9,7 +9,7 @@ use crate::cli::Cli;
 use crate::exit::Exit;
 
 pub(super) fn completions(shell: Shell) -> Exit {
-    clap_complete::generate(shell, &mut Cli::command(), "grange", &mut std::io::stdout());
+    clap_complete::generate(shell, &mut Cli::command(), "grange", &mut crate::output::stdout());
     Exit::Ok
 }
 
@@ -28,6 +28,6 @@ pub(super) fn man() -> anyhow::Result<Exit> {
         man.render_options_section(&mut part)?;
         page.extend(part);
     }
-    std::io::stdout().write_all(&page)?;
+    crate::output::stdout().write_all(&page)?;
     Ok(Exit::Ok)
 }

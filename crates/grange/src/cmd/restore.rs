@@ -34,6 +34,19 @@ pub(crate) async fn run(common: &Common, args: RestoreArgs) -> anyhow::Result<Ex
         .into());
     }
     let data = std::path::absolute(&args.to)?;
+    // The environment names the usual folder, not the one of this command.
+    let given = [Some("grange-data".into()), std::env::var_os("GRANGE_DATA")]
+        .iter()
+        .flatten()
+        .all(|usual: &std::ffi::OsString| common.data.as_os_str() != usual);
+    if given && std::path::absolute(&common.data)? != data {
+        let text = format!(
+            "restore works on the folder of --to ({}): leave out --data {}",
+            args.to.display(),
+            common.data.display()
+        );
+        return Err(UsageError(text).into());
+    }
     let common = &Common { data, ..common.clone() };
     let settings = context::load(common)?.settings;
     let actor = Actor::new(crate::person::name(), "cli");
@@ -54,7 +67,7 @@ pub(crate) async fn run(common: &Common, args: RestoreArgs) -> anyhow::Result<Ex
         print_rebuilt(&rebuilt);
         print_access_rules(&rebuilt);
         print_audit(&checks, &strays)?;
-        println!("{}", if open { "Look at what is listed above." } else { "Nothing is left to decide." });
+        outln!("{}", if open { "Look at what is listed above." } else { "Nothing is left to decide." });
     }
     Ok(if open { Exit::Partial } else { Exit::Ok })
 }
@@ -74,14 +87,14 @@ fn is_open(restored: &RestoredDatabase, rebuilt: &Value, checks: &[Value], stray
 }
 
 fn print_restored(backup: &std::path::Path, restored: &RestoredDatabase) {
-    println!("Restored {} from {}.", restored.database.display(), backup.display());
+    outln!("Restored {} from {}.", restored.database.display(), backup.display());
     if let Some(replaced) = &restored.replaced {
-        println!("The database that was there is kept as {}.", replaced.display());
+        outln!("The database that was there is kept as {}.", replaced.display());
     }
-    println!("{} sessions ended.", restored.sessions_ended);
+    outln!("{} sessions ended.", restored.sessions_ended);
     let came = &restored.came_back;
     if let Some(reason) = &restored.not_compared {
-        println!("Nothing could be compared ({reason}): all that works is listed.");
+        outln!("Nothing could be compared ({reason}): all that works is listed.");
     }
     print_came_back(came);
 }
@@ -96,21 +109,21 @@ pub(super) fn print_came_back(came: &CameBack) {
             }
             None => format!("valid; end it with `grange users revoke {}`", token.id),
         };
-        println!("  token {} of {} ({}): {stands}", token.id, token.user, token.name);
+        outln!("  token {} of {} ({}): {stands}", token.id, token.user, token.name);
     }
     for name in &came.passwords {
         let which =
             if came.compared { "an older password works again" } else { "the password of the backup works" };
-        println!("  user {name}: {which}; change it with `grange users passwd {name}`");
+        outln!("  user {name}: {which}; change it with `grange users passwd {name}`");
     }
     for user in &came.users {
-        println!("  user {}: {}", user.name, user.change);
+        outln!("  user {}: {}", user.name, user.change);
     }
     for name in &came.lost_users {
-        println!("  user {name}: lost; add it again with `grange users add {name}`");
+        outln!("  user {name}: lost; add it again with `grange users add {name}`");
     }
     if came.lost_tokens > 0 {
-        println!("  {} tokens made since the backup are lost", came.lost_tokens);
+        outln!("  {} tokens made since the backup are lost", came.lost_tokens);
     }
 }
 
@@ -121,7 +134,7 @@ fn print_access_rules(rebuilt: &Value) {
         ("returned", "removed before, and in force again; remove it with `grange access rm ID`"),
     ] {
         for rule in rules[field].as_array().into_iter().flatten() {
-            println!(
+            outln!(
                 "  access rule {} ({}, {}): {stands}",
                 text(&rule["id"]),
                 rule["rule"],
@@ -130,6 +143,6 @@ fn print_access_rules(rebuilt: &Value) {
         }
     }
     for name in rules["damaged"].as_array().into_iter().flatten() {
-        println!("  access rule {}: damaged", text(name));
+        outln!("  access rule {}: damaged", text(name));
     }
 }

@@ -10,7 +10,7 @@ use crate::{context, output};
 
 pub(super) fn run(common: &Common, command: &SettingsCommand) -> anyhow::Result<Exit> {
     let known = Known::of::<Settings>();
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     match command {
         SettingsCommand::Example => write!(out, "{}", print::example(&known))?,
         SettingsCommand::Reference => write!(out, "{}", print::reference(&known))?,
@@ -20,7 +20,7 @@ pub(super) fn run(common: &Common, command: &SettingsCommand) -> anyhow::Result<
             if common.json {
                 output::json(&print::shown_values(&loaded.settings))?;
             } else {
-                print!("{}", print::show(&loaded, &known));
+                out!("{}", print::show(&loaded, &known));
             }
         }
         SettingsCommand::Check => {

@@ -142,7 +142,7 @@ async fn serve_web(common: &Common, args: ServeWebArgs) -> anyhow::Result<Exit> 
     });
     if let Some(path) = &args.expect {
         let count = write_expected(&web, &rules(&args.rules), path)?;
-        eprintln!("{count} expected captures written to {}", path.display());
+        errln!("{count} expected captures written to {}", path.display());
         if args.listen.is_none() && args.listen_tls.is_none() {
             return Ok(Exit::Ok);
         }
@@ -193,18 +193,18 @@ fn greet(common: &Common, server: &WebServer) -> anyhow::Result<()> {
     if common.json {
         return output::json(&Serving { listen, listen_tls: server.tls_addr(), seeds });
     }
-    println!("A synthetic web of {} sites listens on {listen}.", seeds.len());
+    outln!("A synthetic web of {} sites listens on {listen}.", seeds.len());
     if let Some(tls) = server.tls_addr() {
-        println!("  TLS     {tls}");
+        outln!("  TLS     {tls}");
     }
     for seed in seeds.iter().take(SEEDS_SHOWN) {
-        println!("  seed    {seed}");
+        outln!("  seed    {seed}");
     }
     if seeds.len() > SEEDS_SHOWN {
-        println!("  …       and {} more", seeds.len() - SEEDS_SHOWN);
+        outln!("  …       and {} more", seeds.len() - SEEDS_SHOWN);
     }
-    println!("  look    curl -x http://{listen} {}", seeds[0]);
-    println!("  crawl   grange crawl {} --all-hosts-to {listen} --delay 0s --out crawled", seeds[0]);
-    println!("Stop with Ctrl-C.");
+    outln!("  look    curl -x http://{listen} {}", seeds[0]);
+    outln!("  crawl   grange crawl {} --all-hosts-to {listen} --delay 0s --out crawled", seeds[0]);
+    outln!("Stop with Ctrl-C.");
     Ok(())
 }

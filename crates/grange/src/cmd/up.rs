@@ -31,28 +31,26 @@ pub(super) async fn run(common: &Common, roles: Vec<NodeRole>) -> anyhow::Result
 /// What a person wants to know now.
 fn greet(node: &Node) {
     let record = node.record();
-    println!("Grange {} is up.", record.version);
+    outln!("Grange {} is up.", record.version);
     if let Some(address) = record.addresses.get("admin") {
-        println!("  admin   {address}");
+        outln!("  admin   {address}");
     }
     if let Some(address) = record.addresses.get("replay") {
-        println!("  replay  {address}");
+        outln!("  replay  {address}");
     }
     if let Some(address) = record.addresses.get("proxy") {
-        println!("  proxy   {address}  (archived pages only; its page: http://viewerproxy.invalid/)");
+        outln!("  proxy   {address}  (archived pages only; its page: http://viewerproxy.invalid/)");
     }
     if let Some(address) = record.addresses.get("swap") {
-        println!("  swap    {address}");
+        outln!("  swap    {address}");
     }
     if let Some(address) = record.addresses.get("node") {
-        println!("  node    http://{address}  (health, metrics, peers)");
+        outln!("  node    http://{address}  (health, metrics, peers)");
     }
     if let Some(password) = node.first_password() {
-        println!(
-            "  log in  admin / {password}   (shown only now; change it with `grange users passwd admin`)"
-        );
+        outln!("  log in  admin / {password}   (shown only now; change it with `grange users passwd admin`)");
     }
-    println!("Stop with Ctrl-C.");
+    outln!("Stop with Ctrl-C.");
 }
 
 /// Pulled by Ctrl-C or SIGTERM; a second one ends the process at once.
@@ -68,7 +66,7 @@ pub(super) fn stop_signal() -> anyhow::Result<Trigger> {
                 _ = terminate.recv() => {}
             }
             if pulled.pulled() {
-                eprintln!("grange: stopped at once");
+                errln!("grange: stopped at once");
                 std::process::exit(130);
             }
             pulled.pull();

@@ -43,8 +43,8 @@ pub(super) async fn run(common: &Common, command: UsersCommand) -> anyhow::Resul
                 output::json(&made)?;
             } else {
                 // Only the secret on standard output, so that `> file` keeps exactly the token.
-                println!("{}", made.secret);
-                eprintln!(
+                outln!("{}", made.secret);
+                errln!(
                     "This token for {name} is shown only now. Use it with --token-file, or as a bearer token."
                 );
             }
@@ -53,7 +53,7 @@ pub(super) async fn run(common: &Common, command: UsersCommand) -> anyhow::Resul
         UsersCommand::Revoke { id } => {
             client.delete(&format!("/tokens/{}", segment(&id))).await?;
             if !common.json {
-                println!("Revoked {id}.");
+                outln!("Revoked {id}.");
             }
         }
     }
@@ -89,9 +89,9 @@ fn saved(common: &Common, saved: &UserSaved, done: &str) -> anyhow::Result<()> {
     if common.json {
         return output::json(saved);
     }
-    println!("{done} {} ({}).", saved.user.name, saved.user.role);
+    outln!("{done} {} ({}).", saved.user.name, saved.user.role);
     if let Some(password) = &saved.password {
-        println!("Password, shown only now: {password}");
+        outln!("Password, shown only now: {password}");
     }
     Ok(())
 }

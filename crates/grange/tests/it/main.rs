@@ -24,6 +24,7 @@ mod harvests;
 mod health;
 mod no_archive;
 mod oai;
+mod output;
 mod peers;
 mod people;
 mod replay;

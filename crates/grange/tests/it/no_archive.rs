@@ -1,5 +1,8 @@
 //! A folder without an archive: only `up`, `demo` and `init` make one; everything else says what is missing.
 
+use grange_testkit::until;
+
+use crate::archive_bed::{single, single_with, source};
 use crate::harness::{Grange, run};
 
 /// Every command that works on an archive.
@@ -278,9 +281,68 @@ fn an_archive_that_lost_its_database_is_not_given_an_empty_one() {
         let _ = std::fs::remove_file(grange.data().join(name));
     }
     grange.run_as_is(&["files", "ls"]).fails(3, &["has lost its database", "grange.db is missing"]);
+    let advice = ["has lost its database", "grange restore BACKUP --to", "init", "archive rebuild"];
+    grange.run_as_is(&["up"]).fails(3, &advice);
     assert!(!grange.data().join("grange.db").exists());
     grange.run_as_is(&["init"]).ok();
     grange.run_as_is(&["files", "ls"]).ok();
+    assert_eq!(grange.up().stop(), 0);
+}
+
+/// Each trace by itself.
+#[test]
+fn up_makes_no_database_beside_the_traces_of_an_archive() {
+    for trace in ["node.id", "secrets/log.key", "backups", "replicas/one/filedir/a.warc"] {
+        let grange = single();
+        let path = grange.data().join(trace);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, grange_model::ids::NodeId::new().to_string()).unwrap();
+        grange.run_as_is(&["up"]).fails(3, &["has lost its database"]);
+        assert!(!grange.data().join("grange.db").exists(), "{trace}");
+    }
+    // The token of the nodes is copied into the folder of a new one.
+    let fresh = single();
+    assert!(fresh.data().join("secrets/node.token").exists());
+    assert_eq!(fresh.up().stop(), 0);
+}
+
+/// A start that fails before there is a database is no loss of one.
+#[test]
+fn a_first_start_that_fails_can_be_repeated() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let grange = Grange::new();
+    let listen = format!("node.listen={}", taken.local_addr().unwrap());
+    grange.run_as_is(&["--set", &listen, "up"]).fails(1, &["another program has this port"]);
+    assert_eq!(grange.up().stop(), 0);
+}
+
+#[tokio::test]
+async fn a_node_whose_database_is_removed_is_not_ready_and_acknowledges_nothing() {
+    let grange = single_with(&["node.heartbeat=100ms"]);
+    let mut node = grange.up();
+    grange.run(&["store", source(&grange, "before.txt", 100).to_str().unwrap()]).ok();
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(grange.data().join(format!("grange.db{end}")));
+    }
+    let file = source(&grange, "after.txt", 100);
+    grange.run_as_is(&["store", file.to_str().unwrap()]).fails(1, &["removed or replaced", "grange restore"]);
+    let (status, body) = node.ready().await;
+    assert!(status == 503 && body.to_string().contains("removed or replaced"), "{body}");
+    node.wait_for("the loss to be logged", |node| node.log().contains("the database file is lost"));
+    assert!(!grange.data().join("grange.db").exists());
+    node.kill();
+    grange.run_as_is(&["up"]).fails(3, &["has lost its database"]);
+    // An empty one is made only when somebody asks for it, and what lies on the replicas is a finding.
+    grange.run_as_is(&["init"]).ok();
+    let node = grange.up();
+    until("the strays to be a finding", async || {
+        let findings = grange.run(&["findings"]);
+        findings.code == 5 && findings.stdout.contains("stray-files")
+    })
+    .await;
+    grange.run(&["archive", "rebuild"]).ok();
+    until("the finding to close", async || grange.run(&["findings"]).code == 0).await;
+    assert_eq!(node.stop(), 0);
 }
 
 #[tokio::test]

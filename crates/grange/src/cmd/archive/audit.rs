@@ -80,7 +80,7 @@ async fn check(
         if let Some(progress) = &progress {
             progress.set(sum(&checks, "files") + sum(&checks, "missing"));
             for line in checks.iter().filter_map(reason_to_wait).filter(|line| told.insert(line.clone())) {
-                progress.suspend(|| eprintln!("{line}"));
+                progress.suspend(|| errln!("{line}"));
             }
         }
         tokio::time::sleep(LOOK_EVERY).await;
@@ -137,21 +137,19 @@ pub(crate) fn print(checks: &[Value], strays: &Value) -> std::io::Result<()> {
         return Ok(());
     }
     let files = strays["files"].as_array().map(Vec::as_slice).unwrap_or_default();
-    println!(
+    outln!(
         "{count} stray copies: on a replica, unknown to the database; enter them with `grange archive rebuild`"
     );
     for file in files {
         let size = Size(file["size"].as_u64().unwrap_or_default());
-        println!("  {} on {} ({size})", text(&file["name"]), text(&file["replica"]));
+        outln!("  {} on {} ({size})", text(&file["name"]), text(&file["replica"]));
     }
     if count > files.len() as u64 {
-        println!("  and {} more", count - files.len() as u64);
+        outln!("  and {} more", count - files.len() as u64);
     }
     // A path has slashes, a name never has.
     if files.iter().any(|file| text(&file["name"]).contains('/')) {
-        println!(
-            "a rebuild enters only files that lie in filedir itself: move the others there, or out of it"
-        );
+        outln!("a rebuild enters only files that lie in filedir itself: move the others there, or out of it");
     }
     Ok(())
 }
@@ -173,7 +171,7 @@ fn table(checks: &[Value]) -> std::io::Result<()> {
         let [replica, kind, state, reason] =
             ["replica", "kind", "state", "last_error"].map(|field| text(&check[field]));
         let state = if state == "running" { "waits".to_owned() } else { state };
-        println!("{replica} {kind} {state}: {reason}");
+        outln!("{replica} {kind} {state}: {reason}");
     }
     Ok(())
 }

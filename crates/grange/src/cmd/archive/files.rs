@@ -5,50 +5,73 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use grange_api::client::{CHECKSUM, segment};
 use grange_api::wire::archive::StoreFile;
-use grange_base::Size;
+use grange_api::{ApiError, Client};
+use grange_base::{Chain, Size};
 use grange_model::Checksums;
 use http_body_util::BodyExt;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha512};
 use tokio::io::AsyncWriteExt;
 
 use super::text;
 use crate::cli::Common;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, UsageError, report};
 use crate::progress::Progress;
 use crate::{context, output};
 
-/// Stores files one after the other. Exit code 5 when a replica is not proven yet.
+/// Stores files one after the other; one that cannot be stored is reported and leaves the others alone. Exit code 5 when a
+/// replica is not proven yet, and that of the first error when a file was not stored.
 pub(super) async fn store(common: &Common, files: &[PathBuf]) -> anyhow::Result<Exit> {
     let client = context::client(common).await?;
     let progress = Progress::over(files);
-    let mut outcomes = Vec::new();
-    for path in files {
+    let (mut outcomes, mut failed) = (Vec::new(), Vec::new());
+    for (index, path) in files.iter().enumerate() {
         let at = progress.file(path);
-        let size = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
-        let outcome: Value = if common.server.is_some() {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let file = tokio::fs::File::open(path)
-                .await
-                .with_context(|| format!("cannot read {}", path.display()))?;
-            let checksums = sha512(path).with_context(|| format!("cannot read {}", path.display()))?;
-            client.put_file(&format!("/files/{}", segment(&name)), file, &checksums).await?
-        } else {
-            let path = std::path::absolute(path)?.display().to_string();
-            client.post("/files", &StoreFile { path, name: None }).await?
+        let error = match store_one(common, &client, path).await {
+            Ok(outcome) => {
+                at.done(outcome["size"].as_u64().unwrap_or_default());
+                if !common.json {
+                    progress.suspend(|| told(&outcome));
+                }
+                outcomes.push(outcome);
+                continue;
+            }
+            Err(error) => error,
         };
-        at.done(size);
-        if !common.json {
-            progress.suspend(|| told(&outcome));
+        outcomes.push(json!({ "path": path, "stored": false, "error": Chain(error.as_ref()).to_string() }));
+        failed.push(progress.suspend(|| report(&error)));
+        let left = files.len() - index - 1;
+        if left > 0 && matches!(error.downcast_ref(), Some(ApiError::Unreachable { .. })) {
+            progress.suspend(|| errln!("grange: {} not tried", output::counted(left as u64, "file")));
+            break;
         }
-        outcomes.push(outcome);
     }
     progress.finish();
     if common.json {
         output::json(&outcomes)?;
     }
     let proven = outcomes.iter().all(|outcome| outcome["stored"] == true);
-    Ok(if proven { Exit::Ok } else { Exit::Partial })
+    let of_outcomes = if proven { Exit::Ok } else { Exit::Partial };
+    Ok(failed.into_iter().next().unwrap_or(of_outcomes))
+}
+
+async fn store_one(common: &Common, client: &Client, path: &Path) -> anyhow::Result<Value> {
+    let unreadable = || format!("cannot read {}", path.display());
+    let size = std::fs::metadata(path).with_context(unreadable)?.len();
+    let mut outcome: Value = if common.server.is_some() {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let file = tokio::fs::File::open(path).await.with_context(unreadable)?;
+        let checksums = sha512(path).with_context(unreadable)?;
+        client.put_file(&format!("/files/{}", segment(&name)), file, &checksums).await?
+    } else {
+        let path = std::path::absolute(path)?.display().to_string();
+        client.post("/files", &StoreFile { path, name: None }).await?
+    };
+    // For the progress bar where the answer has none.
+    if outcome["size"].is_null() {
+        outcome["size"] = json!(size);
+    }
+    Ok(outcome)
 }
 
 fn told(outcome: &Value) {
@@ -59,13 +82,13 @@ fn told(outcome: &Value) {
         } else {
             "proven on every replica"
         };
-        println!("{name}: {how}");
+        outln!("{name}: {how}");
         return;
     }
     for replica in outcome["unproven"].as_array().into_iter().flatten() {
         let (replica, state, reason) =
             (text(&replica["replica"]), text(&replica["state"]), text(&replica["reason"]));
-        println!("{name}: not proven on {replica} ({state}): {reason}; it is tried again by itself");
+        outln!("{name}: not proven on {replica} ({state}): {reason}; it is tried again by itself");
     }
 }
 
@@ -93,7 +116,7 @@ pub(super) async fn get(common: &Common, name: &str, dest: Option<PathBuf>) -> a
     if dest == Path::new("-") {
         while let Some(frame) = body.frame().await {
             let bytes = frame.map_err(anyhow::Error::from_boxed)?.into_data().unwrap_or_default();
-            std::io::Write::write_all(&mut std::io::stdout(), &bytes)?;
+            std::io::Write::write_all(&mut output::listing(), &bytes)?;
         }
         return Ok(Exit::Ok);
     }
@@ -126,7 +149,7 @@ pub(super) async fn get(common: &Common, name: &str, dest: Option<PathBuf>) -> a
     if common.json {
         output::json(&serde_json::json!({ "name": name, "path": dest, "size": written }))?;
     } else {
-        println!("{}: {}", dest.display(), Size(written));
+        outln!("{}: {}", dest.display(), Size(written));
     }
     Ok(Exit::Ok)
 }
@@ -136,7 +159,7 @@ pub(super) async fn record(common: &Common, name: &str, offset: u64) -> anyhow::
     let client = context::client(common).await?;
     let (_, body) = client.get_bytes(&format!("/files/{}/record?offset={offset}", segment(name))).await?;
     let bytes = body.collect().await.map_err(anyhow::Error::from_boxed)?.to_bytes();
-    std::io::Write::write_all(&mut std::io::stdout().lock(), &bytes)?;
+    std::io::Write::write_all(&mut output::stdout(), &bytes)?;
     Ok(Exit::Ok)
 }
 
@@ -182,7 +205,7 @@ pub(super) async fn withdraw(common: &Common, name: &str) -> anyhow::Result<Exit
         output::json(&file)?;
     } else {
         let size = Size(file["size"].as_u64().unwrap_or_default());
-        println!("{name}: the deposit of {size} is withdrawn; other bytes can be stored under this name");
+        outln!("{name}: the deposit of {size} is withdrawn; other bytes can be stored under this name");
     }
     Ok(Exit::Ok)
 }

@@ -28,7 +28,7 @@ pub(super) async fn replicas(common: &Common) -> anyhow::Result<Exit> {
     let rows: Vec<_> = replicas.iter().map(row).collect();
     output::table(["NAME", "KIND", "FILES", "SIZE", "PROVEN", "FAILED", "MISSING", "CORRUPT"], &rows)?;
     for replica in replicas.iter().filter(|replica| !replica["away"].is_null()) {
-        println!("{} is away: {}", text(&replica["name"]), text(&replica["away"]));
+        outln!("{} is away: {}", text(&replica["name"]), text(&replica["away"]));
     }
     Ok(Exit::Ok)
 }
@@ -42,9 +42,9 @@ pub(super) async fn adopt_replica(common: &Common, name: &str) -> anyhow::Result
         return Ok(Exit::Ok);
     }
     for place in places {
-        println!("{place} is marked as replica {name}");
+        outln!("{place} is marked as replica {name}");
     }
-    println!(
+    outln!(
         "Find missing copies with `grange audit run --replica {name} --wait`, create them with `grange repair --all --yes`."
     );
     Ok(Exit::Ok)
@@ -78,18 +78,18 @@ pub(super) async fn repair(common: &Common, yes: bool) -> anyhow::Result<Exit> {
                 (_, true) => state,
             };
             let error = copy["error"].as_str().map(|error| format!(": {error}")).unwrap_or_default();
-            println!("{name} on {replica} ({kind}): {state}{error}");
+            outln!("{name} on {replica} ({kind}): {state}{error}");
         }
         let away = away(&report);
         for replica in &away {
-            println!("the replica {replica} is away and was not asked; `grange replicas ls` says why");
+            outln!("the replica {replica} is away and was not asked; `grange replicas ls` says why");
         }
         if copies.is_empty() && away.is_empty() {
-            println!("Nothing to repair.");
+            outln!("Nothing to repair.");
         } else if copies.is_empty() {
-            println!("Nothing to repair on the other replicas.");
+            outln!("Nothing to repair on the other replicas.");
         } else if !yes {
-            println!("Repeat with --yes to do it.");
+            outln!("Repeat with --yes to do it.");
         }
     }
     let left = report["failed"].as_u64().unwrap_or_default() + report["waiting"].as_u64().unwrap_or_default();
@@ -109,20 +109,18 @@ pub(super) async fn verify_log(common: &Common) -> anyhow::Result<Exit> {
         output::json(&report)?;
     } else {
         for problem in report["problems"].as_array().into_iter().flatten() {
-            println!("{}", text(problem));
+            outln!("{}", text(problem));
         }
         for replica in away(&report) {
-            println!(
+            outln!(
                 "the witnesses on {replica} were not read: the replica is away; `grange replicas ls` says why"
             );
         }
         let witnesses = report["witnesses"].as_array().map_or(0, Vec::len);
         let [leaves, checkpoints, files] =
             ["leaves", "checkpoints", "files"].map(|field| text(&report[field]));
-        println!(
-            "{leaves} events, {checkpoints} signed roots, {witnesses} witnesses, {files} files compared"
-        );
-        println!(
+        outln!("{leaves} events, {checkpoints} signed roots, {witnesses} witnesses, {files} files compared");
+        outln!(
             "{}",
             if ok { "Nothing was rewritten." } else { "The log or the database was changed or lost." }
         );
@@ -156,8 +154,8 @@ pub(super) async fn rotate_log_key(common: &Common) -> anyhow::Result<Exit> {
     if common.json {
         output::json(&key)?;
     } else {
-        println!("The log is now signed with the key {}.", text(&key["public_key"]));
-        println!("Keep it where the first one is kept; the old key signed it.");
+        outln!("The log is now signed with the key {}.", text(&key["public_key"]));
+        outln!("Keep it where the first one is kept; the old key signed it.");
     }
     Ok(Exit::Ok)
 }
@@ -190,12 +188,12 @@ pub(in crate::cmd) fn is_whole(rebuilt: &Value) -> bool {
 
 pub(in crate::cmd) fn print_rebuilt(rebuilt: &Value) {
     let [found, entered, incomplete] = ["found", "entered", "incomplete"].map(|field| text(&rebuilt[field]));
-    println!(
+    outln!(
         "{found} files found on the replicas, {entered} entered, {incomplete} copies missing or different"
     );
     let listed = |field: &str| rebuilt[field].as_array().cloned().unwrap_or_default();
     for conflict in listed("conflicts") {
-        println!(
+        outln!(
             "  {}: not entered, its copies contradict each other: {}",
             text(&conflict["name"]),
             conflict["answers"]
@@ -203,12 +201,12 @@ pub(in crate::cmd) fn print_rebuilt(rebuilt: &Value) {
     }
     for name in listed("refused_deposits") {
         let name = text(&name);
-        println!(
+        outln!(
             "  {name}: not entered, a deposit that every replica refused has this name; run `grange files withdraw {name}`, \
              then `grange archive rebuild` again"
         );
     }
     for replica in listed("away") {
-        println!("  the replica {} could not be asked", text(&replica));
+        outln!("  the replica {} could not be asked", text(&replica));
     }
 }

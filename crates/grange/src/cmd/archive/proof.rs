@@ -28,7 +28,7 @@ pub(super) fn check(
             if common.json {
                 output::json(&json!({ "holds": false, "reason": reason }))?;
             } else {
-                println!("{reason}");
+                outln!("{reason}");
             }
             return Ok(Exit::Failed);
         }
@@ -44,14 +44,14 @@ pub(super) fn check(
     }
     for record in &records {
         let checksum = record.checksum.as_deref().unwrap_or("-");
-        println!("{} {} {} by {}", record.at, record.event, checksum, record.by);
+        outln!("{} {} {} by {}", record.at, record.event, checksum, record.by);
     }
-    println!("The proof holds for {}: signed at {} with the key {}.", proof.name, mark.at, mark.public_key);
+    outln!("The proof holds for {}: signed at {} with the key {}.", proof.name, mark.at, mark.public_key);
     if key.is_none() {
-        println!("Compare that key with the archive's, got by another way (--key does it).");
+        outln!("Compare that key with the archive's, got by another way (--key does it).");
     }
     if kept.is_none() {
-        println!("With a witness that you kept (--witness) it also proves that nothing was rewritten since.");
+        outln!("With a witness that you kept (--witness) it also proves that nothing was rewritten since.");
     }
     Ok(Exit::Ok)
 }

@@ -35,7 +35,7 @@ pub(super) async fn decide(common: &Common, name: &str, keep: RepairChoice) -> a
         for repair in &repairs {
             let [id, name, replica, kind] =
                 ["id", "name", "replica", "kind"].map(|field| text(&repair[field]));
-            println!("{name} on {replica} ({kind}): waits for a second person: grange repair confirm {id}");
+            outln!("{name} on {replica} ({kind}): waits for a second person: grange repair confirm {id}");
         }
     }
     Ok(Exit::Partial)
@@ -51,7 +51,7 @@ pub(super) async fn confirm(common: &Common, id: &str) -> anyhow::Result<Exit> {
     } else {
         let [name, replica, state] = ["name", "replica", "state"].map(|field| text(&repair[field]));
         let error = repair["last_error"].as_str().map(|error| format!(": {error}")).unwrap_or_default();
-        println!("{name} on {replica}: {state}{error}");
+        outln!("{name} on {replica}: {state}{error}");
     }
     Ok(if done { Exit::Ok } else { Exit::Partial })
 }
@@ -63,7 +63,7 @@ pub(super) async fn withdraw(common: &Common, id: &str) -> anyhow::Result<Exit> 
         output::json(&repair)?;
     } else {
         let [name, replica, kind] = ["name", "replica", "kind"].map(|field| text(&repair[field]));
-        println!("{name} on {replica} ({kind}): withdrawn");
+        outln!("{name} on {replica} ({kind}): withdrawn");
     }
     Ok(Exit::Ok)
 }

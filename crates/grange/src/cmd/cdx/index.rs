@@ -48,9 +48,9 @@ pub(super) fn run(common: &Common, args: &IndexArgs) -> anyhow::Result<Exit> {
     progress.finish();
     if common.json {
         let Totals { records, lines, problems } = totals;
-        eprintln!("{}", serde_json::json!({ "records": records, "lines": lines, "problems": problems }));
+        errln!("{}", serde_json::json!({ "records": records, "lines": lines, "problems": problems }));
     } else if totals.problems > 0 {
-        eprintln!("{} records, {} lines, {} problems", totals.records, totals.lines, totals.problems);
+        errln!("{} records, {} lines, {} problems", totals.records, totals.lines, totals.problems);
     }
     Ok(if totals.problems > 0 { Exit::Partial } else { Exit::Ok })
 }
@@ -71,7 +71,7 @@ fn all(
         for problem in report.problems.iter().filter(|problem| problem.kind.level() > warc::Level::Comment) {
             totals.problems += 1;
             progress.suspend(|| {
-                eprintln!("{}\t{}\t{}\t{problem}", file.display(), problem.offset, problem.kind.code());
+                errln!("{}\t{}\t{}\t{problem}", file.display(), problem.offset, problem.kind.code());
             });
         }
         totals.records += report.records;

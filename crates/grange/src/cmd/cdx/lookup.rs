@@ -22,7 +22,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let range = search_range(url, kind, dialect);
     let context = || format!("cannot search {}", file.display());
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(crate::output::listing());
     let (mut line, mut found) = (Vec::new(), 0);
     let mut print = |line: &[u8]| -> anyhow::Result<bool> {
         found += 1;

@@ -163,7 +163,7 @@ impl Output {
     /// Hands the chosen output to `write`. A file appears under its name only when it is whole.
     fn write<T>(&self, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>) -> anyhow::Result<T> {
         let Some(path) = &self.output else {
-            let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+            let mut out = BufWriter::with_capacity(1 << 16, crate::output::listing());
             let answer = write(&mut out)?;
             out.flush()?;
             return Ok(answer);

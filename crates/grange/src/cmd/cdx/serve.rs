@@ -33,9 +33,9 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         .with_context(|| format!("cannot listen on {}: choose another port with --listen", args.listen))?;
     let address = listener.local_addr()?;
     for collection in collections.all() {
-        println!("http://{address}/{}/cdx?url=", collection.name);
+        outln!("http://{address}/{}/cdx?url=", collection.name);
     }
-    println!("Ctrl-C ends it.");
+    outln!("Ctrl-C ends it.");
     let end = Trigger::new();
     let shutdown = end.listener();
     let stop = async move {

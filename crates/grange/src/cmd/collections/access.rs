@@ -212,7 +212,7 @@ pub(crate) async fn run(common: &Common, command: AccessCommand) -> anyhow::Resu
             if common.json {
                 output::json(&table)?;
             } else {
-                print!("{}", table.csv);
+                out!("{}", table.csv);
             }
         }
         AccessCommand::Test { url, collection, captured, mime, from, user } => {
@@ -225,14 +225,14 @@ pub(crate) async fn run(common: &Common, command: AccessCommand) -> anyhow::Resu
                 let depends = answer.rules.iter().any(|part| part.effect == "depends-on-type");
                 match &answer.message {
                     _ if answer.visible && depends => {
-                        println!("visible, unless a rule about its type hides it");
+                        outln!("visible, unless a rule about its type hides it");
                     }
-                    _ if answer.visible => println!("visible"),
-                    Some(message) => println!("hidden by {rule}: {message}"),
-                    None => println!("hidden by {rule}"),
+                    _ if answer.visible => outln!("visible"),
+                    Some(message) => outln!("hidden by {rule}: {message}"),
+                    None => outln!("hidden by {rule}"),
                 }
                 for part in &answer.rules {
-                    println!("  {}", explained(part));
+                    outln!("  {}", explained(part));
                 }
             }
         }

@@ -43,7 +43,7 @@ pub(super) async fn run(
     // A command without a node holds the data folder; the feeder takes it next.
     drop(client);
     for reason in &registered.passed_over {
-        eprintln!("grange: passed over {reason}");
+        errln!("grange: passed over {reason}");
     }
     if !no_wait {
         feed(common, name, !common.json).await?;
@@ -58,12 +58,12 @@ pub(super) async fn run(
         output::json(&shown)?;
     } else {
         let Imported { new, known, again, .. } = registered;
-        println!("Registered {} ({known} known, {again} again).", counted(new, "file"));
+        outln!("Registered {} ({known} known, {again} again).", counted(new, "file"));
         print(&shown, &troubled);
     }
     let waiting = if no_wait { 0 } else { shown["files"]["waiting"].as_u64().unwrap_or_default() };
     if waiting > 0 {
-        eprintln!("grange: {} could not be read now: import again later", counted(waiting, "file"));
+        errln!("grange: {} could not be read now: import again later", counted(waiting, "file"));
     }
     let clean = failed + waiting == 0 && troubled.is_empty() && registered.passed_over.is_empty();
     Ok(if clean { Exit::Ok } else { Exit::Partial })
@@ -117,9 +117,7 @@ pub(super) async fn feed(common: &Common, name: &str, bar: bool) -> anyhow::Resu
         silent = if left == last { silent + ASK_EVERY } else { Duration::ZERO };
         last = left;
         if silent == DOUBT_AFTER {
-            eprintln!(
-                "grange: nothing happens: is a node with the role indexer running? Ctrl-C loses nothing."
-            );
+            errln!("grange: nothing happens: is a node with the role indexer running? Ctrl-C loses nothing.");
         }
         tokio::time::sleep(ASK_EVERY).await;
     }
@@ -150,7 +148,7 @@ pub(super) async fn troubled(client: &Client, name: &str) -> anyhow::Result<Vec<
 
 pub(super) fn print(shown: &Value, troubled: &[Value]) {
     let count = |what: &str| shown["files"][what].as_u64().unwrap_or_default();
-    println!(
+    outln!(
         "{}: {} of {}; {} waiting, {} failed, {}.",
         shown["name"].as_str().unwrap_or_default(),
         counted(count("captures"), "capture"),
@@ -160,13 +158,13 @@ pub(super) fn print(shown: &Value, troubled: &[Value]) {
         counted(count("problems"), "problem"),
     );
     for file in troubled {
-        println!(
+        outln!(
             "  {} ({})",
             file["name"].as_str().unwrap_or_default(),
             file["state"].as_str().unwrap_or_default()
         );
         for line in file["told"].as_array().into_iter().flatten() {
-            println!("    {}", line.as_str().unwrap_or_default());
+            outln!("    {}", line.as_str().unwrap_or_default());
         }
     }
 }

@@ -141,14 +141,14 @@ pub(crate) async fn run(common: &Common, command: IndexCommand) -> anyhow::Resul
 fn print_waiting(counts: &Value) {
     let count = |field: &str| counts[field].as_u64().unwrap_or_default();
     if count("unproven_files") > 0 {
-        println!(
+        outln!(
             "{} files ({}) of the archive wait for a replica; they are indexed from their first verified copy.",
             count("unproven_files"),
             Size(count("unproven_bytes"))
         );
     }
     if count("folders") > 0 {
-        println!(
+        outln!(
             "{} files ({}) wait in {} job folders on harvesters; see `grange jobs ls`.",
             count("files"),
             Size(count("bytes")),
@@ -185,20 +185,30 @@ async fn mark(common: &Common, collection: &str, which: WhichFiles, out: bool) -
             which.files.into_iter().map(|file| Marked { file: Some(file), ..Marked::default() }).collect()
         }
     };
-    let mut files = 0;
+    let state = if out { "indexed" } else { "failed or taken out" };
+    let (mut files, mut none) = (0, Vec::new());
     for one in asked {
         let marked: MarkedFiles = client.post(&at, &one).await?;
         files += marked.files;
+        if marked.files == 0 {
+            none.extend(one.file);
+        }
     }
     drop(client);
     if files == 0 {
-        let state = if out { "indexed" } else { "failed or taken out" };
         return Err(UsageError(format!("no such file of {collection} is {state}")).into());
+    }
+    for file in &none {
+        errln!("grange: {file}: no such file of {collection} is {state}");
     }
     import::feed(common, collection, false).await?;
     let done = if out { "Taken out" } else { "Indexed again" };
-    told(common, &json!({ "files": files }), &format!("{done}: {files} files of {collection}."))?;
-    Ok(Exit::Ok)
+    told(
+        common,
+        &json!({ "files": files, "none": none }),
+        &format!("{done}: {files} files of {collection}."),
+    )?;
+    Ok(if none.is_empty() { Exit::Ok } else { Exit::Partial })
 }
 
 /// Reads the index where it lies, also while a node writes to it.
@@ -220,7 +230,7 @@ fn jobs(
         |out: &mut dyn Write| indexer::job_index(&settings, &common.data, collection, &jobs, kind, out);
     let report = match &output {
         None => {
-            let mut out = BufWriter::new(std::io::stdout().lock());
+            let mut out = BufWriter::new(output::listing());
             let report = write(&mut out)?;
             out.flush()?;
             report
@@ -235,7 +245,7 @@ fn jobs(
     let empty: Vec<&str> =
         report.jobs.iter().filter(|(_, count)| **count == 0).map(|(job, _)| job.as_str()).collect();
     if !empty.is_empty() {
-        eprintln!("grange: nothing is known of these jobs: {}", empty.join(", "));
+        errln!("grange: nothing is known of these jobs: {}", empty.join(", "));
         return Ok(Exit::Partial);
     }
     Ok(Exit::Ok)

@@ -134,10 +134,10 @@ impl From<OrderCommand> for Order {
 /// One line per value, or per row.
 fn tell(answer: &Value) {
     match answer {
-        Value::Object(map) if map.is_empty() => println!("done"),
+        Value::Object(map) if map.is_empty() => outln!("done"),
         Value::Object(map) => {
             for (key, value) in map.iter().filter(|(_, value)| !value.is_array()) {
-                println!("{key}: {}", plain(value));
+                outln!("{key}: {}", plain(value));
             }
         }
         Value::Array(rows) => {
@@ -145,10 +145,10 @@ fn tell(answer: &Value) {
                 let cells: Vec<_> = row.as_object().into_iter().flatten().collect();
                 let text: Vec<_> =
                     cells.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
-                println!("{}", text.join(" "));
+                outln!("{}", text.join(" "));
             }
         }
-        other => println!("{}", plain(other)),
+        other => outln!("{}", plain(other)),
     }
 }
 

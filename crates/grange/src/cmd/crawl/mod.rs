@@ -5,7 +5,6 @@ mod job;
 mod seed_addresses;
 mod view;
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -136,7 +135,7 @@ pub(super) async fn run(common: &Common, args: CrawlArgs) -> anyhow::Result<Exit
         })
     };
     let shown = (!args.quiet && !common.json)
-        .then(|| tokio::spawn(view::show(handle.watch(), std::io::stderr().is_terminal())));
+        .then(|| tokio::spawn(view::show(handle.watch(), output::errors_are_seen())));
     let outcome = crawl.run().await;
     orders.abort();
     if let Some(shown) = shown {

@@ -1,7 +1,6 @@
 //! How a crawl looks in a terminal while it runs, and what is said when it is over.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ pub(super) async fn show(mut snapshots: watch::Receiver<Snapshot>, terminal: boo
         if terminal {
             drawn = redraw(&picture(&snapshot), drawn);
         } else if count.is_multiple_of(LINE_EVERY) {
-            eprintln!("{}", line(&snapshot));
+            errln!("{}", line(&snapshot));
         }
         count = count.wrapping_add(1);
         if snapshot.phase == Phase::Finished {
@@ -45,8 +44,7 @@ fn redraw(text: &str, before: usize) -> usize {
     }
     // A shorter picture leaves nothing of a longer one.
     out.push_str("\x1b[0J");
-    let mut stderr = std::io::stderr().lock();
-    let _ = stderr.write_all(out.as_bytes());
+    crate::output::print_error(format_args!("{out}"));
     text.lines().count()
 }
 
@@ -151,7 +149,7 @@ fn period(seconds: f64) -> String {
 /// What is said when a crawl is over.
 pub(super) fn tell(folder: &Path, outcome: &Outcome) {
     let last = &outcome.last;
-    println!(
+    outln!(
         "{}: {} documents, {} in {}, {} failed, {} left alone, {} still queued",
         end_word(outcome.end),
         last.succeeded,
@@ -165,13 +163,13 @@ pub(super) fn tell(folder: &Path, outcome: &Outcome) {
     if let Some(manifest) = &outcome.manifest {
         let files = manifest.files.len();
         let noun = if files == 1 { "file" } else { "files" };
-        println!("  {files} WARC {noun}, {}, in {folder}/warcs", Size(manifest.bytes));
+        outln!("  {files} WARC {noun}, {}, in {folder}/warcs", Size(manifest.bytes));
     }
-    println!("  reports in {folder}/reports, logs in {folder}/logs, manifests in {folder}/manifests");
+    outln!("  reports in {folder}/reports, logs in {folder}/logs, manifests in {folder}/manifests");
     if outcome.end == End::Unreachable {
-        println!("  {} URLs are left because their hosts could not be reached", last.queued);
+        outln!("  {} URLs are left because their hosts could not be reached", last.queued);
     }
     if last.queued > 0 {
-        println!("  go on with: grange crawl --resume {folder}");
+        outln!("  go on with: grange crawl --resume {folder}");
     }
 }

@@ -295,7 +295,7 @@ async fn import(common: &Common, client: &Client, path: &Path) -> anyhow::Result
             let answer: Value = client.post("/domains", &batch).await?;
             add(&mut sum, &answer);
             if (sent + count) / TELL_EVERY > sent / TELL_EVERY {
-                eprintln!("{} lines read, {} domains created", sent + count, sum["created"]);
+                errln!("{} lines read, {} domains created", sent + count, sum["created"]);
             }
             sent += count;
         }
@@ -326,14 +326,9 @@ fn report(common: &Common, sum: &Value) -> anyhow::Result<Exit> {
     if common.json {
         output::json(sum)?;
     } else {
-        println!("{} created, {} were there before, {illegal} illegal", sum["created"], sum["existing"]);
+        outln!("{} created, {} were there before, {illegal} illegal", sum["created"], sum["existing"]);
         for line in sum["illegal_lines"].as_array().into_iter().flatten() {
-            eprintln!(
-                "line {}: {}: {}",
-                line["line"],
-                super::text(&line["text"]),
-                super::text(&line["reason"])
-            );
+            errln!("line {}: {}: {}", line["line"], super::text(&line["text"]), super::text(&line["reason"]));
         }
     }
     Ok(if illegal > 0 { Exit::Partial } else { Exit::Ok })

@@ -189,7 +189,7 @@ pub(crate) async fn run(common: &Common, command: HarvestsCommand) -> anyhow::Re
             let sentence = format!("{} added, {} were there before.", answer["added"], answer["already"]);
             told(common, &answer, &sentence)?;
             if unknown {
-                eprintln!("Not there, and not made without --create: {}", answer["unknown"]);
+                errln!("Not there, and not made without --create: {}", answer["unknown"]);
                 return Ok(Exit::Partial);
             }
         }
@@ -210,7 +210,7 @@ pub(crate) async fn run(common: &Common, command: HarvestsCommand) -> anyhow::Re
             told(common, &answer, &sentence)?;
             let bad = answer["bad"].as_array().cloned().unwrap_or_default();
             for line in &bad {
-                eprintln!("line {}: {}: {}", line["line"], text(&line["text"]), text(&line["reason"]));
+                errln!("line {}: {}: {}", line["line"], text(&line["text"]), text(&line["reason"]));
             }
             return Ok(if bad.is_empty() { Exit::Ok } else { Exit::Partial });
         }
@@ -290,7 +290,7 @@ async fn create(common: &Common, command: CreateCommand) -> anyhow::Result<Exit>
     if common.json {
         output::json(&answer)?;
     } else {
-        println!("Created the {} harvest {name}. {}", new.kind, next_run(&name, &answer));
+        outln!("Created the {} harvest {name}. {}", new.kind, next_run(&name, &answer));
     }
     Ok(Exit::Ok)
 }

@@ -76,9 +76,10 @@ pub(crate) async fn run(common: &Common, command: JobsCommand) -> anyhow::Result
                 let size = Size(job["waiting_bytes"].as_u64().unwrap_or_default());
                 let reason =
                     job["waiting_reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
-                println!(
+                outln!(
                     "Job {}: {} files ({size}) wait for a replica{reason}",
-                    job["id"], job["waiting_files"]
+                    job["id"],
+                    job["waiting_files"]
                 );
             }
         }

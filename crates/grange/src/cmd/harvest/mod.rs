@@ -114,7 +114,7 @@ pub(crate) fn told(common: &Common, answer: &Value, sentence: &str) -> anyhow::R
     if common.json {
         return output::json(answer);
     }
-    println!("{sentence}");
+    outln!("{sentence}");
     Ok(())
 }
 

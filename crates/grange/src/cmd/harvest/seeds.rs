@@ -45,7 +45,7 @@ pub(crate) async fn run(common: &Common, command: SeedsCommand) -> anyhow::Resul
             if common.json {
                 output::json(&found)?;
             } else {
-                println!("{}", found["seeds"].as_str().unwrap_or_default());
+                outln!("{}", found["seeds"].as_str().unwrap_or_default());
             }
         }
         SeedsCommand::Put { domain, name, file, comments } => {

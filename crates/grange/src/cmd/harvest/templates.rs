@@ -52,7 +52,7 @@ pub(crate) async fn run(common: &Common, command: TemplatesCommand) -> anyhow::R
             if common.json {
                 output::json(&template)?;
             } else {
-                print!("{}", template["text"].as_str().unwrap_or_default());
+                out!("{}", template["text"].as_str().unwrap_or_default());
             }
         }
         TemplatesCommand::Put { name, file, comments } => {

@@ -66,7 +66,7 @@ pub(crate) async fn run(common: &Common, command: TrapsCommand) -> anyhow::Resul
                 output::json(&found)?;
             } else {
                 for expression in found["expressions"].as_array().into_iter().flatten() {
-                    println!("{}", expression.as_str().unwrap_or_default());
+                    outln!("{}", expression.as_str().unwrap_or_default());
                 }
             }
         }
@@ -107,7 +107,7 @@ pub(crate) async fn run(common: &Common, command: TrapsCommand) -> anyhow::Resul
             );
             told(common, &json!(answer), &sentence)?;
             if !common.json {
-                hits.examples.iter().for_each(|url| println!("  {url}"));
+                hits.examples.iter().for_each(|url| outln!("  {url}"));
             }
             if has_none {
                 return Ok(Exit::NotFound);
@@ -135,7 +135,7 @@ fn test(common: &Common, expression: &str, logs: &[PathBuf]) -> anyhow::Result<E
     let sentence = format!("{} of {} lines would have been blocked.", hits.blocked, hits.lines);
     told(common, &json!(hits), &sentence)?;
     if !common.json {
-        hits.examples.iter().for_each(|url| println!("  {url}"));
+        hits.examples.iter().for_each(|url| outln!("  {url}"));
     }
     Ok(Exit::Ok)
 }

@@ -74,7 +74,7 @@ pub(super) async fn export(common: &Common, args: ExportArgs) -> anyhow::Result<
     let query = query(&[("format", Some(form.to_owned())), ("prefix", Some(args.prefix))]);
     let path = format!("/oai/repositories/{}/export{query}", args.id);
     let (_, mut body) = client.get_bytes(&path).await?;
-    let mut out = std::io::BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
+    let mut out = std::io::BufWriter::with_capacity(1 << 18, crate::output::listing());
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| anyhow::anyhow!("the export broke off: {error}"))?;
         if let Some(bytes) = frame.data_ref() {

@@ -90,19 +90,19 @@ pub(super) async fn add(common: &Common, base_url: &str, rules: &RuleArgs) -> an
         names.join(", ")
     };
     let text = |field: &str| made[field].as_str().unwrap_or("-");
-    println!("Repository {}: {}", made["id"], text("name"));
-    println!("  base URL     {}", text("base_url"));
-    println!("  protocol     {}", text("protocol_version"));
+    outln!("Repository {}: {}", made["id"], text("name"));
+    outln!("  base URL     {}", text("base_url"));
+    outln!("  protocol     {}", text("protocol_version"));
     let emails: Vec<_> =
         made["admin_emails"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    println!("  admin        {}", emails.join(", "));
-    println!("  granularity  {}", text("granularity"));
-    println!("  deleted      {}", text("deleted_support"));
-    println!("  earliest     {}", text("earliest"));
-    println!("  formats      {}", names(&made["formats"], "prefix"));
-    println!("  sets         {}", made["sets"].as_array().map_or(0, Vec::len));
+    outln!("  admin        {}", emails.join(", "));
+    outln!("  granularity  {}", text("granularity"));
+    outln!("  deleted      {}", text("deleted_support"));
+    outln!("  earliest     {}", text("earliest"));
+    outln!("  formats      {}", names(&made["formats"], "prefix"));
+    outln!("  sets         {}", made["sets"].as_array().map_or(0, Vec::len));
     for remark in made["remarks"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        println!("  note         {remark}");
+        outln!("  note         {remark}");
     }
     Ok(Exit::Ok)
 }
@@ -129,7 +129,7 @@ pub(super) async fn import(common: &Common, list: &str) -> anyhow::Result<Exit> 
     told(common, &answer, &sentence)?;
     if !common.json {
         for one in &failed {
-            println!(
+            outln!(
                 "  {}: {}",
                 one["base_url"].as_str().unwrap_or_default(),
                 one["reason"].as_str().unwrap_or_default()

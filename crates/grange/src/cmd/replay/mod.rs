@@ -74,11 +74,11 @@ pub(super) async fn run(common: &Common, args: ReplayArgs) -> anyhow::Result<Exi
         )?;
     } else {
         let files = counted(args.files.len() as u64, "file");
-        println!("{} of {files}: {url}", counted(captures, "capture"));
+        outln!("{} of {files}: {url}", counted(captures, "capture"));
         if let Some(address) = proxy_address {
-            println!("As a proxy: http://{address}  (its page: http://viewerproxy.invalid/)");
+            outln!("As a proxy: http://{address}  (its page: http://viewerproxy.invalid/)");
         }
-        println!("Stop with Ctrl-C.");
+        outln!("Stop with Ctrl-C.");
     }
     let shutdown = stop.listener();
     if let Some(proxy) = proxy {
@@ -110,7 +110,7 @@ fn add(paths: &[PathBuf], index: &Index, files: &LocalFiles) -> anyhow::Result<T
     let (mut taken, mut good) = (Taken::default(), 0);
     for path in paths {
         let file = progress.file(path);
-        let tell = |text: String| progress.suspend(|| eprintln!("{}: {text}", path.display()));
+        let tell = |text: String| progress.suspend(|| errln!("{}: {text}", path.display()));
         match local::add(path, index, files) {
             Ok(added) => {
                 good += 1;

@@ -22,7 +22,7 @@ pub(super) fn init(common: &Common, dir: &Path, description: &str) -> anyhow::Re
     if common.json {
         output::json(&json!({ "partition": uuid, "path": dir }))?;
     } else {
-        println!("{} is partition {uuid}", dir.display());
+        outln!("{} is partition {uuid}", dir.display());
     }
     Ok(Exit::Ok)
 }
@@ -39,7 +39,7 @@ pub(super) async fn create(
     if common.json {
         output::json(&record)?;
     } else {
-        println!("{} has {slices} slices; its id is {}", record.namespace, record.uuid);
+        outln!("{} has {slices} slices; its id is {}", record.namespace, record.uuid);
     }
     Ok(Exit::Ok)
 }
@@ -56,12 +56,13 @@ pub(super) async fn reslice(
     let (files, bytes) = (estimate.files, Size(estimate.bytes));
     if !common.json {
         let verb = if how.dry_run { "would move" } else { "moves" };
-        println!(
+        outln!(
             "{namespace}: {} to {} slices {verb} about {files} files ({bytes})",
-            estimate.from, estimate.to
+            estimate.from,
+            estimate.to
         );
         if how.dry_run && estimate.new_partitions > 0 {
-            println!("it takes {} more partitions", estimate.new_partitions);
+            outln!("it takes {} more partitions", estimate.new_partitions);
         }
     }
     if how.wait && !how.dry_run {
@@ -79,13 +80,13 @@ async fn wait(common: &Common, client: &Client, namespace: &str, slices: u32) ->
         let status = client.collection(namespace).await?;
         if matches!(status.record.layout, Layout::Stable { slices: now } if now.get() == slices) {
             if !common.json {
-                println!("{namespace} has {slices} slices");
+                outln!("{namespace} has {slices} slices");
             }
             return Ok(());
         }
         let trouble = status.slices.iter().find_map(|slice| slice.trouble.clone());
         if trouble.is_some() && trouble != told {
-            eprintln!("the move pauses: {}", trouble.as_deref().unwrap_or_default());
+            errln!("the move pauses: {}", trouble.as_deref().unwrap_or_default());
         }
         told = trouble;
         tokio::time::sleep(POLL).await;
@@ -106,23 +107,23 @@ pub(super) async fn verify(common: &Common, client: &Client, namespace: &str) ->
         output::json(&report)?;
         return Ok(if sound { Exit::Ok } else { Exit::Partial });
     }
-    println!(
+    outln!(
         "{namespace}: {} files ({}) read again, {} problems",
         report.files,
         Size(report.bytes),
         report.problem_count
     );
     if report.without_checksum > 0 {
-        println!("{} had no checksum; they have one now", report.without_checksum);
+        outln!("{} had no checksum; they have one now", report.without_checksum);
     }
     for problem in &report.problems {
-        println!("{}", describe(problem));
+        outln!("{}", describe(problem));
     }
     if report.problem_count > report.problems.len() as u64 {
-        println!("and {} more", report.problem_count - report.problems.len() as u64);
+        outln!("and {} more", report.problem_count - report.problems.len() as u64);
     }
     for slice in &report.missing_slices {
-        println!("slice {slice}: its server is away; it was not read");
+        outln!("slice {slice}: its server is away; it was not read");
     }
     Ok(if sound { Exit::Ok } else { Exit::Partial })
 }
@@ -160,7 +161,7 @@ pub(super) async fn remove(
     if common.json {
         output::json(&json!({ "removed": what }))?;
     } else {
-        println!("{what} is out of sight; its bytes are in the attic of their partitions");
+        outln!("{what} is out of sight; its bytes are in the attic of their partitions");
     }
     Ok(Exit::Ok)
 }

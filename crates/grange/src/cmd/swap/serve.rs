@@ -25,7 +25,7 @@ pub(super) async fn serve(args: ServeArgs) -> anyhow::Result<Exit> {
     };
     let trigger = stop_signal()?;
     let server = Server::start(settings, Clock::system(), &trigger.listener()).await?;
-    println!("SWAP on http://{}, {} partitions", server.address(), server.node().partitions.len());
+    outln!("SWAP on http://{}, {} partitions", server.address(), server.node().partitions.len());
     server.join().await;
     Ok(Exit::Ok)
 }

@@ -100,7 +100,7 @@ pub(super) async fn status(common: &Common, client: &Client) -> anyhow::Result<E
         }
     }
     if !rows.is_empty() {
-        println!();
+        outln!();
         output::table(["COLLECTION", "SLICE", "SERVER", "FILES", "SIZE", "STATE"], &rows)?;
     }
     Ok(Exit::Ok)

@@ -52,12 +52,12 @@ pub(super) fn run(
         let plural =
             |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
         let files = plural(files.len() - failures.len(), "file");
-        eprintln!("{files}, {}, {}", plural(records, "record"), plural(problems, "problem"));
+        errln!("{files}, {}, {}", plural(records, "record"), plural(problems, "problem"));
     }
     // The last failure becomes the command's own; the others are told before it.
     if let Some(last) = failures.pop() {
         for failure in failures {
-            eprintln!("grange: {failure:#}");
+            errln!("grange: {failure:#}");
         }
         return Err(last);
     }
@@ -81,7 +81,7 @@ fn check(
         }
         found.problems.fetch_add(problems.len(), Ordering::Relaxed);
         progress.suspend(|| {
-            let mut out = std::io::stdout().lock();
+            let mut out = crate::output::stdout();
             for problem in problems {
                 let line = ProblemLine::new(file, problem);
                 if json {

@@ -38,7 +38,7 @@ pub(super) fn run(common: &Common, file: &Path, to: &Target) -> anyhow::Result<E
     if common.json {
         output::json(&serde_json::json!({ "file": path, "records": records, "problems": problems }))?;
     } else {
-        println!("{}: {records} records", path.display());
+        outln!("{}: {records} records", path.display());
     }
     Ok(if problems > 0 { Exit::Partial } else { Exit::Ok })
 }

@@ -25,7 +25,7 @@ pub(super) fn run(file: &Path, offset: u64, part: &Part, output: Option<&Path>) 
             let made = File::create_new(path).with_context(|| format!("cannot make {}", path.display()))?;
             Box::new(BufWriter::new(made))
         }
-        None => Box::new(BufWriter::with_capacity(1 << 16, io::stdout().lock())),
+        None => Box::new(BufWriter::with_capacity(1 << 16, crate::output::listing())),
     };
     if part.payload {
         copy(&mut record.payload()?, &mut out)?;
@@ -40,7 +40,7 @@ pub(super) fn run(file: &Path, offset: u64, part: &Part, output: Option<&Path>) 
     out.flush()?;
     drop(out);
     for problem in record.problems() {
-        eprintln!("{}: {}", problem.kind.code(), problem);
+        errln!("{}: {}", problem.kind.code(), problem);
     }
     let damaged = record.problems().iter().any(|problem| problem.kind.level() == warc::Level::Damage);
     Ok(if damaged { Exit::Partial } else { Exit::Ok })

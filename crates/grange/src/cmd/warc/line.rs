@@ -100,7 +100,7 @@ impl Told<'_> {
     pub(super) fn all(&mut self, problems: &[Problem]) {
         for problem in problems.iter().filter(|problem| problem.kind.level() > Level::Comment) {
             self.count += 1;
-            self.progress.suspend(|| eprintln!("{}", ProblemLine::new(self.file, problem).text()));
+            self.progress.suspend(|| errln!("{}", ProblemLine::new(self.file, problem).text()));
         }
     }
 }

@@ -6,17 +6,27 @@ use std::path::{Path, PathBuf};
 use super::line::{ProblemLine, RecordLine};
 use super::{failed, open};
 use crate::cli::Common;
-use crate::exit::Exit;
+use crate::exit::{Exit, report};
+use crate::output;
 
 /// Lists every record. Problems are objects of their own with `--json`, and go to standard error otherwise.
 pub(super) fn run(common: &Common, files: &[PathBuf]) -> anyhow::Result<Exit> {
-    let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-    let mut problems = 0;
+    let mut out = BufWriter::with_capacity(1 << 16, output::listing());
+    let (mut problems, mut failed) = (0, None);
     for file in files {
-        problems += list(common.json, file, &mut out)?;
+        match list(common.json, file, &mut out) {
+            Ok(count) => problems += count,
+            Err(error) if output::ended_listing(&error) => return Err(error),
+            // The others are listed all the same.
+            Err(error) => {
+                out.flush()?;
+                failed = failed.or(Some(report(&error)));
+            }
+        }
     }
     out.flush()?;
-    Ok(if problems > 0 { Exit::Partial } else { Exit::Ok })
+    let listed = if problems > 0 { Exit::Partial } else { Exit::Ok };
+    Ok(failed.unwrap_or(listed))
 }
 
 /// Lists one file; gives the number of problems that matter.
@@ -47,7 +57,7 @@ fn show(json: bool, file: &Path, problems: &[warc::Problem], out: &mut impl Writ
             serde_json::to_writer(&mut *out, &line)?;
             writeln!(out)?;
         } else {
-            eprintln!("{}", line.text());
+            errln!("{}", line.text());
         }
     }
     Ok(problems.iter().filter(|problem| problem.kind.level() > warc::Level::Comment).count())

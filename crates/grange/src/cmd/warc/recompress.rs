@@ -36,7 +36,7 @@ pub(super) fn run(common: &Common, file: &Path, to: &Target) -> anyhow::Result<E
             &serde_json::json!({ "file": path, "records": records, "bytes": bytes, "problems": problems }),
         )?;
     } else {
-        println!("{}: {records} records, {}", path.display(), grange_base::Size(bytes));
+        outln!("{}: {records} records, {}", path.display(), grange_base::Size(bytes));
     }
     Ok(if problems > 0 { Exit::Partial } else { Exit::Ok })
 }

@@ -132,6 +132,17 @@ impl Grange {
         ended(self.command(args))
     }
 
+    /// Runs a command whose standard output goes elsewhere.
+    pub(crate) fn run_into(&self, stdout: impl Into<Stdio>, args: &[&str]) -> Ended {
+        self.init(args);
+        ended_into(stdout.into(), self.command(args))
+    }
+
+    /// Runs a command whose standard output nobody reads.
+    pub(crate) fn run_unread(&self, args: &[&str]) -> Ended {
+        self.run_into(unread(), args)
+    }
+
     /// The same with variables in the environment.
     pub(crate) fn run_with(&self, environment: &[(&str, &str)], args: &[&str]) -> Ended {
         self.init(args);
@@ -203,9 +214,26 @@ pub(crate) fn run(folder: &Path, args: &[&str]) -> Ended {
     ended(command)
 }
 
+/// Runs the program without any common options, its standard output read by nobody.
+pub(crate) fn run_unread(folder: &Path, args: &[&str]) -> Ended {
+    let mut command = bare(folder);
+    command.args(args);
+    ended_into(unread(), command)
+}
+
+/// A pipe whose reader has gone.
+fn unread() -> Stdio {
+    let (_, writer) = std::io::pipe().unwrap();
+    writer.into()
+}
+
 /// Runs a command to its end; one that does not end is killed and fails the test.
-fn ended(mut command: Command) -> Ended {
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn ended(command: Command) -> Ended {
+    ended_into(Stdio::piped(), command)
+}
+
+fn ended_into(stdout: Stdio, mut command: Command) -> Ended {
+    let child = command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
     let pid = Pid::from_child(&child);
     let (done, waiting) = mpsc::channel();
     std::thread::spawn(move || done.send(child.wait_with_output()));
