@@ -260,7 +260,11 @@ impl Watcher {
             self.foreign.insert(name.to_owned(), Foreign { files: Arc::clone(&files), after: 0 });
             files
         };
-        let collection = Collection::new(name, Arc::new(index), holdings).with_identity(&row.identity);
+        let index = Arc::new(index);
+        if let Some(foreign) = self.foreign.get(name) {
+            foreign.files.follow(&index);
+        }
+        let collection = Collection::new(name, index, holdings).with_identity(&row.identity);
         collection.set_rules(Arc::clone(&self.rules));
         self.collections.add(collection);
     }

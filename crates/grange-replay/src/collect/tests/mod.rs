@@ -23,6 +23,7 @@ use grange_model::{Actor, Checksums, FileName};
 
 use super::{Feeder, Follower, Keeper, OpenArchive, Publisher, Shelf, open_all};
 use crate::holdings::ArchiveFiles;
+use crate::proxy::Proxy;
 
 /// The bytes of files by name; nothing else of an archive is asked for here.
 #[derive(Debug)]
@@ -311,6 +312,8 @@ async fn lines_are_loaded_and_their_files_found_beside_them_and_nowhere_else() {
     std::fs::write(&lines, [line("a.warc"), line("../../secret.warc"), "nonsense\n".to_owned()].concat())
         .unwrap();
     bed.write("secret.warc", &["http://secret/"]);
+    // Beside them lies one that they do not name.
+    bed.write("coll/archive/b.warc", &["http://secret/b"]);
     bed.register("news", &lines, false).await;
     bed.feed().await;
     let row = bed.db.collections().files("news", None, 0, 10).await.unwrap().remove(0);
@@ -323,6 +326,13 @@ async fn lines_are_loaded_and_their_files_found_beside_them_and_nowhere_else() {
     let read = news.holdings.read_at("a.warc", 0, 1 << 20).await.unwrap().unwrap();
     assert_eq!(read.len() as u64, size);
     assert_eq!(news.holdings.read_at("../../secret.warc", 0, 10).await.unwrap(), None);
+    let secrets = bed.dir.path().join("secrets");
+    let proxy = Proxy::open(collections.clone(), crate::cdx::Options::default(), &secrets).unwrap();
+    for (file, status) in [("a.warc", 200), ("b.warc", 404)] {
+        let asked = format!("http://viewerproxy.invalid/getFile?arcFile={file}");
+        let given = crate::proxy::tests::response(&proxy, &asked, "01 Jan 2020 00:00:00 GMT").await;
+        assert_eq!(given.status(), status, "{file}");
+    }
     bed.db.collections().roll_back("news", &Which::All, &anna()).await.unwrap();
     bed.feed().await;
     assert_eq!(bed.captures("news"), Vec::<String>::new());
