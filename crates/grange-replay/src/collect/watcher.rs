@@ -272,6 +272,7 @@ impl Watcher {
     /// Makes files known that were registered since, indexed or not yet.
     async fn register(&mut self, name: &str) -> Result<(), WatchError> {
         let Some(foreign) = self.foreign.get_mut(name) else { return Ok(()) };
+        foreign.files.forget_unnamed();
         loop {
             let rows = self.db.collections().files(name, None, foreign.after, PAGE).await?;
             let Some(last) = rows.last() else { return Ok(()) };

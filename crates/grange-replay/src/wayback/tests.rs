@@ -391,6 +391,19 @@ async fn exports_stand_alone_and_hold_what_was_asked_for() {
     std::io::Read::read_to_string(&mut members[1].section.as_ref().unwrap().open().unwrap(), &mut lines)
         .unwrap();
     assert_eq!(lines.lines().count(), 8, "{lines}");
+    // Readers of the format need an id and a title on every line, the first included.
+    let mut pages = String::new();
+    std::io::Read::read_to_string(&mut members[2].section.as_ref().unwrap().open().unwrap(), &mut pages)
+        .unwrap();
+    let mut ids = std::collections::BTreeSet::new();
+    for line in pages.lines() {
+        let page: serde_json::Value = serde_json::from_str(line).unwrap();
+        for name in ["id", "title"] {
+            assert!(page[name].as_str().is_some_and(|text| !text.trim().is_empty()), "{name}: {line}");
+        }
+        assert!(ids.insert(page["id"].to_string()), "one id, one page: {line}");
+    }
+    assert_eq!(ids.len(), 6, "{pages}");
 }
 
 /// The validator of those who wrote the format. `GRANGE_TEST_PYTHON` names a Python that has it installed.

@@ -319,7 +319,7 @@ async fn lines_are_loaded_and_their_files_found_beside_them_and_nowhere_else() {
     let row = bed.db.collections().files("news", None, 0, 10).await.unwrap().remove(0);
     assert_eq!((row.state, row.captures, row.problems), (CollectedState::Indexed, 2, 1));
     let archive = Arc::new(ArchiveFiles::new(Arc::new(Folder(bed.dir.path().join("nothing")))));
-    let (collections, _watcher) =
+    let (collections, mut watcher) =
         open_all(&bed.db, &bed.feeder.shelf, archive, Buckets::default(), None).await.unwrap();
     let news = collections.get("news").unwrap();
     let size = std::fs::metadata(&warc).unwrap().len();
@@ -336,6 +336,9 @@ async fn lines_are_loaded_and_their_files_found_beside_them_and_nowhere_else() {
     bed.db.collections().roll_back("news", &Which::All, &anna()).await.unwrap();
     bed.feed().await;
     assert_eq!(bed.captures("news"), Vec::<String>::new());
+    watcher.step().await.unwrap();
+    let gone = news.holdings.read_at("a.warc", 0, 10).await;
+    assert!(!gone.is_ok_and(|read| read.is_some()), "nothing names it any more");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
