@@ -260,6 +260,9 @@ impl RuleDraft {
                         ));
                     }
                 };
+                if exact && prefix.is_empty() {
+                    return Err("an exact key is not empty: no URL would ever have it".to_owned());
+                }
                 vec![RuleKeys { prefix: prefix.clone(), exact }]
             }
             (None, Some(url)) => rule_keys(url, matches.unwrap_or("prefix"))?,

@@ -3,9 +3,12 @@
 //! ```text
 //! surt_prefix,exact,collection,mime,captured_from,captured_to,decision,value,audience,note
 //! "com,example)/private",,,,,,block,Taken down by court order.,,case 7
-//! ,,archive,video/*,,,embargo,365d,,
-//! ,,,,,,allow,,staff network:192.0.2.0/24,
+//! *,,archive,video/*,,,embargo,365d,,
+//! *,,,,,,allow,,staff network:192.0.2.0/24,
 //! ```
+//!
+//! A rule about everything says so by `*`: an empty cell is too easily an oversight, and would hide the whole archive. Where a
+//! collection, a type or a time narrows the rule, it may be empty.
 //!
 //! Columns are found by their names. Instead of `surt_prefix` and `exact` there may be `url` and `match`, as on the command line.
 
@@ -36,6 +39,9 @@ const COLUMNS: [&str; 10] = [
     "audience",
     "note",
 ];
+/// In place of a key: all of them.
+const EVERYTHING: &str = "*";
+
 /// Further columns that may be given.
 const OF_URLS: [&str; 2] = ["url", "match"];
 
@@ -110,14 +116,29 @@ fn draft<'c>(value: &impl Fn(&str) -> Option<&'c str>) -> Result<RuleDraft, Stri
             return Err(format!("\"{other}\" is no decision: allow, block, embargo, networks or users"));
         }
     };
-    let (surt_prefix, url) = (text("surt_prefix"), text("url"));
+    let (surt_prefix, url) = (value("surt_prefix"), value("url"));
+    let everything = [surt_prefix, url].contains(&Some(EVERYTHING));
+    let names_none = surt_prefix.is_none() && url.is_none();
+    let narrowed = ["collection", "mime", "captured_from", "captured_to"].map(value);
+    if names_none && narrowed.iter().all(Option::is_none) {
+        return Err(format!("names no URL; write {EVERYTHING} for everything"));
+    }
+    if surt_prefix.is_some() && url.is_some() {
+        return Err("say either a SURT prefix or a URL".to_owned());
+    }
+    if exact && (names_none || everything) {
+        return Err("exact needs a URL or a SURT prefix".to_owned());
+    }
+    if value("match").is_some() && (names_none || everything) {
+        return Err("match needs a URL".to_owned());
+    }
+    let key = |key: Option<&str>| key.filter(|_| !everything).map(ToOwned::to_owned);
     let matches = if url.is_none() && exact { Some("exact".to_owned()) } else { text("match") };
     let audience = value("audience").unwrap_or_default();
     Ok(RuleDraft {
-        // A line without keys says so by being there.
-        everything: surt_prefix.is_none() && url.is_none(),
-        surt_prefix,
-        url,
+        everything,
+        surt_prefix: key(surt_prefix),
+        url: key(url),
         matches,
         collection: text("collection"),
         mime: text("mime"),
@@ -144,7 +165,7 @@ pub(crate) fn write(rows: &[AccessRow]) -> Result<String, String> {
         let audience: Vec<String> = rule.audience.iter().map(ToString::to_string).collect();
         let optional = |text: &Option<String>| text.clone().unwrap_or_default();
         let cells = [
-            rule.surt_prefix.clone(),
+            if rule.surt_prefix.is_empty() { EVERYTHING.to_owned() } else { rule.surt_prefix.clone() },
             if rule.exact { "true".to_owned() } else { String::new() },
             optional(&rule.collection),
             optional(&rule.mime),
@@ -240,14 +261,36 @@ mod tests {
              http://example.com/private/,prefix,,,,,block,\"Taken down, by \"\"court\"\" order.\",,case 7\r\n\
              example.org,domain,archive,Video/*,2019,2020,embargo,365d,,\r\n\
              \r\n\
-             ,,,,,,networks,192.0.2.0/24 2001:db8::/32,,\"two\nlines\"\r\n\
-             ,,,,,,users,anna bo,,\r\n\
-             ,,,,,,allow,,staff;role:curator user:bo network:10.0.0.0/8,\r\n";
+             *,,,,,,networks,192.0.2.0/24 2001:db8::/32,,\"two\nlines\"\r\n\
+             *,,,,,,users,anna bo,,\r\n\
+             *,,,,,,allow,,staff;role:curator user:bo network:10.0.0.0/8,\r\n";
         let rules = read(table).unwrap();
         assert_eq!(rules.len(), 3 + 3 + 3);
         let text = write(&rows_of(rules.clone())).unwrap();
         assert_eq!(read(&text).unwrap(), rules, "{text}");
         assert_eq!(write(&rows_of(read(&text).unwrap())).unwrap(), text);
+    }
+
+    #[test]
+    fn everything_is_said_by_a_star_or_narrowed() {
+        for (table, collection) in [
+            ("surt_prefix,exact,collection,decision,value\n*,,,block,x\n", None),
+            ("url,match,decision,value\n*,,block,x\n", None),
+            ("surt_prefix,exact,collection,decision,value\n,,archive,block,x\n", Some("archive")),
+            ("surt_prefix,exact,collection,decision,value\n*,,archive,block,x\n", Some("archive")),
+            ("captured_to,decision,value\n2019,block,x\n", None),
+            ("mime,decision,value\nvideo/*,block,x\n", None),
+        ] {
+            let rules = read(table).unwrap();
+            let [(rule, _)] = &rules[..] else { panic!("{table}: {rules:?}") };
+            assert_eq!(
+                (rule.surt_prefix.as_str(), rule.exact, rule.collection.as_deref()),
+                ("", false, collection)
+            );
+            let again = write(&rows_of(rules.clone())).unwrap();
+            assert!(again.contains("\n*,"), "{again}");
+            assert_eq!(read(&again).unwrap(), rules);
+        }
     }
 
     #[test]
@@ -260,9 +303,24 @@ mod tests {
                 "surt_prefix,decision\n\"com,a)\",allow\n\"com,b)\",maybe\n",
                 "line 3: \"maybe\" is no decision",
             ),
-            ("decision,value\nblock,\"a\nb\"\nembargo,soon\n", "line 4: "),
-            ("decision,value\nnetworks,10.0.0.0/99\n", "line 2: \"10.0.0.0/99\" is no network"),
-            ("decision,audience\nallow,moon\n", "line 2: \"moon\" is not an audience"),
+            ("surt_prefix,decision,value\n*,block,\"a\nb\"\n*,embargo,soon\n", "line 4: "),
+            ("surt_prefix,decision,value\n*,networks,10.0.0.0/99\n", "line 2: \"10.0.0.0/99\" is no network"),
+            ("surt_prefix,decision,audience\n*,allow,moon\n", "line 2: \"moon\" is not an audience"),
+            // An empty cell is an oversight, and would hide the whole archive.
+            (
+                "url,decision,value\nhttp://a/,block,x\n,block,y\n",
+                "line 3: names no URL; write * for everything",
+            ),
+            ("decision,value\nblock,y\n", "line 2: names no URL; write * for everything"),
+            ("surt_prefix,exact,decision\n,true,allow\n", "line 2: names no URL; write * for everything"),
+            (
+                "surt_prefix,exact,mime,decision\n,true,a/b,allow\n",
+                "line 2: exact needs a URL or a SURT prefix",
+            ),
+            ("surt_prefix,exact,decision\n*,true,allow\n", "line 2: exact needs a URL or a SURT prefix"),
+            ("url,match,collection,decision\n,domain,archive,allow\n", "line 2: match needs a URL"),
+            ("url,match,decision\n*,host,allow\n", "line 2: match needs a URL"),
+            ("surt_prefix,url,decision\n*,http://a/,allow\n", "line 2: say either"),
             ("surt_prefix,decision\ncom,a),allow\n", "line 2: it has 3 cells for 2 columns"),
             ("decision,value\nblock,\"open\n", "line 2: a quotation mark is not closed"),
             ("surt_prefix,url,decision\nx,http://a/,allow\n", "line 2: say either"),

@@ -14,7 +14,7 @@ use grange_index::query::{Keys, Next, Query};
 use grange_index::{Capture, CaptureView, Snapshot, Stamp};
 use warc::RecordType;
 
-use crate::capture::{About, Loaded, OriginalFinder};
+use crate::capture::{About, Original, OriginalFinder};
 use crate::collection::{Collection, Collections};
 
 /// Whoever asks, as rules see them.
@@ -123,19 +123,23 @@ impl AccessCheck {
     }
 
     /// The rule that hides a capture, by what its records say: an index may know another type, or none.
-    pub(crate) fn hides_loaded(&self, capture: &Capture, loaded: &Loaded) -> Option<&CompiledRule> {
-        if let Some(original) = &loaded.original {
+    pub(crate) fn hides_loaded(
+        &self,
+        capture: &Capture,
+        about: &About,
+        original: Option<&Original>,
+    ) -> Option<&CompiledRule> {
+        if let Some(original) = original {
             // Without a head of its own it would be shown with that of its original, cookies included. And where only a line
             // says that this is its original, it may be any record.
-            let has_head = loaded.about.http.as_ref().is_some_and(|head| head.status() != Some(304));
-            if !(has_head && original.has_payload_of(&loaded.about))
+            let has_head = about.http.as_ref().is_some_and(|head| head.status() != Some(304));
+            if !(has_head && original.has_payload_of(about))
                 && let Some(rule) = self.hides_capture(&original.capture)
             {
                 return Some(rule);
             }
         }
-        let original = loaded.original.as_ref().map(|original| &*original.about);
-        self.hides_content(capture, &loaded.about, original)
+        self.hides_content(capture, about, original.map(|original| &*original.about))
     }
 
     /// The rule that hides a capture for the types that its record and its original name, or for the URL of the record: where

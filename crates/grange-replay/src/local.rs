@@ -74,7 +74,6 @@ pub fn add(path: &Path, index: &Index, files: &LocalFiles) -> Result<Added, AddE
     }
     if is_index(path, first) {
         let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
-        files.add_folder(folder);
         let input = BufReader::new(File::open(path).map_err(failed)?);
         let report = if first.starts_with(&[0x1f, 0x8b]) {
             index.load(BufReader::new(MultiGzDecoder::new(input)), None)?
@@ -84,6 +83,7 @@ pub fn add(path: &Path, index: &Index, files: &LocalFiles) -> Result<Added, AddE
         if report.captures == 0 {
             return Err(AddError::Unknown { path: path.to_owned() });
         }
+        files.add_folder(folder, index.snapshot().file_names());
         added.captures = report.captures;
         let bad = |problem: &grange_index::LoadProblem| {
             format!("the line at byte {} cannot be read", problem.offset)
@@ -180,6 +180,28 @@ mod tests {
             assert_eq!(added.as_ref().ok().map(|added| added.captures), captures, "{name}: {added:?}");
         }
         assert_eq!(index.snapshot().stats().rows, 3);
+    }
+
+    #[test]
+    fn of_the_files_beside_lines_only_those_that_they_name_are_there() {
+        let (folder, index, files) = aside();
+        let record = http("http://e.org/", "2020-01-01T00:00:01Z", "HTTP/1.1 200 OK", b"hello");
+        for name in ["a.warc", "b.warc", "notes.txt"] {
+            std::fs::write(folder.path().join(name), &record).unwrap();
+        }
+        let lines = "org,e)/ 20200101000001 {\"url\": \"http://e.org/\", \"filename\": \"old/a.warc\", \"offset\": \"0\"}\n";
+        std::fs::write(folder.path().join("c.cdxj"), lines).unwrap();
+        add(&folder.path().join("c.cdxj"), &index, &files).unwrap();
+        for (name, there) in [
+            ("old/a.warc", true),
+            ("a.warc", false),
+            ("b.warc", false),
+            ("old/b.warc", false),
+            ("notes.txt", false),
+            ("c.cdxj", false),
+        ] {
+            assert_eq!(files.get(name).is_some(), there, "{name}");
+        }
     }
 
     #[test]

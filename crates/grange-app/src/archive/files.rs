@@ -4,9 +4,10 @@ use std::path::Path;
 
 use grange_archive::{Got, Store, StoreOutcome};
 use grange_blob::Opened;
-use grange_db::{FileFilter, FileStatus};
+use grange_db::{FileFilter, FileStatus, Record};
 use grange_model::account::Permission;
 use grange_model::{Checksums, FileName};
+use serde_json::Value;
 use tokio::io::AsyncRead;
 
 use crate::{App, Error, Who};
@@ -55,10 +56,25 @@ impl App {
         Ok(self.archive.get().await?.withdraw_deposit(&file_name(name)?, &who.actor()).await?)
     }
 
-    /// The bytes of a file, from a proven copy.
+    /// The bytes of a file, from a proven copy. All of them, whatever access rules hide of it from readers: custody of bits needs
+    /// the whole file. So it is for staff only, and each reading is in the record of changes.
     pub async fn open_file(&self, who: &Who, name: &str) -> Result<(Opened, Got), Error> {
         who.needs(Permission::ReadSystem)?;
-        Ok(self.archive.get().await?.open_file(&file_name(name)?).await?)
+        let opened = self.archive.get().await?.open_file(&file_name(name)?).await?;
+        self.record_reading(who, "file.read", name, None).await?;
+        Ok(opened)
+    }
+
+    /// Says in the record of changes who read what of a file.
+    pub(super) async fn record_reading(
+        &self,
+        who: &Who,
+        act: &'static str,
+        name: &str,
+        what: Option<Value>,
+    ) -> Result<(), Error> {
+        let record = Record { act, subject: format!("file:{name}"), before: None, after: what };
+        Ok(self.db.audit().append(record, &who.actor()).await?)
     }
 
     /// Files in the order of their names, after one of them.

@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use grange_model::account::Permission;
+use serde_json::json;
 use warc::Reader;
 
 use super::files::file_name;
@@ -14,7 +15,7 @@ const PACKED_BYTES_MAX: u64 = 16 << 20;
 const PLAIN_BYTES_MAX: u64 = 64 << 20;
 
 impl App {
-    /// The record at an offset, unpacked: its header and its block.
+    /// The record at an offset, unpacked: its header and its block. As with [`App::open_file`], access rules are not asked.
     pub async fn record(&self, who: &Who, name: &str, offset: u64) -> Result<Vec<u8>, Error> {
         who.needs(Permission::ReadSystem)?;
         let file = file_name(name)?;
@@ -37,6 +38,8 @@ impl App {
         if bytes.len() as u64 > PLAIN_BYTES_MAX {
             return Err(no_record("it is larger than 64MiB unpacked; get the whole file instead"));
         }
+        let what = json!({ "offset": offset });
+        self.record_reading(who, "file.read-record", name, Some(what)).await?;
         Ok(bytes)
     }
 }

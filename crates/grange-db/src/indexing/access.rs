@@ -35,12 +35,16 @@ pub struct AccessRow {
     pub key: Option<String>,
 }
 
-/// Tells one state of all rules from another. Rules are never changed, and numbers are never given twice.
+/// Tells one state of all rules from another. Rules are never changed; a database that was restored gives numbers again, but
+/// at another time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessRulesMark {
     count: i64,
     last: i64,
     sum: i64,
+    /// The sum of the times at which rules were made, each as the remainder of a prime: it sees every one of them, and a
+    /// hundred thousand rules are far from the largest number there is.
+    made: i64,
 }
 
 impl AccessRules<'_> {
@@ -57,7 +61,8 @@ impl AccessRules<'_> {
                     let query = tx.sql(&MARK);
                     let row = tx.row(query).await?.ok_or_else(|| missing("access rule", "count"))?;
                     let (count, last, sum) = (row.int("count")?, row.int("last")?, row.int("sum")?);
-                    Ok(AccessRulesMark { count, last, sum })
+                    let made = row.int("made")?;
+                    Ok(AccessRulesMark { count, last, sum, made })
                 })
             })
             .await
@@ -152,7 +157,8 @@ async fn insert(tx: &mut Tx<'_>, rule: &Value, note: &str, actor: &Actor) -> Res
 }
 
 static MARK: Sql = Sql::new(
-    "SELECT count(*) AS count, coalesce(max(id), 0) AS last, CAST(coalesce(sum(id), 0) AS BIGINT) AS sum
+    "SELECT count(*) AS count, coalesce(max(id), 0) AS last, CAST(coalesce(sum(id), 0) AS BIGINT) AS sum,
+     CAST(coalesce(sum(created_at % 1000000007), 0) AS BIGINT) AS made
      FROM access_rules",
 );
 static LIST: Sql =

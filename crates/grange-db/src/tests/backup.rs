@@ -57,6 +57,33 @@ async fn a_backup_made_while_others_write_holds_one_moment() {
     }
 }
 
+/// A database that is put back gives the numbers of rules again that were made since.
+#[tokio::test]
+async fn rules_made_after_a_restore_are_noticed() {
+    let bed = Bed::sqlite().await;
+    let rule = |prefix: &str| vec![json!({ "surt_prefix": prefix, "decision": "allow" })];
+    let anna = grange_model::Actor::new("anna", "cli");
+    bed.db.access_rules().add(rule("com,a)"), "", &anna).await.unwrap();
+    let path = bed.dir.path().join("before.db");
+    bed.db.backup_to(&path).await.unwrap();
+    // Each goes on from the same state, at its own time.
+    let copy = open(&path).await;
+    let mut made = Vec::new();
+    for (db, prefixes) in [(&bed.db, ["com,b)", "com,c)"]), (&copy, ["com,d)", "com,c)"])] {
+        let mut ids = Vec::new();
+        for prefix in prefixes {
+            bed.hand.advance(Duration::from_millis(5));
+            ids.extend(
+                db.access_rules().add(rule(prefix), "", &anna).await.unwrap().iter().map(|row| row.id),
+            );
+        }
+        made.push((ids, db.access_rules().mark().await.unwrap()));
+    }
+    assert_eq!(made[0].0, made[1].0, "the same numbers");
+    assert_ne!(made[0].1, made[1].1, "other rules");
+    copy.close().await;
+}
+
 #[tokio::test]
 async fn a_backup_never_overwrites() {
     let bed = Bed::sqlite().await;

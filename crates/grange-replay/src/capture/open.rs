@@ -57,24 +57,26 @@ pub async fn open(
             AtOnce::No => {}
             AtOnce::Damaged => {
                 // Its lengths may lie, so none is promised to whoever asked.
-                let (mut about, mut body) = stream::open(Arc::clone(holdings), place.clone(), undo).await?;
+                let (mut about, mut body) =
+                    stream::open(Arc::clone(holdings), place.clone(), None, undo).await?;
                 about.payload_len = None;
                 body.forget_len();
                 return Ok((Arc::new(about), body));
             }
         }
     }
-    let (about, body) = stream::open(Arc::clone(holdings), place.clone(), undo).await?;
+    let (about, body) = stream::open(Arc::clone(holdings), place.clone(), None, undo).await?;
     Ok((Arc::new(about), body))
 }
 
-/// Opens the first record at a place of a file.
+/// Opens the first record at a place of a file. Nothing from `end` on is read, whatever the record says of its length.
 pub(crate) async fn open_at(
     holdings: &Arc<dyn Holdings>,
     place: &Place,
+    end: Option<u64>,
     undo: impl Fn(&About) -> Undo + Send + 'static,
 ) -> Result<(About, Body), OpenError> {
-    stream::open(Arc::clone(holdings), place.clone(), undo).await
+    stream::open(Arc::clone(holdings), place.clone(), end, undo).await
 }
 
 /// What came of reading a record from the bytes that the index says it takes.

@@ -10,6 +10,7 @@ use warc::{HttpHead, Profile, RecordType};
 use super::open::{OpenError, open};
 use super::{About, Body, Place, Refers, Undo};
 use crate::collection::Collection;
+use crate::lookup_pool::{self, SHORT_ROWS_MAX};
 
 /// A capture with its body.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct Loaded {
 }
 
 /// The record that holds the payload of a revisit.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Original {
     pub capture: Capture,
     pub about: Arc<About>,
@@ -48,6 +49,8 @@ pub enum NoPayload {
          (tried {tried}); add the file that holds the original to the collection"
     )]
     OriginalGone { tried: usize },
+    #[error("the server is stopping; ask again in a moment")]
+    Stopping,
 }
 
 /// The digest of no bytes at all: nothing needs to be looked for.
@@ -57,7 +60,7 @@ const ORIGINALS_MAX: usize = 8;
 
 /// Reads a capture; for a revisit, the head is its own and the body that of the first original that can be read.
 pub async fn load(
-    snapshot: &Snapshot,
+    snapshot: &Arc<Snapshot>,
     collection: &Collection,
     capture: &Capture,
     undo: impl Fn(&About) -> Undo + Clone + Send + 'static,
@@ -78,7 +81,7 @@ pub async fn load(
     if redirect || empty {
         return Ok(Loaded { about, original: None, body: Body::empty() });
     }
-    let candidates = originals(snapshot, capture, digest.as_deref(), about.refers.as_ref())?;
+    let candidates = candidates(snapshot, capture, digest, &about).await?;
     let mut tried = 0;
     for original in candidates {
         let Some(place) = Place::of(&original) else { continue };
@@ -97,6 +100,26 @@ pub async fn load(
     Err(NoPayload::OriginalGone { tried })
 }
 
+/// Where the payload of a revisit may be. A URL with many captures is looked through on a thread for that.
+async fn candidates(
+    snapshot: &Arc<Snapshot>,
+    revisit: &Capture,
+    digest: Option<String>,
+    about: &Arc<About>,
+) -> Result<Vec<Capture>, NoPayload> {
+    let short = Some(SHORT_ROWS_MAX);
+    match originals(snapshot, revisit, digest.as_deref(), about.refers.as_ref(), short) {
+        Err(grange_index::Error::Unfinished { .. }) => {
+            let (snapshot, revisit, about) = (Arc::clone(snapshot), revisit.clone(), Arc::clone(about));
+            let looked = lookup_pool::run(move || {
+                originals(&snapshot, &revisit, digest.as_deref(), about.refers.as_ref(), None)
+            });
+            Ok(looked.await.ok_or(NoPayload::Stopping)??)
+        }
+        found => Ok(found?),
+    }
+}
+
 /// The records with the payload of a revisit, by what the index alone knows, the likeliest first. For one without a digest,
 /// which a server's "not modified" often has none of: the captures of its URL before it. What tests hold
 /// [`super::OriginalFinder`] against.
@@ -105,9 +128,9 @@ pub(super) fn first_originals(
     snapshot: &Snapshot,
     revisit: &Capture,
 ) -> Result<Vec<Capture>, grange_index::Error> {
-    let found = originals(snapshot, revisit, revisit.digest.as_deref(), None)?;
+    let found = originals(snapshot, revisit, revisit.digest.as_deref(), None, None)?;
     if found.is_empty() && revisit.digest.is_none() {
-        return near(snapshot, &revisit.surt, revisit.time, |_| true);
+        return near(snapshot, &revisit.surt, revisit.time, None, |_| true);
     }
     Ok(found)
 }
@@ -123,6 +146,7 @@ pub(super) fn originals(
     revisit: &Capture,
     digest: Option<&str>,
     refers: Option<&Refers>,
+    rows_most: Option<u64>,
 ) -> Result<Vec<Capture>, grange_index::Error> {
     let mut found: Vec<Capture> = Vec::new();
     let mut add = |capture: Capture| {
@@ -145,7 +169,8 @@ pub(super) fn originals(
         // The server said so itself, and old writers put the digest of nothing there.
         Likeness::Unknown => unchanged,
     };
-    for capture in near(snapshot, &revisit.surt, revisit.time, |capture| same(capture) || unchanged)? {
+    let likely = |capture: &Capture| same(capture) || unchanged;
+    for capture in near(snapshot, &revisit.surt, revisit.time, rows_most, likely)? {
         add(capture);
     }
     let uri = refers.and_then(|refers| refers.uri.as_deref());
@@ -157,7 +182,7 @@ pub(super) fn originals(
             let unlike = likeness(capture) == Likeness::Other;
             same(capture) || (then && !unlike)
         };
-        for capture in near(snapshot, &key, date.unwrap_or(revisit.time), wanted)? {
+        for capture in near(snapshot, &key, date.unwrap_or(revisit.time), rows_most, wanted)? {
             add(capture);
         }
     }
@@ -171,7 +196,7 @@ pub(super) fn originals(
     let earlier = |capture: &Capture| {
         capture.time <= until && capture.status != Some(304) && likeness(capture) == Likeness::Incomparable
     };
-    for capture in near(snapshot, &key, until, earlier)? {
+    for capture in near(snapshot, &key, until, rows_most, earlier)? {
         add(capture);
     }
     Ok(found)
@@ -233,11 +258,12 @@ fn near(
     snapshot: &Snapshot,
     surt: &str,
     time: Stamp,
+    rows_most: Option<u64>,
     fits: impl Fn(&Capture) -> bool,
 ) -> Result<Vec<Capture>, grange_index::Error> {
     let few = |order: Order, from: Stamp, to: Stamp, fits: &dyn Fn(&Capture) -> bool| {
         let mut query = Query::new(Keys::Exact(surt.to_owned()));
-        (query.order, query.from, query.to) = (order, from, to);
+        (query.order, query.from, query.to, query.rows_most) = (order, from, to, rows_most);
         let mut found = Vec::new();
         let run = query.run(snapshot, |view| {
             if !view.is_revisit() {

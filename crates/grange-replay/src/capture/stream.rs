@@ -77,6 +77,7 @@ impl Seek for Rest {
 pub(super) async fn open(
     holdings: Arc<dyn Holdings>,
     place: Place,
+    end: Option<u64>,
     undo: impl Fn(&About) -> Undo + Send + 'static,
 ) -> Result<(About, Body), OpenError> {
     let (tell, told) = oneshot::channel();
@@ -86,7 +87,7 @@ pub(super) async fn open(
     let at = place.clone();
     tokio::task::spawn_blocking(move || {
         let _permit = permit;
-        read(&Source { holdings, runtime, place }, undo, tell, sender);
+        read(&Source { holdings, runtime, place, end }, undo, tell, sender);
     });
     let read_error = |source| OpenError::Read { file: at.file.clone(), offset: at.offset, source };
     let about = match told.await {
@@ -108,13 +109,16 @@ pub(super) async fn open(
 
 /// Reads records from a place on, for threads that may wait.
 pub(crate) fn reader_at(holdings: &Arc<dyn Holdings>, place: &Place, runtime: &Handle) -> io::Result<Reader> {
-    Source { holdings: Arc::clone(holdings), runtime: runtime.clone(), place: place.clone() }.reader()
+    let (holdings, runtime) = (Arc::clone(holdings), runtime.clone());
+    Source { holdings, runtime, place: place.clone(), end: None }.reader()
 }
 
 struct Source {
     holdings: Arc<dyn Holdings>,
     runtime: Handle,
     place: Place,
+    /// Nothing from here on is read, whatever the record says.
+    end: Option<u64>,
 }
 
 impl Source {
@@ -124,14 +128,15 @@ impl Source {
             runtime: self.runtime.clone(),
             file: self.place.file.clone(),
             at: self.place.offset,
-            end: u64::MAX,
+            end: self.end.unwrap_or(u64::MAX),
             bytes: Bytes::new(),
         };
         let first = rest.look(self.place.offset)?;
         // A record that says it is longer than it is would show what follows it, which may be hidden from this reader. So
         // where the index says that it ends and another one begins, or the file ends, it ends. Packed ones end with their
         // member.
-        if first.starts_with(b"WARC/")
+        if self.end.is_none()
+            && first.starts_with(b"WARC/")
             && let Some(end) = self.place.length.and_then(|length| self.place.offset.checked_add(length))
         {
             let next = rest.look(end)?;

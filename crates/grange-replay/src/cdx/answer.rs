@@ -17,11 +17,10 @@ use super::asker::Asker;
 use super::dialect::Dialect;
 use crate::access_check::AccessCheck;
 use crate::collection::Collection;
+use crate::lookup_pool::SHORT_ROWS_MAX;
 use crate::piece_channel::BodyWriter;
 use crate::wayback::fuzzy;
 
-/// Rows read for an answer in place. Some two milliseconds: nobody else on the thread notices.
-const SHORT_ROWS_MAX: u64 = 2_000;
 /// Bytes of an answer in place.
 const SHORT_BYTES_MAX: usize = 64 << 10;
 /// Bytes of one piece of a long answer.

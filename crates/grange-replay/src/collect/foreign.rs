@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use grange_base::Chain;
 use grange_blob::{Buckets, is_bucket_url};
 use grange_db::{CollectedFile, Db};
+use grange_index::Index;
 use grange_model::collection::FileKind as Kind;
 use tokio::runtime::Handle;
 
@@ -24,6 +25,10 @@ pub(super) struct ForeignFiles {
     far: Arc<BucketFiles>,
     /// Folders and prefixes of buckets where files lie that only index lines name.
     beside: Arc<RwLock<Vec<String>>>,
+    /// Those of them that were found there.
+    found: Arc<RwLock<HashSet<String>>>,
+    /// What is served of the collection: it says which names lines have.
+    index: Arc<RwLock<Weak<Index>>>,
     /// Registered and not readable when they were looked for: a disk may be mounted later. By name, and by the name of the
     /// package for what is in one.
     away: Arc<RwLock<HashMap<String, CollectedFile>>>,
@@ -41,12 +46,42 @@ impl ForeignFiles {
             local: Arc::default(),
             far: Arc::new(BucketFiles::new(buckets)),
             beside: Arc::default(),
+            found: Arc::default(),
+            index: Arc::default(),
             away: Arc::default(),
             stored: Arc::default(),
             db,
             collection: collection.to_owned(),
             archive,
         }
+    }
+
+    /// The index that is served from now on.
+    pub(super) fn follow(&self, index: &Arc<Index>) {
+        *self.index.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(index);
+    }
+
+    /// Whether the index has captures of a file. Folders hold more than what was imported.
+    fn is_named(&self, name: &str) -> bool {
+        let index = self.index.read().unwrap_or_else(PoisonError::into_inner).upgrade();
+        index.is_some_and(|index| index.snapshot().file_names().any(|one| one == name))
+    }
+
+    /// Forgets files that only lines named which were taken out since.
+    pub(super) fn forget_unnamed(&self) {
+        let mut found = self.found.write().unwrap_or_else(PoisonError::into_inner);
+        let index = self.index.read().unwrap_or_else(PoisonError::into_inner).upgrade();
+        let Some(index) = index.filter(|_| !found.is_empty()) else { return };
+        let snapshot = index.snapshot();
+        let named: HashSet<&str> = snapshot.file_names().collect();
+        found.retain(|name| {
+            let stays = named.contains(name.as_str());
+            if !stays {
+                self.local.remove(name);
+                self.far.remove(name);
+            }
+            stays
+        });
     }
 
     /// Makes a registered file known. It may be read for that, so this is for a thread that may wait.
@@ -174,21 +209,22 @@ impl ForeignFiles {
             return Some(());
         }
         let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
-        if !inside || Kind::of(name) != Kind::Records {
+        if !inside || Kind::of(name) != Kind::Records || !self.is_named(name) {
             return None;
         }
         let places = self.beside.read().unwrap_or_else(PoisonError::into_inner).clone();
         for place in places {
             let path = format!("{place}/{name}");
             if !is_bucket_url(&path) {
-                if let Ok(section) = Section::whole(path) {
-                    self.local.add(name, section);
-                    return Some(());
-                }
+                let Ok(section) = Section::whole(path) else { continue };
+                self.local.add(name, section);
             } else if let Ok(Some(len)) = self.far.buckets().size(&path).await {
                 self.far.add(name, BucketSection { url: path, offset: 0, len });
-                return Some(());
+            } else {
+                continue;
             }
+            self.found.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+            return Some(());
         }
         None
     }

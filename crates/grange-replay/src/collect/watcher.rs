@@ -260,7 +260,11 @@ impl Watcher {
             self.foreign.insert(name.to_owned(), Foreign { files: Arc::clone(&files), after: 0 });
             files
         };
-        let collection = Collection::new(name, Arc::new(index), holdings).with_identity(&row.identity);
+        let index = Arc::new(index);
+        if let Some(foreign) = self.foreign.get(name) {
+            foreign.files.follow(&index);
+        }
+        let collection = Collection::new(name, index, holdings).with_identity(&row.identity);
         collection.set_rules(Arc::clone(&self.rules));
         self.collections.add(collection);
     }
@@ -268,6 +272,7 @@ impl Watcher {
     /// Makes files known that were registered since, indexed or not yet.
     async fn register(&mut self, name: &str) -> Result<(), WatchError> {
         let Some(foreign) = self.foreign.get_mut(name) else { return Ok(()) };
+        foreign.files.forget_unnamed();
         loop {
             let rows = self.db.collections().files(name, None, foreign.after, PAGE).await?;
             let Some(last) = rows.last() else { return Ok(()) };

@@ -43,6 +43,10 @@ impl BucketFiles {
         sections.insert(name.to_owned(), Arc::new(section));
     }
 
+    pub fn remove(&self, name: &str) -> bool {
+        self.sections.write().unwrap_or_else(PoisonError::into_inner).remove(name).is_some()
+    }
+
     pub fn get(&self, name: &str) -> Option<Arc<BucketSection>> {
         self.sections.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }

@@ -1,6 +1,6 @@
 //! Files of this machine, read in place: whole ones, and parts of others such as the WARCs inside a WACZ.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, IoSliceMut, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
@@ -78,14 +78,20 @@ impl Seek for SectionReader {
 #[derive(Debug)]
 pub struct LocalFiles {
     sections: RwLock<HashMap<String, Arc<Section>>>,
-    /// Where files are looked for that were not registered, as those that a foreign index names.
+    /// Where files are looked for that were not registered, but that an index names.
     folders: RwLock<Vec<PathBuf>>,
+    named: RwLock<HashSet<String>>,
     open: Cache<PathBuf, Arc<File>>,
 }
 
 impl Default for LocalFiles {
     fn default() -> Self {
-        Self { sections: RwLock::default(), folders: RwLock::default(), open: Cache::new(OPEN_FILES_MAX) }
+        Self {
+            sections: RwLock::default(),
+            folders: RwLock::default(),
+            named: RwLock::default(),
+            open: Cache::new(OPEN_FILES_MAX),
+        }
     }
 }
 
@@ -101,8 +107,11 @@ impl LocalFiles {
         self.sections.write().unwrap_or_else(PoisonError::into_inner).remove(name).is_some()
     }
 
-    /// Looks for files that are not registered in this folder too, by the last part of their names.
-    pub fn add_folder(&self, folder: PathBuf) {
+    /// Looks for files with these names in this folder too, by the last part of each. Whatever else lies there is nobody's
+    /// business.
+    pub fn add_folder<'n>(&self, folder: PathBuf, names: impl IntoIterator<Item = &'n str>) {
+        let mut named = self.named.write().unwrap_or_else(PoisonError::into_inner);
+        named.extend(names.into_iter().map(ToOwned::to_owned));
         let mut folders = self.folders.write().unwrap_or_else(PoisonError::into_inner);
         if !folders.contains(&folder) {
             folders.push(folder);
@@ -116,6 +125,9 @@ impl LocalFiles {
 
     /// A foreign index may name any path; nothing outside the folders is ever opened for it.
     fn look(&self, name: &str) -> Option<Arc<Section>> {
+        if !self.named.read().unwrap_or_else(PoisonError::into_inner).contains(name) {
+            return None;
+        }
         let last = Path::new(name).file_name()?;
         let folders = self.folders.read().unwrap_or_else(PoisonError::into_inner).clone();
         let found = folders.iter().map(|folder| folder.join(last)).find(|path| path.is_file())?;

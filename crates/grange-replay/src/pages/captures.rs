@@ -14,43 +14,33 @@ use super::calendar::calendar;
 use super::{captures_of, message, render, short, urls};
 use crate::memento;
 use crate::rewrite::with_path;
-use crate::wayback::View;
+use crate::wayback::{View, own_parameters};
 
 /// Rows of a table on one page.
 const ROWS_MAX: usize = 500;
 
 pub(crate) fn captures(view: &View, from: &str, to: &str, url: &str, wide: bool, query: &str) -> Response {
-    // The query belongs to the URL that was asked for, except what is ours to say how it is shown.
-    let (url, own) = split_own(url, query);
-    let params = Params::parse(&own);
+    let params = Params::parse(&own_parameters(query));
     let times = (Stamp::earliest(from).unwrap_or(Stamp::MIN), Stamp::latest(to).unwrap_or(Stamp::MAX));
     if wide {
-        return urls::urls(view, &url, times, params.get("grange-after"));
+        return urls::urls(view, url, times, &span(from, to), params.get("grange-after"));
     }
     let one_day = from.len() >= 8 && from == to;
     let shown = if one_day || params.get("grange-view") == Some("list") {
-        list(view, &url, times, (from, to), &params)
+        list(view, url, times, &span(from, to), &params)
     } else {
-        calendar(view, &url, times, params.get("grange-year"))
+        calendar(view, url, times, params.get("grange-year"))
     };
     match shown {
         Ok(Some(response)) => response,
-        Ok(None) => message::missing(view, "", &url),
-        Err(error) => message::broken(view, &url, &[grange_base::Chain(&error).to_string()]),
+        Ok(None) => message::missing(view, "", url),
+        Err(error) => message::broken(view, url, &[grange_base::Chain(&error).to_string()]),
     }
 }
 
-/// Our own parameters begin with `grange-`; everything else is part of the archived URL.
-fn split_own(url: &str, query: &str) -> (String, String) {
-    let is_own = |part: &&str| part.starts_with("grange-");
-    let own: Vec<&str> = query.split('&').filter(is_own).collect();
-    if own.is_empty() {
-        return (url.to_owned(), String::new());
-    }
-    let Some((path, query)) = url.split_once('?') else { return (url.to_owned(), own.join("&")) };
-    let rest: Vec<&str> = query.split('&').filter(|part| !is_own(part)).collect();
-    let url = if rest.is_empty() { path.to_owned() } else { format!("{path}?{}", rest.join("&")) };
-    (url, own.join("&"))
+/// The times of a calendar as its address has them.
+fn span(from: &str, to: &str) -> String {
+    if from == to { format!("{from}*") } else { format!("{from}-{to}*") }
 }
 
 /// A URL with one more of our own parameters.
@@ -93,7 +83,7 @@ fn list(
     view: &View,
     url: &str,
     (from, to): (Stamp, Stamp),
-    (from_text, to_text): (&str, &str),
+    times: &str,
     params: &Params,
 ) -> Result<Option<Response>, grange_index::Error> {
     let (name, t) = (view.collection.name.as_str(), &view.tongue());
@@ -116,10 +106,6 @@ fn list(
     if all == 0 {
         return Ok(None);
     }
-    let times = match (from_text, to_text) {
-        (from, to) if from == to => format!("{from}*"),
-        (from, to) => format!("{from}-{to}*"),
-    };
     let rows =
         shown.into_iter().map(|(capture, version)| row(view, url, capture, &versions, version)).collect();
     let next = (skip + ROWS_MAX < all).then(|| {
@@ -193,26 +179,5 @@ fn row(view: &View, url: &str, capture: Capture, versions: &Versions, version: O
         digest,
         job: capture.job.clone().unwrap_or_default(),
         file: capture.file,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn our_parameters_are_not_part_of_the_url() {
-        for (url, query, expected) in [
-            (
-                "http://e.org/?a=1&grange-year=2020",
-                "a=1&grange-year=2020",
-                ("http://e.org/?a=1", "grange-year=2020"),
-            ),
-            ("http://e.org/?grange-view=list", "grange-view=list", ("http://e.org/", "grange-view=list")),
-            ("http://e.org/?a=1", "a=1", ("http://e.org/?a=1", "")),
-        ] {
-            let (url, own) = split_own(url, query);
-            assert_eq!((url.as_str(), own.as_str()), expected);
-        }
     }
 }

@@ -43,7 +43,14 @@ struct Row {
 /// URLs on one page.
 const URLS_MAX: usize = 500;
 
-pub(super) fn urls(view: &View, url: &str, (from, to): (Stamp, Stamp), after: Option<&str>) -> Response {
+/// `times`: as the address of the list has them.
+pub(super) fn urls(
+    view: &View,
+    url: &str,
+    (from, to): (Stamp, Stamp),
+    times: &str,
+    after: Option<&str>,
+) -> Response {
     let (name, t) = (view.collection.name.as_str(), &view.tongue());
     let keys = match (grange_index::keys(url, MatchType::Prefix), after) {
         // A key is followed by NUL in its rows, so this is behind all of them and before every larger key.
@@ -100,7 +107,7 @@ pub(super) fn urls(view: &View, url: &str, (from, to): (Stamp, Stamp), after: Op
     if rows.is_empty() {
         return message::missing(view, "", url);
     }
-    let here = format!("/{name}/*/{url}*");
+    let here = format!("/{name}/{times}/{url}*");
     let next =
         rows.last().filter(|_| more).map(|last| with(&here, &format!("grange-after={}", encoded(&last.key))));
     let count = t.say_with("urls", &[("count", (rows.len() as u64).into())]);

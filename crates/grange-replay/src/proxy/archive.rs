@@ -76,11 +76,15 @@ pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> (bool, Response<Body>) 
         if let Choice::Jobs(jobs) = &choice {
             view.jobs.clone_from(jobs);
         }
-        match view.find(&wanted) {
-            Ok(Found::Captures(captures)) => candidates.push((view, captures)),
-            Ok(Found::Hidden(reason)) => hidden = Some(reason),
-            Ok(Found::Nothing) => {}
-            Err(error) => tracing::warn!(error = %grange_base::Chain(&error), "an index could not be read"),
+        let by = wanted.clone();
+        match view.look(move |view| view.find(&by)).await {
+            Some(Ok(Found::Captures(captures))) => candidates.push((view, captures)),
+            Some(Ok(Found::Hidden(reason))) => hidden = Some(reason),
+            // Or the server stops.
+            Some(Ok(Found::Nothing)) | None => {}
+            Some(Err(error)) => {
+                tracing::warn!(error = %grange_base::Chain(&error), "an index could not be read")
+            }
         }
     }
     let apart = |captures: &[Capture]| {
@@ -89,27 +93,38 @@ pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> (bool, Response<Body>) 
     candidates.sort_by_key(|(_, captures)| apart(captures));
     let mut failure = None;
     for (view, captures) in candidates {
-        let more = view.find_more(&wanted).unwrap_or_default();
-        for capture in captures.into_iter().chain(more).take(TRIED_MAX) {
-            let accepted = Accepted::of(&ask.headers);
-            let undo = move |about: &About| accepted.undo(about);
-            let shown = match capture::load(&view.snapshot, &view.collection, &capture, undo).await {
-                Ok(loaded) => {
-                    if let Some(reason) = view.hides_loaded(&capture, &loaded) {
-                        hidden = Some(reason);
-                        continue;
-                    }
-                    answer(ask, &capture, loaded)
-                        .await
-                        .map_err(|error| grange_base::Chain(&error).to_string())
+        let (mut queue, mut tried) = (captures, 0);
+        // More are looked for only where none of the first can be shown: those are nearly always enough.
+        let mut more = Some(wanted.clone());
+        loop {
+            for capture in queue {
+                tried += 1;
+                if tried > TRIED_MAX {
+                    break;
                 }
-                Err(error) => Err(grange_base::Chain(&error).to_string()),
-            };
-            match shown {
-                Ok(Some(response)) => return (true, response),
-                Ok(None) => {}
-                Err(text) => failure = Some(text),
+                let accepted = Accepted::of(&ask.headers);
+                let undo = move |about: &About| accepted.undo(about);
+                let shown = match capture::load(&view.snapshot, &view.collection, &capture, undo).await {
+                    Ok(loaded) => {
+                        if let Some(reason) = view.hides_loaded(&capture, &loaded).await {
+                            hidden = Some(reason);
+                            continue;
+                        }
+                        answer(ask, &capture, loaded)
+                            .await
+                            .map_err(|error| grange_base::Chain(&error).to_string())
+                    }
+                    Err(error) => Err(grange_base::Chain(&error).to_string()),
+                };
+                match shown {
+                    Ok(Some(response)) => return (true, response),
+                    Ok(None) => {}
+                    Err(text) => failure = Some(text),
+                }
             }
+            let Some(by) = more.take() else { break };
+            let looked = view.look(move |view| view.find_more(&by)).await;
+            queue = looked.and_then(Result::ok).unwrap_or_default();
         }
     }
     if let Some(reason) = hidden {

@@ -12,10 +12,11 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::chain::Ask;
 use super::control::command;
-use super::record_access::RecordAccess;
+use super::record_access::{ListedRecord, RecordAccess};
 use super::{Proxy, page, visible_file};
-use crate::capture::{self, About, Place, Undo};
+use crate::capture::{self, About, OpenError, Place, Undo};
 use crate::holdings::HoldingsError;
+use crate::lookup_pool;
 use crate::piece_channel::BodyWriter;
 use crate::reader::reason;
 
@@ -98,7 +99,8 @@ fn busy(ask: &Ask) -> Response<Body> {
     page::message(ask, StatusCode::SERVICE_UNAVAILABLE, text)
 }
 
-/// One record: the content, as the documents' viewer proxy gives it.
+/// One record: the content, as the documents' viewer proxy gives it. Only what an index lists: of other bytes nobody knows
+/// whether a record begins there, and what follows them may be hidden.
 async fn get_record(proxy: &Proxy, ask: &Ask, file: &str, offset: u64) -> Response<Body> {
     let missing = format!("There is no record at byte {offset} of a file {file} here.");
     let access = match RecordAccess::open(&proxy.collections, &ask.who.person, file).await {
@@ -108,17 +110,32 @@ async fn get_record(proxy: &Proxy, ask: &Ask, file: &str, offset: u64) -> Respon
             return page::message(ask, StatusCode::NOT_FOUND, &grange_base::Chain(&error).to_string());
         }
     };
-    let place = Place { file: file.to_owned(), offset, ..Place::default() };
-    let (about, body) = match capture::open_at(&access.holdings, &place, |_| Undo::Transfer).await {
-        Ok(opened) => opened,
-        Err(error) => {
-            return page::message(ask, StatusCode::NOT_FOUND, &grange_base::Chain(&error).to_string());
-        }
+    let mut place = Place { file: file.to_owned(), offset, ..Place::default() };
+    let broken =
+        |error: OpenError| page::message(ask, StatusCode::NOT_FOUND, &grange_base::Chain(&error).to_string());
+    // Only its header: what begins there may be the content of another record, and say anything of itself.
+    let about = match capture::open_at(&access.holdings, &place, None, |_| Undo::Skip).await {
+        Ok((about, _)) => about,
+        Err(error) => return broken(error),
     };
-    if let Some(rule) = access.hides(&about, offset) {
-        let reason = reason(rule, &ask.who.tongue());
-        return page::message(ask, StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS, &reason);
-    }
+    let (access, tongue) = (Arc::new(access), ask.who.tongue());
+    let judging = Arc::clone(&access);
+    // The type of a revisit is that of its original, which is looked for among all captures of its URL.
+    let judged = lookup_pool::run(move || match judging.judge_listed(&about, offset) {
+        ListedRecord::Visible { length } => Ok(length),
+        ListedRecord::Hidden(rule) => Err((StatusCode::UNAVAILABLE_FOR_LEGAL_REASONS, reason(rule, &tongue))),
+        ListedRecord::Unlisted => Err((StatusCode::NOT_FOUND, missing)),
+    });
+    place.length = match judged.await {
+        Some(Ok(length)) => length,
+        Some(Err((status, text))) => return page::message(ask, status, &text),
+        None => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    };
+    let end = place.length.and_then(|length| offset.checked_add(length));
+    let (about, body) = match capture::open_at(&access.holdings, &place, end, |_| Undo::Transfer).await {
+        Ok(opened) => opened,
+        Err(error) => return broken(error),
+    };
     let mut response = Response::new(Body::empty());
     let headers = response.headers_mut();
     let mime = about.mime().unwrap_or_else(|| "application/octet-stream".to_owned());

@@ -57,26 +57,47 @@ impl RecordAccess {
         hidden?.into_iter().next()
     }
 
-    /// The rule that hides a record. Its collections are those whose index lists it: it is visible if it is in one of them. A
-    /// record that none lists, such as a request, must be visible in all that have the file.
-    pub(super) fn hides(&self, about: &About, offset: u64) -> Option<&CompiledRule> {
-        let key = about.uri.as_deref().map(grange_index::key).unwrap_or_default();
-        let time = about.date.and_then(|date| Stamp::parse(date.digits14())).unwrap_or_default();
-        let mut hidden = None;
-        let mut listed = false;
+    /// What may be said of the capture that begins at a byte of the file. Its collections are those whose index lists it: it is
+    /// visible if it is in one of them.
+    pub(super) fn judge_listed(&self, about: &About, offset: u64) -> ListedRecord<'_> {
+        let (key, time) = key_and_time(about);
+        let mut judged = ListedRecord::Unlisted;
         for check in &self.checks {
             let Some(capture) = check.listed(&self.file, offset, &key, time) else { continue };
-            listed = true;
             match check.hides_capture(&capture).or_else(|| check.hides_content(&capture, about, None)) {
-                Some(rule) => hidden = Some(rule),
-                None => return None,
+                Some(rule) => judged = ListedRecord::Hidden(rule),
+                None => return ListedRecord::Visible { length: capture.length },
             }
         }
-        if listed {
-            return hidden;
+        judged
+    }
+
+    /// The rule that hides a record that was found by reading the file from its start. One that no index lists, such as a
+    /// request, must be visible in all collections that have the file.
+    pub(super) fn hides(&self, about: &About, offset: u64) -> Option<&CompiledRule> {
+        match self.judge_listed(about, offset) {
+            ListedRecord::Visible { .. } => return None,
+            ListedRecord::Hidden(rule) => return Some(rule),
+            ListedRecord::Unlisted => {}
         }
+        let (surt, time) = key_and_time(about);
         let digest = about.payload_digest.clone();
-        let capture = Capture { surt: key, time, digest, url: about.uri.clone(), ..Capture::default() };
+        let capture = Capture { surt, time, digest, url: about.uri.clone(), ..Capture::default() };
         self.checks.iter().find_map(|check| check.hides_unlisted(&capture, about))
     }
+}
+
+/// A record in the eyes of the indexes of all collections that have its file.
+pub(super) enum ListedRecord<'a> {
+    Visible {
+        /// The bytes it takes in the file, if an index knows.
+        length: Option<u64>,
+    },
+    Hidden(&'a CompiledRule),
+    Unlisted,
+}
+
+fn key_and_time(about: &About) -> (String, Stamp) {
+    let key = about.uri.as_deref().map(grange_index::key).unwrap_or_default();
+    (key, about.date.and_then(|date| Stamp::parse(date.digits14())).unwrap_or_default())
 }

@@ -1,5 +1,7 @@
+use std::io::Write as _;
 use std::net::SocketAddr;
 
+use futures_util::FutureExt as _;
 use grange_base::Trigger;
 use grange_index::access::{Decision, Rule, RuleSet};
 use reqwest::{Certificate, Client};
@@ -291,6 +293,70 @@ async fn a_record_is_judged_by_the_collections_that_list_it() {
     assert_eq!(status, 451, "{}", String::from_utf8_lossy(&body));
 }
 
+/// A page whose content is a record of its own, and hidden captures behind it. Whatever that inner record says, it is none.
+#[tokio::test]
+async fn a_record_inside_of_a_page_hands_out_no_neighbours() {
+    let running = running().await;
+    let bed = &running.bed;
+    let (first, then) = ("2020-01-01T00:00:00Z", "2020-01-02T00:00:00Z");
+    let inner = http("http://m.org/inner", first, HTML, &[b'i'; 40]);
+    let inner = String::from_utf8(inner).unwrap();
+    let length = inner.lines().find(|line| line.starts_with("Content-Length")).unwrap().to_owned();
+    let inner = inner.replace(&length, "Content-Length: 50000000");
+    let page = http("http://m.org/", first, HTML, inner.as_bytes());
+    let hidden = http("http://secret.org/", then, HTML, b"nobody may read this");
+    // Stored without compression, as encoders do with content that is packed already.
+    let stored = |bytes: &[u8]| {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    };
+    // A damaged record: it ends long before its length.
+    let cut = http("http://cut.org/", first, HTML, b"cut off");
+    let cut = String::from_utf8(cut).unwrap();
+    let length = cut.lines().find(|line| line.starts_with("Content-Length")).unwrap().to_owned();
+    let cut = cut.replace(&length, "Content-Length: 50000000").into_bytes();
+    bed.add("plain.warc", &[page.clone(), hidden.clone()].concat());
+    bed.add("stored.warc.gz", &[stored(&page), stored(&hidden)].concat());
+    bed.add("cut.warc", &cut);
+    // A line knows where it ends; what follows is no record that anybody would recognize.
+    let line = bed.captures("http://cut.org/")[0].clone();
+    let mut batch = grange_index::Batch::new();
+    let (file, length) = ("known.warc".to_owned(), Some(cut.len() as u64));
+    batch.add(&grange_index::Capture { file, length, ..line });
+    bed.collection.index.commit(batch).unwrap();
+    let path = bed.folder.path().join("known.warc");
+    std::fs::write(&path, [&cut[..], b"\r\njunk\r\n\r\n", &hidden].concat()).unwrap();
+    bed.files.add("known.warc", crate::holdings::Section::whole(path).unwrap());
+    let local = running.proxy.collections.get("local").unwrap();
+    let block = Rule::new("org,secret)/", Decision::Block { message: "Blocked.".into() });
+    local.set_rules(RuleSet::from(vec![block]));
+    for (file, at, status) in [
+        ("plain.warc", "WARC/1.1", 200),
+        ("plain.warc", "WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID", 200),
+        ("plain.warc", "inner", 404),
+        ("stored.warc.gz", "inner", 404),
+        ("known.warc", "WARC/1.1", 200),
+    ] {
+        let bytes = std::fs::read(bed.folder.path().join(file)).unwrap();
+        let find =
+            |text: &str| bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap();
+        let offset = match at {
+            "inner" => {
+                let uri = find("http://m.org/inner");
+                let before = &bytes[..uri];
+                before.windows(8).rposition(|window| window == b"WARC/1.1").unwrap()
+            }
+            at => find(at),
+        };
+        let asked = format!("http://viewerproxy.invalid/getRecord?arcFile={file}&arcOffset={offset}");
+        let (got, body) = resolve(&running.proxy, &asked, "01 Jan 2020 00:00:00 GMT").await;
+        let body = String::from_utf8_lossy(&body);
+        assert_eq!(got, status, "{file} at {offset}: {body}");
+        assert!(!body.contains("nobody may read this") && !body.contains("secret.org"), "{file}: {body}");
+    }
+}
+
 #[tokio::test]
 async fn the_metadata_of_a_job_is_handed_out_whole() {
     let running = running().await;
@@ -371,5 +437,24 @@ async fn metadata_that_no_rule_opens_is_not_even_read() {
         collection.set_rules(RuleSet::from(rules.clone()));
         let (status, _) = resolve(&running.proxy, asked, now).await;
         assert_eq!(status == 451, hidden, "{status}: {rules:?}");
+    }
+}
+
+/// Captures of one URL, all but the last of which are hidden, and at the end a revisit without an original.
+#[tokio::test]
+async fn lookups_of_many_captures_wait_for_other_threads() {
+    let running = running().await;
+    let collection = running.proxy.collections.get("local").unwrap();
+    let rules = crate::tests::add_many(&running.bed);
+    collection.set_rules(RuleSet::from(rules));
+    for (url, date) in
+        [("http://many.org/", "01 Jan 2000 00:00:00 GMT"), ("http://again.org/", "01 Jan 2021 00:00:00 GMT")]
+    {
+        let others = crate::lookup_pool::occupied().await;
+        let answered = resolve(&running.proxy, url, date).now_or_never();
+        assert!(answered.is_none(), "{url} is answered on this thread");
+        drop(others);
+        let (status, body) = resolve(&running.proxy, url, date).await;
+        assert_eq!(status, 200, "{url}: {}", String::from_utf8_lossy(&body));
     }
 }

@@ -16,6 +16,8 @@ pub enum Kind {
     /// Also JSONP.
     Json,
     Xml,
+    /// M3U and M3U8: addresses of films and sounds, and of their parts.
+    Playlist,
     /// Text that is passed on as it is.
     Plain,
     Binary,
@@ -73,6 +75,8 @@ impl Kind {
                 // Flash, fonts and pictures; but an SVG or an HTML object holds links.
                 return match declared {
                     Some(kind @ (Self::Html | Self::Xhtml | Self::Xml)) if start == Some(b'<') => kind,
+                    // A film may be one of many parts.
+                    Some(Self::Playlist) => Self::Playlist,
                     _ => untouched(declared),
                 };
             }
@@ -83,7 +87,9 @@ impl Kind {
             Some(Self::Html) if is_json_start(clues, start) => Self::Json,
             Some(kind) => kind,
         };
-        if clues.by_script && matches!(kind, Self::Html | Self::Xhtml | Self::Js | Self::Css | Self::Xml) {
+        let is_for_readers =
+            matches!(kind, Self::Html | Self::Xhtml | Self::Js | Self::Css | Self::Xml | Self::Playlist);
+        if clues.by_script && is_for_readers {
             return Self::Plain;
         }
         kind
@@ -113,6 +119,9 @@ fn declared(content_type: Option<&str>) -> Option<Kind> {
         "text/json" | "text/x-json" => Kind::Json,
         "text/xml" | "image/svg+xml" => Kind::Xml,
         "text/plain" => Kind::Plain,
+        "application/vnd.apple.mpegurl" | "application/x-mpegurl" | "audio/mpegurl" | "audio/x-mpegurl" => {
+            Kind::Playlist
+        }
         "application/xml" => Kind::Xml,
         _ if essence.contains("javascript") || essence.contains("ecmascript") => Kind::Js,
         "application/x-js" | "text/js" | "application/js" => Kind::Js,
@@ -230,6 +239,10 @@ mod tests {
             (Image, Some("image/svg+xml"), "http://a/x", b"<svg>", Kind::Xml),
             (Image, Some("image/jpeg"), "http://a/x", b"\xFF\xD8", Kind::Binary),
             (Object, Some("text/html"), "http://a/x", b"<html>", Kind::Html),
+            (Main, Some("application/vnd.apple.mpegurl"), "http://a/", b"#EXTM3U", Kind::Playlist),
+            (Object, Some("application/x-mpegURL"), "http://a/", b"#EXTM3U", Kind::Playlist),
+            (Image, Some("audio/mpegurl"), "http://a/", b"#EXTM3U", Kind::Playlist),
+            (Raw, Some("audio/mpegurl"), "http://a/", b"#EXTM3U", Kind::Plain),
             (Raw, Some("text/html"), "http://a/x", b"<html>", Kind::Plain),
             (Raw, None, "http://a/x", b"<html>", Kind::Binary),
         ];
@@ -251,6 +264,7 @@ mod tests {
         assert_eq!(Kind::of(&clues("text/html")), Kind::Plain);
         assert_eq!(Kind::of(&clues("application/xhtml+xml")), Kind::Plain);
         assert_eq!(Kind::of(&clues("text/javascript")), Kind::Plain);
+        assert_eq!(Kind::of(&clues("application/x-mpegURL")), Kind::Plain);
         assert_eq!(Kind::of(&clues("application/json")), Kind::Json);
     }
 }

@@ -3,6 +3,8 @@
 //! Work is what [`work`] counts, so that no clock decides. A scan to the end of a line or a text that is made once per token
 //! shows as a count that grows with the square.
 
+use std::time::Duration;
+
 use super::script::{self, Mode, Source};
 use super::*;
 
@@ -365,6 +367,23 @@ const JSON: &[&str] = &[
 /// A list of addresses between semicolons.
 const LINKS: &[&str] = &["/x", "x", ";", "; ", " ", "../x;", "#a;", "http://o.org/;", "é"];
 
+const PLAYLIST: &[&str] = &[
+    "#",
+    "#EXT-X-KEY:",
+    "URI=\"",
+    "URI=\"/x\"",
+    "\"",
+    "\n",
+    "\r\n",
+    "/x\n",
+    "http://o.org/x\n",
+    "../x\n",
+    " ",
+    ",",
+    "x",
+    "é",
+];
+
 const SRCSET: &[&str] = &["/x", " ", ",", ", ", "(", ")", "1x", "../x", "\n", "data:,", "é", "/x 1x,"];
 
 /// Every rewriter with what it looks for. Each token follows each other one.
@@ -381,6 +400,7 @@ fn rewriters() -> Vec<(&'static str, Rewrite, &'static [&'static str])> {
         ("JSON", |text| pushed(Kind::Json, text, usize::MAX), JSON),
         ("import map", |text| importmap::rewrite(text, &place()).map_or(0, |text| text.len()), JSON),
         ("animated", |text| animated::rewrite(text, &place()).map_or(0, |text| text.len()), LINKS),
+        ("playlist", |text| playlist::rewrite(text, &place()).map_or(0, |text| text.len()), PLAYLIST),
         ("srcset", |text| srcset::rewrite(text, &place()).map_or(0, |text| text.len()), SRCSET),
     ]
 }
@@ -414,6 +434,27 @@ const TIMES: usize = 100;
 /// These read scripts as the others do, so that one token behind nothing will do.
 const ALONE: [(&str, Rewrite); 2] = [("event handler", HANDLER), ("is it a module", WHICH)];
 
+/// One header of an answer.
+fn header(name: &str, value: &str) -> usize {
+    let archived = [(name.as_bytes(), value.as_bytes())];
+    headers(archived, &place(), Kind::Html).iter().map(|(_, value)| value.len()).sum()
+}
+
+const HEADERS: [(&str, Rewrite, &[&str]); 4] = [
+    (
+        "Link",
+        |text| header("link", text),
+        &["<", ">", "</x>", "<../x>; ", ",", ";", "rel=stylesheet", "as=", " ", "\"", "x"],
+    ),
+    ("Refresh", |text| header("refresh", text), &["1", ";", ",", "url=", "'", "\"", " ", "/x", "."]),
+    (
+        "Set-Cookie",
+        |text| header("set-cookie", text),
+        &["a=b", ";", "; path=/", "path=", "; domain=e.org", "=", " ", ","],
+    ),
+    ("Location", |text| header("location", text), &["/", "../", "http://", "?", "#", "%", "x", ":", "@"]),
+];
+
 #[test]
 fn twice_the_tokens_are_twice_the_work() {
     let mut found = Vec::new();
@@ -429,11 +470,75 @@ fn twice_the_tokens_are_twice_the_work() {
                 if let Some(why) = out_of_proportion(rewrite, &text(TIMES), &text(2 * TIMES)) {
                     found.push(format!("{name}: {prefix:?} and then {token:?} again and again: {why}"));
                 }
+                // Both of them again and again.
+                let text = |times: usize| format!("{prefix}{token}").repeat(times);
+                if let Some(why) = out_of_proportion(rewrite, &text(TIMES / 2), &text(TIMES)) {
+                    found.push(format!("{name}: {prefix:?} {token:?} again and again: {why}"));
+                }
             }
         }
     }
     assert!(cases > 20_000, "{cases}");
     assert!(found.is_empty(), "{} of {cases}:\n{}", found.len(), found.join("\n"));
+}
+
+/// Time that this thread spent on a processor: what others do on the machine does not count.
+fn thread_time() -> Duration {
+    // The kernel adds to the number when the thread passes through its scheduler.
+    std::thread::yield_now();
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(stat.split(' ').next().unwrap().parse().unwrap())
+}
+
+fn time_of(rewrite: Rewrite, text: &str) -> Duration {
+    let before = thread_time();
+    std::hint::black_box(rewrite(text));
+    thread_time() - before
+}
+
+const SHORT_BYTES: usize = 32 << 10;
+/// Four times the text may take so many times as long. A square takes 16 times.
+const GROWTH_MAX: u32 = 8;
+/// What no growth is seen below: memory that is new to the process, caches that are cold.
+const SLACK: Duration = Duration::from_millis(2);
+/// Runs until a suspicion counts. Each can only be too slow, so the fastest of them says what the work takes.
+const RUNS_MAX: usize = 12;
+
+/// The times for a text and for one four times as long, where they are not in proportion.
+fn grows_too_fast(rewrite: Rewrite, unit: &str) -> Option<(Duration, Duration)> {
+    let text = |bytes: usize| unit.repeat(bytes / unit.len());
+    let (short, long) = (text(SHORT_BYTES), text(4 * SHORT_BYTES));
+    let (mut fast, mut slow) = (Duration::MAX, Duration::MAX);
+    for _ in 0..RUNS_MAX {
+        fast = fast.min(time_of(rewrite, &short));
+        slow = slow.min(time_of(rewrite, &long));
+        if slow <= fast * GROWTH_MAX + SLACK {
+            return None;
+        }
+    }
+    Some((fast, slow))
+}
+
+/// Work that nobody counts with [`work::spend`] takes time all the same.
+#[test]
+fn four_times_the_tokens_take_no_sixteen_times_the_time() {
+    // Again and again a look at all the rest, and none of it counted.
+    let square: Rewrite = |text| {
+        let bytes = text.as_bytes();
+        (0..bytes.len()).step_by(64).filter(|at| memchr::memchr(0, &bytes[*at..]).is_some()).count()
+    };
+    assert!(grows_too_fast(square, "x").is_some(), "a square is not seen");
+    let alone = ALONE.into_iter().map(|(name, rewrite)| (name, rewrite, SCRIPT));
+    let mut found = Vec::new();
+    for (name, rewrite, tokens) in rewriters().into_iter().chain(alone).chain(HEADERS) {
+        for token in tokens {
+            if let Some((short, long)) = grows_too_fast(rewrite, token) {
+                found
+                    .push(format!("{name}: {token:?} again and again: {short:?}, four times of it {long:?}"));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}:\n{}", found.len(), found.join("\n"));
 }
 
 #[test]

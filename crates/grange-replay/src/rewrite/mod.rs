@@ -21,6 +21,7 @@ mod kind;
 mod linear_tests;
 mod modifier;
 mod place;
+mod playlist;
 mod script;
 mod shape;
 mod srcset;
@@ -71,6 +72,7 @@ pub fn transform(
         Kind::Module => whole(|text, place, _| module(text, place)),
         Kind::Json => whole(|text, _, options| json::with_callback(text, options.callback.as_deref())),
         Kind::Xml => whole(|text, place, _| xml::rewrite(text, place)),
+        Kind::Playlist => whole(|text, place, _| playlist::rewrite(text, place)),
         Kind::Plain | Kind::Binary => Box::new(Untouched),
     }
 }

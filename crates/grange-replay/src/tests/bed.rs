@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use grange_index::{Batch, Capture, Index, Settings, Snapshot};
+use grange_index::access::{Decision, Rule};
+use grange_index::{Batch, Capture, Index, Settings, Snapshot, Stamp};
 
 use crate::collection::Collection;
 use crate::holdings::{Holdings, LocalFiles, Section};
@@ -105,4 +106,35 @@ pub(crate) fn revisit(url: &str, date: &str, head: &str, body: &[u8], fields: &s
     );
     let head = if head.is_empty() { String::new() } else { format!("{head}\r\n\r\n") };
     record("revisit", url, date, &fields, head.as_bytes())
+}
+
+/// Captures of one URL: more than are looked at on the threads that answer requests.
+pub(crate) const MANY: u32 = 3000;
+
+/// Adds URLs with many captures. Of `many.org` the rules given back hide all but the last; `again.org` ends with a revisit
+/// whose original is its first capture.
+pub(crate) fn add_many(bed: &Bed) -> Vec<Rule> {
+    const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/html";
+    let (many, again) = ("http://many.org/", "http://again.org/");
+    bed.add_gz(
+        "many.warc.gz",
+        &[
+            http(many, "2020-01-01T00:00:00Z", HEAD, b"the last of many"),
+            http(again, "2019-01-01T00:00:00Z", HEAD, b"said again"),
+            revisit(again, "2020-01-01T00:00:00Z", HEAD, b"said again", ""),
+        ],
+    );
+    let mut batch = Batch::new();
+    for url in [many, again] {
+        let of = bed.captures(url)[0].clone();
+        for number in 1..MANY {
+            let (day, hour, minute) = (1 + number / 1440, number / 60 % 24, number % 60);
+            let time = Stamp::parse(format!("201902{day:02}{hour:02}{minute:02}00")).unwrap();
+            let digest = Some(format!("sha1:{number:032}"));
+            batch.add(&Capture { time, digest, file: "gone.warc.gz".to_owned(), ..of.clone() });
+        }
+    }
+    bed.collection.index.commit(batch).unwrap();
+    let rule = Rule::new("org,many)/", Decision::Block { message: "Blocked.".into() });
+    vec![Rule { captured_to: Some("20191231235959".to_owned()), ..rule }]
 }

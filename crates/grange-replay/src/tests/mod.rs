@@ -4,4 +4,4 @@ mod bed;
 mod hidden;
 pub(crate) mod samples;
 
-pub(crate) use bed::{Bed, gzip, http, record, revisit};
+pub(crate) use bed::{Bed, add_many, gzip, http, record, revisit};

@@ -43,6 +43,8 @@ impl Address {
             return Some(Self::TimeGate { url: repaired(url)? });
         }
         if let Some((from, to, url)) = span(rest) {
+            // How it is shown is no part of the URL, nor of what stands at its end.
+            let url = &*without_own(url);
             let wide = url.len() > 1 && url.ends_with('*');
             let url = repaired(if wide { &url[..url.len() - 1] } else { url })?;
             return Some(Self::Calendar { from: from.to_owned(), to: to.to_owned(), url, wide });
@@ -53,6 +55,24 @@ impl Address {
             return Some(Self::Capture { time: time.to_owned(), modifier, url: repaired(url)? });
         }
         Some(Self::TimeGate { url: repaired(rest)? })
+    }
+}
+
+/// Begins the names of parameters that say how something is shown; everything else is part of the archived URL.
+const OWN_PREFIX: &str = "grange-";
+
+/// The parameters of a query that are ours.
+pub(crate) fn own_parameters(query: &str) -> String {
+    query.split('&').filter(|part| part.starts_with(OWN_PREFIX)).collect::<Vec<_>>().join("&")
+}
+
+fn without_own(url: &str) -> Cow<'_, str> {
+    match url.split_once('?') {
+        Some((path, query)) if !own_parameters(query).is_empty() => {
+            let rest: Vec<&str> = query.split('&').filter(|part| !part.starts_with(OWN_PREFIX)).collect();
+            Cow::Owned(if rest.is_empty() { path.to_owned() } else { format!("{path}?{}", rest.join("&")) })
+        }
+        _ => Cow::Borrowed(url),
     }
 }
 
@@ -187,6 +207,12 @@ mod tests {
             ("timemap/xyz/http://e.org/", None),
             ("*/http://e.org/", Some(calendar("", "", "http://e.org/", false))),
             ("*/http://e.org/*", Some(calendar("", "", "http://e.org/", true))),
+            ("*/http://e.org/*?grange-after=org,e)/x", Some(calendar("", "", "http://e.org/", true))),
+            ("2009-2015*/e.org/*?grange-after=x", Some(calendar("2009", "2015", "http://e.org/", true))),
+            ("*/http://e.org/?a=1*&grange-after=x", Some(calendar("", "", "http://e.org/?a=1", true))),
+            ("*/http://e.org/?a=1&grange-view=list", Some(calendar("", "", "http://e.org/?a=1", false))),
+            ("*/http://e.org/*?a=1", Some(calendar("", "", "http://e.org/*?a=1", false))),
+            ("*/http%3A%2F%2Fe.org%2F*?grange-after=x", Some(calendar("", "", "http://e.org/", true))),
             ("2009-2015*/e.org/a*b", Some(calendar("2009", "2015", "http://e.org/a*b", false))),
             ("20200102*/e.org/", Some(calendar("20200102", "20200102", "http://e.org/", false))),
             ("http://e.org/x*/y", Some(gate("http://e.org/x*/y"))),
@@ -215,6 +241,24 @@ mod tests {
             ("2020/http%3A%2F%2Fe.org%2Fa", false),
         ] {
             assert_eq!(leads_on(rest), leads, "{rest}");
+        }
+    }
+
+    #[test]
+    fn our_parameters_are_not_part_of_the_url() {
+        for (url, without, own) in [
+            ("http://e.org/?a=1&grange-year=2020", "http://e.org/?a=1", "grange-year=2020"),
+            ("http://e.org/?grange-view=list", "http://e.org/", "grange-view=list"),
+            (
+                "http://e.org/?grange-view=list&a=1&grange-skip=5",
+                "http://e.org/?a=1",
+                "grange-view=list&grange-skip=5",
+            ),
+            ("http://e.org/?a=1", "http://e.org/?a=1", ""),
+            ("http://e.org/grange-year", "http://e.org/grange-year", ""),
+        ] {
+            assert_eq!(without_own(url), without);
+            assert_eq!(own_parameters(url.split_once('?').map_or("", |(_, query)| query)), own);
         }
     }
 

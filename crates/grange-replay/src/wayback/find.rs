@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use grange_i18n::Tongue;
 use grange_index::query::{Keys, Next, Order, Query};
-use grange_index::{Capture, Snapshot, Stamp};
+use grange_index::{Capture, Error, Snapshot, Stamp};
 
 use super::fuzzy;
 use crate::access_check::AccessCheck;
 use crate::capture::Loaded;
 use crate::collection::Collection;
+use crate::lookup_pool::{self, SHORT_ROWS_MAX};
 use crate::memento::Around;
 use crate::reader::{Who, reason};
 
@@ -25,6 +26,8 @@ pub(crate) struct View {
     pub(crate) who: Who,
     /// Only captures of these jobs; empty: of all.
     pub(crate) jobs: Vec<String>,
+    /// Rows that one question may read; `None` is as many as it takes.
+    rows_most: Option<u64>,
 }
 
 /// What there is for a request.
@@ -78,7 +81,42 @@ impl View {
 
     pub(crate) fn new(collection: Arc<Collection>, who: Who) -> Self {
         let access = AccessCheck::new(&collection, &who.person);
-        Self { snapshot: Arc::clone(&access.snapshot), collection, access, who, jobs: Vec::new() }
+        Self {
+            snapshot: Arc::clone(&access.snapshot),
+            collection,
+            access,
+            who,
+            jobs: Vec::new(),
+            rows_most: None,
+        }
+    }
+
+    /// The same, but looking at few captures for anything.
+    fn short(&self) -> Self {
+        let mut short = self.clone();
+        short.rows_most = Some(SHORT_ROWS_MAX);
+        short.access.limit(SHORT_ROWS_MAX);
+        short
+    }
+
+    /// Looks something up: here, which is cheap for nearly every URL, and again on a thread for that where it takes more than
+    /// a few captures. `None`: the server stops.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        look: impl Fn(&Self) -> Result<T, Error> + Send + 'static,
+    ) -> Option<Result<T, Error>> {
+        let short = self.short();
+        match look(&short) {
+            Err(Error::Unfinished { .. }) => {}
+            _ if short.access.is_cut_short() => {}
+            done => return Some(done),
+        }
+        let view = self.clone();
+        lookup_pool::run(move || look(&view)).await
+    }
+
+    fn query(&self, key: &str) -> Query {
+        Query { rows_most: self.rows_most, ..Query::new(Keys::Exact(key.to_owned())) }
     }
 
     pub(crate) fn sees(&self, view: &grange_index::CaptureView<'_>) -> bool {
@@ -88,16 +126,29 @@ impl View {
     }
 
     /// Why a capture that was read is not shown after all, if its records are of a type that the index did not know.
-    pub(crate) fn hides_loaded(&self, capture: &Capture, loaded: &Loaded) -> Option<String> {
-        self.access.hides_loaded(capture, loaded).map(|rule| reason(rule, &self.tongue()))
+    pub(crate) async fn hides_loaded(&self, capture: &Capture, loaded: &Loaded) -> Option<String> {
+        let Loaded { about, original, .. } = loaded;
+        let short = self.short();
+        let hidden = short.access.hides_loaded(capture, about, original.as_ref());
+        if !short.access.is_cut_short() {
+            return hidden.map(|rule| reason(rule, &self.tongue()));
+        }
+        let (view, capture, about, original) =
+            (self.clone(), capture.clone(), Arc::clone(about), original.clone());
+        let judged = lookup_pool::run(move || {
+            let hidden = view.access.hides_loaded(&capture, &about, original.as_ref());
+            hidden.map(|rule| reason(rule, &view.tongue()))
+        });
+        // Where the server stops, nothing is judged any more, and so nothing is shown.
+        judged.await.unwrap_or_else(|| Some(self.tongue().say("hidden-blocked")))
     }
 
     /// The captures that answer, in the order in which they should be tried.
-    pub(crate) fn find(&self, wanted: &Wanted) -> Result<Found, grange_index::Error> {
+    pub(crate) fn find(&self, wanted: &Wanted) -> Result<Found, Error> {
         let mut hidden = None;
         for key in &wanted.keys {
             let mut captures = Vec::new();
-            let mut query = Query::new(Keys::Exact(key.clone()));
+            let mut query = self.query(key);
             query.order = Order::Closest(wanted.time);
             query.run(&self.snapshot, |view| {
                 if self.sees(view) {
@@ -132,10 +183,10 @@ impl View {
     }
 
     /// More captures of the same keys, for when none of the first could be shown.
-    pub(crate) fn find_more(&self, wanted: &Wanted) -> Result<Vec<Capture>, grange_index::Error> {
+    pub(crate) fn find_more(&self, wanted: &Wanted) -> Result<Vec<Capture>, Error> {
         let mut captures = Vec::new();
         for key in &wanted.keys {
-            let mut query = Query::new(Keys::Exact(key.clone()));
+            let mut query = self.query(key);
             query.order = Order::Closest(wanted.time);
             query.run(&self.snapshot, |view| {
                 if self.sees(view) {
@@ -148,9 +199,9 @@ impl View {
     }
 
     /// The captures before and after a moment, the first and the last.
-    pub(crate) fn around(&self, key: &str, time: Stamp) -> Result<Around, grange_index::Error> {
+    pub(crate) fn around(&self, key: &str, time: Stamp) -> Result<Around, Error> {
         let one = |order: Order, from: Stamp, to: Stamp, not: Option<Stamp>| {
-            let mut query = Query::new(Keys::Exact(key.to_owned()));
+            let mut query = self.query(key);
             (query.order, query.from, query.to) = (order, from, to);
             let mut found = None;
             query

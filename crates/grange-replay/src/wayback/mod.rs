@@ -40,7 +40,7 @@ use grange_i18n::Tongue;
 use tower::ServiceExt as _;
 
 use address::Address;
-pub(crate) use address::repaired;
+pub(crate) use address::{own_parameters, repaired};
 pub(crate) use answer::{Request, location};
 pub(crate) use find::{Found, View, Wanted};
 pub(crate) use part::{Part, Slice, choose, may_be_part};
@@ -140,7 +140,7 @@ impl Site {
                 replay::capture(view, &origin, asked, &self.options.rewriting, request).await
             }
             _ if !is_read => (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]).into_response(),
-            Address::TimeGate { url } => replay::time_gate(&view, &origin, &url, request.headers()),
+            Address::TimeGate { url } => replay::time_gate(&view, &origin, &url, request.headers()).await,
             Address::TimeMap { format, url } => timemap::answer(view, &origin, format, url).await,
             Address::Calendar { from, to, url, wide } => {
                 let query = request.uri().query().unwrap_or_default().to_owned();

@@ -83,14 +83,19 @@ pub(super) async fn capture(
 }
 
 async fn show(view: &View, asked_for: &answer::Request, wanted: &Wanted, is_get: bool) -> Response {
-    let captures = match view.find(wanted) {
-        Ok(Found::Captures(captures)) => captures,
-        Ok(Found::Hidden(reason)) => return pages::hidden(view, &wanted.url, &reason),
-        Ok(Found::Nothing) => return pages::missing(view, &asked_for.time, &asked_for.url),
-        Err(error) => return pages::broken(view, &wanted.url, &[grange_base::Chain(&error).to_string()]),
+    let by = wanted.clone();
+    let captures = match view.look(move |view| view.find(&by)).await {
+        None => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        Some(Ok(Found::Captures(captures))) => captures,
+        Some(Ok(Found::Hidden(reason))) => return pages::hidden(view, &wanted.url, &reason),
+        Some(Ok(Found::Nothing)) => return pages::missing(view, &asked_for.time, &asked_for.url),
+        Some(Err(error)) => {
+            return pages::broken(view, &wanted.url, &[grange_base::Chain(&error).to_string()]);
+        }
     };
     let mut failures = Vec::new();
     let mut unheld = None;
+    let mut hidden = None;
     let mut tried = Vec::new();
     let mut more = false;
     let mut queue = captures;
@@ -103,14 +108,16 @@ async fn show(view: &View, asked_for: &answer::Request, wanted: &Wanted, is_get:
             tried.push(id);
             match attempt(view, asked_for, &capture, is_get).await {
                 // A capture of another part may hold what was asked for.
-                Ok(Some(response))
+                Ok(Attempt::Shown(response))
                     if response.status() == StatusCode::RANGE_NOT_SATISFIABLE
                         && capture.status == Some(206) =>
                 {
                     unheld.get_or_insert(response);
                 }
-                Ok(Some(response)) => return response,
-                Ok(None) => {
+                Ok(Attempt::Shown(response)) => return response,
+                // Its record is of a type that the index did not know; others may be visible.
+                Ok(Attempt::Hidden(reason)) => hidden = Some(reason),
+                Ok(Attempt::LeadsBack) => {
                     let time = capture.time.to_string();
                     failures.push(view.tongue().say_with("broken-loop", &[("time", (&time).into())]));
                 }
@@ -118,20 +125,35 @@ async fn show(view: &View, asked_for: &answer::Request, wanted: &Wanted, is_get:
             }
         }
         if more {
-            return unheld.unwrap_or_else(|| pages::broken(view, &wanted.url, &failures));
+            return match (unheld, hidden) {
+                (Some(response), _) => response,
+                (None, Some(reason)) => pages::hidden(view, &wanted.url, &reason),
+                (None, None) => pages::broken(view, &wanted.url, &failures),
+            };
         }
         more = true;
-        queue = view.find_more(wanted).unwrap_or_default();
+        let by = wanted.clone();
+        let looked = view.look(move |view| view.find_more(&by)).await;
+        queue = looked.and_then(Result::ok).unwrap_or_default();
     }
 }
 
-/// Tries to show one capture. `None`: it leads nowhere but back to this request.
+/// What came of trying to show a capture.
+enum Attempt {
+    Shown(Response),
+    /// By a rule, for this reason.
+    Hidden(String),
+    /// It leads nowhere but back to this request.
+    LeadsBack,
+}
+
+/// Tries to show one capture.
 async fn attempt(
     view: &View,
     asked_for: &answer::Request,
     capture: &Capture,
     is_get: bool,
-) -> Result<Option<Response>, NoPayload> {
+) -> Result<Attempt, NoPayload> {
     let url = &*with_path(capture.url.as_deref().unwrap_or(&asked_for.url));
     let exact = memento::digits(capture.time);
     let document = asked_for.modifier.is_document();
@@ -139,7 +161,7 @@ async fn attempt(
     let framed = asked_for.modifier == Modifier::Top;
     let may_redirect = capture.status.is_none_or(|status| (300..400).contains(&status));
     if framed && !may_redirect {
-        return Ok(Some(frame(view, asked_for, capture, url, &exact).await));
+        return Ok(Attempt::Shown(frame(view, asked_for, capture, url, &exact).await));
     }
     let loaded = if framed {
         let about = about(view, capture).await?;
@@ -147,18 +169,18 @@ async fn attempt(
     } else {
         capture::load(&view.snapshot, &view.collection, capture, asked_for.undo()).await?
     };
-    if let Some(reason) = view.hides_loaded(capture, &loaded) {
-        return Ok(Some(pages::hidden(view, url, &reason)));
+    if let Some(reason) = view.hides_loaded(capture, &loaded).await {
+        return Ok(Attempt::Hidden(reason));
     }
     let location = answer::location(&loaded.about, url);
     if location.as_deref().is_some_and(|location| leads_back(location, url, &asked_for.url)) {
-        return Ok(None);
+        return Ok(Attempt::LeadsBack);
     }
     if loaded.about.status() == Some(304) && loaded.original.is_none() {
-        return Ok(None);
+        return Ok(Attempt::LeadsBack);
     }
     if framed {
-        return Ok(Some(match location {
+        return Ok(Attempt::Shown(match location {
             Some(location) => {
                 let to = format!("{}{exact}/{location}", asked_for.prefix);
                 redirect(StatusCode::FOUND, &to)
@@ -167,13 +189,19 @@ async fn attempt(
         }));
     }
     if document && is_get && is_elsewhere(asked_for, url, &exact) {
-        return Ok(Some(to_exact(asked_for, capture, url, &exact)));
+        return Ok(Attempt::Shown(to_exact(asked_for, capture, url, &exact)));
     }
-    let around = if document { view.around(&capture.surt, capture.time)? } else { Around::default() };
-    match answer::answer(asked_for, capture, loaded, around).await {
-        Ok(response) => Ok(Some(response)),
-        Err(error) => Ok(Some(pages::broken(view, url, &[grange_base::Chain(&error).to_string()]))),
-    }
+    let around =
+        if document { around(view, capture).await.ok_or(NoPayload::Stopping)?? } else { Around::default() };
+    Ok(Attempt::Shown(match answer::answer(asked_for, capture, loaded, around).await {
+        Ok(response) => response,
+        Err(error) => pages::broken(view, url, &[grange_base::Chain(&error).to_string()]),
+    }))
+}
+
+async fn around(view: &View, capture: &Capture) -> Option<Result<Around, grange_index::Error>> {
+    let (key, time) = (capture.surt.clone(), capture.time);
+    view.look(move |view| view.around(&key, time)).await
 }
 
 async fn about(view: &View, capture: &Capture) -> Result<Arc<About>, NoPayload> {
@@ -222,13 +250,13 @@ async fn frame(
 
 /// `/<collection>/<url>`: leads to the capture for the time that the client names, or to the latest. Whatever the answer, it
 /// depends on that time (RFC 7089 §2.1.2).
-pub(super) fn time_gate(view: &View, origin: &str, url: &str, headers: &HeaderMap) -> Response {
-    let mut response = chosen(view, origin, url, headers);
+pub(super) async fn time_gate(view: &View, origin: &str, url: &str, headers: &HeaderMap) -> Response {
+    let mut response = chosen(view, origin, url, headers).await;
     response.headers_mut().append(header::VARY, HeaderValue::from_static("accept-datetime"));
     response
 }
 
-fn chosen(view: &View, origin: &str, url: &str, headers: &HeaderMap) -> Response {
+async fn chosen(view: &View, origin: &str, url: &str, headers: &HeaderMap) -> Response {
     let asked = headers.get("accept-datetime").map(|value| value.to_str().unwrap_or_default());
     let time = match asked.map(memento::parse_http_date) {
         None => Stamp::earliest(LATEST),
@@ -240,11 +268,12 @@ fn chosen(view: &View, origin: &str, url: &str, headers: &HeaderMap) -> Response
         }
     };
     let wanted = Wanted::get(url, time.unwrap_or(Stamp::MAX));
-    let capture = match view.find(&wanted) {
-        Ok(Found::Captures(captures)) => captures.into_iter().next(),
-        Ok(Found::Hidden(reason)) => return pages::hidden(view, url, &reason),
-        Ok(Found::Nothing) => None,
-        Err(error) => return pages::broken(view, url, &[grange_base::Chain(&error).to_string()]),
+    let capture = match view.look(move |view| view.find(&wanted)).await {
+        None => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        Some(Ok(Found::Captures(captures))) => captures.into_iter().next(),
+        Some(Ok(Found::Hidden(reason))) => return pages::hidden(view, url, &reason),
+        Some(Ok(Found::Nothing)) => None,
+        Some(Err(error)) => return pages::broken(view, url, &[grange_base::Chain(&error).to_string()]),
     };
     let Some(capture) = capture else { return pages::missing(view, "", url) };
     let own = &*with_path(capture.url.as_deref().unwrap_or(url));
@@ -253,7 +282,7 @@ fn chosen(view: &View, origin: &str, url: &str, headers: &HeaderMap) -> Response
     let prefix = format!("/{}/", view.collection.name);
     let to = format!("{prefix}{}{modifier}/{own}", memento::digits(capture.time));
     let mut response = redirect(StatusCode::FOUND, &to);
-    let around = view.around(&capture.surt, capture.time).unwrap_or_default();
+    let around = around(view, &capture).await.and_then(Result::ok).unwrap_or_default();
     let prefix = format!("{origin}{prefix}");
     let links = Links { prefix: &prefix, url: own }.header(capture.time, &around);
     if let Ok(links) = HeaderValue::from_str(&links) {

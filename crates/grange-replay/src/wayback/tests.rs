@@ -391,6 +391,19 @@ async fn exports_stand_alone_and_hold_what_was_asked_for() {
     std::io::Read::read_to_string(&mut members[1].section.as_ref().unwrap().open().unwrap(), &mut lines)
         .unwrap();
     assert_eq!(lines.lines().count(), 8, "{lines}");
+    // Readers of the format need an id and a title on every line, the first included.
+    let mut pages = String::new();
+    std::io::Read::read_to_string(&mut members[2].section.as_ref().unwrap().open().unwrap(), &mut pages)
+        .unwrap();
+    let mut ids = std::collections::BTreeSet::new();
+    for line in pages.lines() {
+        let page: serde_json::Value = serde_json::from_str(line).unwrap();
+        for name in ["id", "title"] {
+            assert!(page[name].as_str().is_some_and(|text| !text.trim().is_empty()), "{name}: {line}");
+        }
+        assert!(ids.insert(page["id"].to_string()), "one id, one page: {line}");
+    }
+    assert_eq!(ids.len(), 6, "{pages}");
 }
 
 /// The validator of those who wrote the format. `GRANGE_TEST_PYTHON` names a Python that has it installed.
@@ -527,5 +540,112 @@ async fn an_original_that_a_line_names_is_exported_once() {
             uris.extend(record.target_uri().map(|uri| String::from_utf8_lossy(uri).into_owned()));
         }
         assert_eq!(uris, expected, "{query}");
+    }
+}
+
+/// The same where few captures are visible, or fit, and they come last.
+#[tokio::test]
+async fn lookups_of_many_captures_wait_for_other_threads() {
+    use futures_util::FutureExt as _;
+    let bed = bed();
+    bed.collection.set_rules(RuleSet::from(crate::tests::add_many(&bed)));
+    let site = site(&bed);
+    for (path, status) in [
+        ("/local/2000id_/http://many.org/", 200),
+        ("/local/http://many.org/", 302),
+        ("/local/20200101000000mp_/http://many.org/", 200),
+        ("/local/20200101000000id_/http://again.org/", 200),
+    ] {
+        let others = crate::lookup_pool::occupied().await;
+        assert!(ask(&site, "GET", path, &[]).now_or_never().is_none(), "{path} is answered on this thread");
+        drop(others);
+        assert_eq!(get(&site, path).await.0, status, "{path}");
+    }
+    let path = "/local/20200101000000mp_/http://e.org/";
+    let others = crate::lookup_pool::occupied().await;
+    assert!(ask(&site, "GET", path, &[]).now_or_never().is_some(), "few captures are looked at in place");
+    drop(others);
+}
+
+/// An index may not know the type that a record has.
+#[tokio::test]
+async fn where_only_the_record_is_of_a_hidden_type_the_next_capture_is_shown() {
+    let bed = bed();
+    let film = "HTTP/1.1 200 OK\r\nContent-Type: video/mp4";
+    let (url, only) = ("http://two.org/", "http://one.org/");
+    bed.add_gz(
+        "two.warc.gz",
+        &[
+            http(url, "2020-01-01T00:00:00Z", HTML, b"<p>shown</p>"),
+            http(url, "2020-01-02T00:00:00Z", film, b"a film"),
+            http(only, "2020-01-02T00:00:00Z", film, b"a film"),
+        ],
+    );
+    let mut batch = grange_index::Batch::new();
+    let file = "of-lines.warc.gz".to_owned();
+    std::fs::copy(bed.folder.path().join("two.warc.gz"), bed.folder.path().join(&file)).unwrap();
+    bed.files.add(&file, crate::holdings::Section::whole(bed.folder.path().join(&file)).unwrap());
+    for capture in [&bed.captures(url)[..], &bed.captures(only)].concat() {
+        batch.add(&grange_index::Capture {
+            file: file.clone(),
+            mime: Some("text/html".to_owned()),
+            ..capture
+        });
+    }
+    bed.collection.index.remove_file("two.warc.gz").unwrap();
+    bed.collection.index.commit(batch).unwrap();
+    let block = Rule::new("", Decision::Block { message: "No films.".into() });
+    bed.collection.set_rules(RuleSet::from(vec![Rule { mime: Some("video/*".to_owned()), ..block }]));
+    let site = site(&bed);
+    for (path, status, holds) in [
+        ("/local/20200102000000id_/http://two.org/", 200, "<p>shown</p>"),
+        ("/local/20200102000000mp_/http://two.org/", 302, "/local/20200101000000mp_/http://two.org/"),
+        ("/local/20200102000000id_/http://one.org/", 451, "No films."),
+    ] {
+        let (got, location, body) = get(&site, path).await;
+        assert!(
+            got == status && (body.contains(holds) || location == holds),
+            "{path}: {got} {location}\n{body}"
+        );
+    }
+    let collections = Collections::default();
+    let source = &bed.collection;
+    let collection = crate::Collection::new("local", source.index.clone(), source.holdings.clone());
+    collection.set_rules(source.rules());
+    collections.add(collection);
+    let secrets = bed.folder.path().join("secrets");
+    let proxy = crate::proxy::Proxy::open(collections, Options::default(), &secrets).unwrap();
+    for (url, status) in [(url, 200), (only, 451)] {
+        let given = crate::proxy::tests::response(&proxy, url, "02 Jan 2020 00:00:00 GMT").await;
+        assert_eq!(given.status(), status, "{url}");
+    }
+}
+
+/// More URLs than one page lists.
+#[tokio::test]
+async fn a_list_of_urls_goes_on_to_its_end() {
+    let bed = bed();
+    let mut batch = grange_index::Batch::new();
+    let of = bed.captures("http://e.org/")[0].clone();
+    for number in 0..=500 {
+        let url = format!("http://list.org/x?q={number:03}");
+        let surt = grange_index::key(&url);
+        batch.add(&grange_index::Capture { surt, url: Some(url), ..of.clone() });
+    }
+    bed.collection.index.commit(batch).unwrap();
+    let site = site(&bed);
+    for start in [
+        "/local/*/http://list.org/*",
+        "/local/2019-2021*/http://list.org/*",
+        "/local/*/http://list.org/x?q=*",
+    ] {
+        let (status, _, body) = get(&site, start).await;
+        assert!(status == 200 && body.contains("q=499") && !body.contains("q=500"), "{start}: {status}");
+        let next = body.split("rel=\"next\"").next().unwrap().rsplit("href=\"").next().unwrap();
+        let next = next.split('"').next().unwrap().replace("&amp;", "&").replace("&#38;", "&");
+        let span = start.split("http").next().unwrap();
+        assert!(next.starts_with(span), "{start} goes on to {next}");
+        let (status, _, body) = get(&site, &next).await;
+        assert!(status == 200 && body.contains("q=500") && !body.contains("q=499"), "{next}: {status}");
     }
 }

@@ -192,6 +192,13 @@ fn a_token_sends_and_gets_bytes_over_the_network() {
     remote("olga", &["get", "more.warc", back.to_str().unwrap()]).ok();
     assert!(same(&path, &back));
     remote("vera", &["store", path.to_str().unwrap()]).fails(4, &["viewer"]);
+    // Files are handed out whole, whatever access rules hide of them: to staff, and each reading is recorded.
+    remote("vera", &["get", "more.warc", grange.path("second").to_str().unwrap()]).fails(4, &["viewer"]);
+    remote("vera", &["record", "more.warc", "0"]).fails(4, &["viewer"]);
+    let changes = grange.run(&["changes", "--json"]).ok().json();
+    let read: Vec<_> = changes.as_array().unwrap().iter().filter(|one| one["act"] == "file.read").collect();
+    assert_eq!(read.len(), 1, "{changes}");
+    assert_eq!((&read[0]["who"], &read[0]["subject"]), (&"olga".into(), &"file:more.warc".into()));
     remote("olga", &["repair", "--all", "--yes"]).ok();
     assert_eq!(node.stop(), 0);
 }

@@ -23,6 +23,7 @@ use grange_model::{Actor, Checksums, FileName};
 
 use super::{Feeder, Follower, Keeper, OpenArchive, Publisher, Shelf, open_all};
 use crate::holdings::ArchiveFiles;
+use crate::proxy::Proxy;
 
 /// The bytes of files by name; nothing else of an archive is asked for here.
 #[derive(Debug)]
@@ -311,21 +312,33 @@ async fn lines_are_loaded_and_their_files_found_beside_them_and_nowhere_else() {
     std::fs::write(&lines, [line("a.warc"), line("../../secret.warc"), "nonsense\n".to_owned()].concat())
         .unwrap();
     bed.write("secret.warc", &["http://secret/"]);
+    // Beside them lies one that they do not name.
+    bed.write("coll/archive/b.warc", &["http://secret/b"]);
     bed.register("news", &lines, false).await;
     bed.feed().await;
     let row = bed.db.collections().files("news", None, 0, 10).await.unwrap().remove(0);
     assert_eq!((row.state, row.captures, row.problems), (CollectedState::Indexed, 2, 1));
     let archive = Arc::new(ArchiveFiles::new(Arc::new(Folder(bed.dir.path().join("nothing")))));
-    let (collections, _watcher) =
+    let (collections, mut watcher) =
         open_all(&bed.db, &bed.feeder.shelf, archive, Buckets::default(), None).await.unwrap();
     let news = collections.get("news").unwrap();
     let size = std::fs::metadata(&warc).unwrap().len();
     let read = news.holdings.read_at("a.warc", 0, 1 << 20).await.unwrap().unwrap();
     assert_eq!(read.len() as u64, size);
     assert_eq!(news.holdings.read_at("../../secret.warc", 0, 10).await.unwrap(), None);
+    let secrets = bed.dir.path().join("secrets");
+    let proxy = Proxy::open(collections.clone(), crate::cdx::Options::default(), &secrets).unwrap();
+    for (file, status) in [("a.warc", 200), ("b.warc", 404)] {
+        let asked = format!("http://viewerproxy.invalid/getFile?arcFile={file}");
+        let given = crate::proxy::tests::response(&proxy, &asked, "01 Jan 2020 00:00:00 GMT").await;
+        assert_eq!(given.status(), status, "{file}");
+    }
     bed.db.collections().roll_back("news", &Which::All, &anna()).await.unwrap();
     bed.feed().await;
     assert_eq!(bed.captures("news"), Vec::<String>::new());
+    watcher.step().await.unwrap();
+    let gone = news.holdings.read_at("a.warc", 0, 10).await;
+    assert!(!gone.is_ok_and(|read| read.is_some()), "nothing names it any more");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -21,9 +21,10 @@ use crate::proxy::{self, Proxy};
 use crate::tests::Bed;
 
 /// Ways that show a capture whenever they show it to a reader whom no rule concerns.
-pub(super) const WAYS: [&str; 39] = [
+pub(super) const WAYS: [&str; 41] = [
     "replay",
     "head",
+    "range",
     "rewritten",
     "as im_",
     "as js_",
@@ -47,6 +48,7 @@ pub(super) const WAYS: [&str; 39] = [
     "pywb",
     "pywb prefix",
     "pywb resolved",
+    "pywb link",
     "outback",
     "outback prefix",
     "outback keys",
@@ -64,15 +66,17 @@ pub(super) const WAYS: [&str; 39] = [
 ];
 
 /// Ways whose answer depends on what else is visible, such as the capture nearest to a time: they must show nothing hidden.
-pub(super) const DEPENDENT_WAYS: [&str; 11] = [
+pub(super) const DEPENDENT_WAYS: [&str; 13] = [
     "near",
     "near framed",
     "proxy near",
     "ia pages",
+    "ia paged index",
     "ia first",
     "ia last",
     "ia collapsed",
     "pywb pages",
+    "pywb paged index",
     "pywb near",
     "record",
     "metadata",
@@ -98,7 +102,7 @@ pub(super) fn is_proxied(way: &str) -> bool {
 
 /// Ways whose request names the time of the capture, so that the answer may repeat it.
 pub(super) fn names_time(way: &str) -> bool {
-    ["replay", "head", "rewritten", "as im_", "as js_", "as if_", "form", "framed", "check", "proxy"]
+    ["replay", "head", "range", "rewritten", "as im_", "as js_", "as if_", "form", "framed", "check", "proxy"]
         .contains(&way)
 }
 
@@ -160,7 +164,7 @@ impl Given {
             return false;
         }
         match way {
-            "replay" | "head" | "rewritten" | "as im_" | "as js_" | "as if_" | "form" | "proxy" => {
+            "replay" | "head" | "range" | "rewritten" | "as im_" | "as js_" | "as if_" | "form" | "proxy" => {
                 self.named.contains(&format!("{day:02} Jan 2020 00:00:00 GMT"))
                     || self.named.contains(&digits)
             }
@@ -266,7 +270,7 @@ impl Served {
             return Given::of(response, if way == "file" { unpacked } else { text }).await;
         }
         let path = match way {
-            "replay" | "head" => format!("/local/{time}id_/{url}"),
+            "replay" | "head" | "range" => format!("/local/{time}id_/{url}"),
             "rewritten" | "form" => format!("/local/{time}mp_/{url}"),
             "as im_" => format!("/local/{time}im_/{url}"),
             "as js_" => format!("/local/{time}js_/{url}"),
@@ -292,6 +296,9 @@ impl Served {
             "ia urn" => "/local/cdx/ia?url=urn:*".to_owned(),
             "ia documentation" => "/local/cdx/ia?url=metadata:*".to_owned(),
             "ia pages" => format!("/local/cdx/ia?url={encoded}&matchType=prefix&showNumPages=true"),
+            "ia paged index" => {
+                format!("/local/cdx/ia?url={encoded}&matchType=prefix&showPagedIndex=true")
+            }
             "ia first" => {
                 format!("/local/cdx/ia?url={encoded}&matchType=prefix&showResumeKey=true&limit=1")
             }
@@ -302,8 +309,12 @@ impl Served {
             ),
             "pywb" => format!("/local/cdx?url={encoded}&allowFuzzy=0"),
             "pywb prefix" => format!("/local/cdx?url={encoded}&matchType=prefix"),
+            "pywb link" => format!("/local/cdx?url={encoded}&allowFuzzy=0&output=link"),
             "pywb resolved" => format!("/local/cdx?url={encoded}&allowFuzzy=0&resolveRevisits=true"),
             "pywb pages" => format!("/local/cdx?url={encoded}&matchType=prefix&showNumPages=true"),
+            "pywb paged index" => {
+                format!("/local/cdx?url={encoded}&matchType=prefix&showPagedIndex=true")
+            }
             "pywb near" => format!("/local/cdx?url={encoded}&closest=20200131000000&limit=1"),
             "outback" => format!("/local?url={encoded}"),
             "outback prefix" => format!("/local?url={encoded}&matchType=prefix"),
@@ -321,6 +332,7 @@ impl Served {
         };
         let request = match way {
             "head" => Request::head(path).body(Body::empty()),
+            "range" => Request::get(path).header("range", "bytes=0-3").body(Body::empty()),
             "form" => Request::post(path)
                 .header("content-type", "application/x-www-form-urlencoded")
                 .body(Body::from("q=1")),
