@@ -7,14 +7,14 @@ use grange_archive::check_rule_length;
 use grange_base::Chain;
 use grange_db::AccessRow;
 use grange_index::access::{
-    Audience, CaptureFacts, CapturedUrl, Decision, Effect, MediaType, Network, Reader, Rule, RuleSet,
+    Audience, CaptureFacts, CapturedUrl, Decision, Effect, MediaType, Reader, Rule, RuleSet,
 };
-use grange_index::{RuleKeys, Stamp, key, rule_keys};
+use grange_index::{RuleKeys, Stamp, line_key, rule_keys};
 use grange_model::UserName;
 use grange_model::account::Permission;
 use serde_json::Value;
 
-use crate::{App, Error, Who, access_csv};
+use crate::{App, Error, Who, access_csv, access_terms};
 
 /// Refuses a rule that is too long for the file in which every replica keeps it.
 fn kept_length(rule: &Value, note: &str, who: &Who) -> Result<(), Error> {
@@ -36,7 +36,7 @@ const KEEP_WITHIN: Duration = Duration::from_secs(10);
 pub struct RuleDraft {
     pub surt_prefix: Option<String>,
     pub url: Option<String>,
-    /// exact, prefix, host or domain; prefix if absent.
+    /// exact, prefix, host or domain; if absent prefix, and domain for `*.host`.
     pub matches: Option<String>,
     pub collection: Option<String>,
     pub mime: Option<String>,
@@ -165,7 +165,12 @@ impl App {
             Some(name) => self.db.users().get(&name).await?.filter(|user| user.disabled_at.is_none()),
             None => None,
         };
-        let surt = key(&test.url);
+        if test.url.contains('*') {
+            let reason =
+                format!("\"{}\" has a star: a test is about one URL, with %2A for a star in it", test.url);
+            return Err(Error::Invalid(reason));
+        }
+        let surt = line_key(&test.url);
         let facts = CaptureFacts {
             collection: &test.collection,
             surt: surt.as_bytes(),
@@ -246,11 +251,7 @@ impl RuleDraft {
         let matches = self.matches.as_deref();
         let keys = match (&self.surt_prefix, &self.url) {
             (Some(prefix), None) => {
-                if let Some(letter) = prefix.chars().find(|c| c.is_whitespace() || c.is_uppercase()) {
-                    return Err(format!(
-                        "keys are in lower case and have no spaces: \"{letter}\" in \"{prefix}\""
-                    ));
-                }
+                access_terms::check_surt(prefix)?;
                 let exact = match matches {
                     None | Some("prefix") => false,
                     Some("exact") => true,
@@ -265,7 +266,7 @@ impl RuleDraft {
                 }
                 vec![RuleKeys { prefix: prefix.clone(), exact }]
             }
-            (None, Some(url)) => rule_keys(url, matches.unwrap_or("prefix"))?,
+            (None, Some(url)) => rule_keys(url, matches)?,
             (None, None) => vec![RuleKeys { prefix: String::new(), exact: false }],
             (Some(_), Some(_)) => return Err("say either a SURT prefix or a URL".to_owned()),
         };
@@ -283,15 +284,11 @@ impl RuleDraft {
         let audience = audience.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
         let decision: Decision = serde_json::from_value(self.decision.clone())
             .map_err(|error| format!("the decision cannot be understood: {error}"))?;
-        if let Decision::Networks { networks } = &decision {
-            for network in networks {
-                network.parse::<Network>().map_err(|error| error.to_string())?;
-            }
-        }
-        for time in [&self.captured_from, &self.captured_to].into_iter().flatten() {
-            Stamp::earliest(time)
-                .ok_or_else(|| format!("\"{time}\" is no time: 1 to 14 digits, from the year on"))?;
-        }
+        access_terms::check_times(self.captured_from.as_deref(), self.captured_to.as_deref())?;
+        access_terms::check_decision(&decision)?;
+        audience.iter().try_for_each(access_terms::check_audience)?;
+        self.mime.as_deref().map(access_terms::check_mime).transpose()?;
+        self.collection.as_deref().map(grange_model::collection::check_name).transpose()?;
         let rule = |keys: RuleKeys| Rule {
             surt_prefix: keys.prefix,
             exact: keys.exact,
@@ -326,10 +323,14 @@ mod tests {
             ("example.com/x", "exact", &["com,example)/x"], true),
             ("example.com", "host", &["com,example)", "com,example:"], false),
             ("*.example.com", "domain", &["com,example)", "com,example:", "com,example,"], false),
+            ("*.example.com", "", &["com,example)", "com,example:", "com,example,"], false),
+            ("example.com:8080", "", &["com,example:8080)/"], false),
         ] {
-            let rules = draft(url, matches).rules().unwrap();
+            let draft = draft(url, matches);
+            let matches = draft.matches.clone().filter(|kind| !kind.is_empty());
+            let rules = RuleDraft { matches, ..draft }.rules().unwrap();
             let found: Vec<_> = rules.iter().map(|rule| rule.surt_prefix.as_str()).collect();
-            assert_eq!((found.as_slice(), rules[0].exact), (prefixes, exact), "{url} {matches}");
+            assert_eq!((found.as_slice(), rules[0].exact), (prefixes, exact), "{url}");
         }
         let with = |decision: Value| RuleDraft { decision, everything: true, ..RuleDraft::default() };
         assert!(with(json!("allow")).rules().is_ok());

@@ -6,6 +6,7 @@
 
 mod access;
 mod access_csv;
+mod access_terms;
 mod archive;
 mod changes;
 mod collections;

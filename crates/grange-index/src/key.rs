@@ -1,5 +1,7 @@
 //! Keys of URLs. Those of a job's own papers stand apart from the pages of the web.
 
+use std::borrow::Cow;
+
 use urlkey::{Dialect, MatchType, search_range};
 
 use crate::query::Keys;
@@ -14,10 +16,17 @@ pub fn key(url: &str) -> String {
 }
 
 /// The key of the URL of an index line. Other programs leave the scheme out, and a host with a port looks like a scheme then.
-pub(crate) fn line_key(url: &str) -> String {
+///
+/// The same holds for URLs that people type.
+pub fn line_key(url: &str) -> String {
     #[cfg(test)]
     LINE_KEYS.set(LINE_KEYS.get() + 1);
-    if is_host_with_port(url) { key(&format!("http://{url}")) } else { key(url) }
+    key(&with_scheme(url))
+}
+
+/// A URL whose scheme is left out gets one if its host with a port would be taken for a scheme.
+pub(crate) fn with_scheme(url: &str) -> Cow<'_, str> {
+    if is_host_with_port(url) { Cow::Owned(format!("http://{url}")) } else { Cow::Borrowed(url) }
 }
 
 #[cfg(test)]
@@ -32,7 +41,6 @@ fn is_host_with_port(url: &str) -> bool {
     let is_host = host.contains('.') || host.eq_ignore_ascii_case("localhost");
     is_host
         && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
-        && !port.is_empty()
         && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
@@ -60,48 +68,6 @@ pub(crate) fn is_paper_key(key: &[u8]) -> bool {
     key.starts_with(PAPERS.as_bytes())
 }
 
-/// Keys that an access rule is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleKeys {
-    /// What the keys begin with.
-    pub prefix: String,
-    /// Only this whole key.
-    pub exact: bool,
-}
-
-/// The keys that a URL and a kind of match mean, for access rules; the key of the URL itself is always among them.
-///
-/// Several beginnings for a host (its ports stand behind a colon) and a domain (its subdomains behind a comma), because a
-/// shorter one would also meet `example.company`. Several for a path that ends with a slash, too: keys lose that slash, so
-/// `/private/` itself is `/private` there, and `/private/?a` is `/private?a`.
-pub fn rule_keys(url: &str, matches: &str) -> Result<Vec<RuleKeys>, String> {
-    let kind: MatchType =
-        matches.parse().map_err(|_| format!("\"{matches}\" is not exact, prefix, host or domain"))?;
-    if kind == MatchType::Exact {
-        return Ok(vec![RuleKeys { prefix: key(url), exact: true }]);
-    }
-    let url = url.trim_end_matches('*').trim_start_matches("*.");
-    let own = key(url);
-    let start = match keys(url, kind) {
-        Keys::Exact(key) | Keys::Range(key, _) => key,
-    };
-    let name = start.trim_end_matches('/').trim_end_matches([')', ',']);
-    let mut prefixes = match kind {
-        MatchType::Host => vec![format!("{name})"), format!("{name}:")],
-        MatchType::Domain => vec![format!("{name})"), format!("{name}:"), format!("{name},")],
-        _ => vec![start.clone()],
-    };
-    if kind == MatchType::Prefix && start.ends_with('/') && !own.ends_with('/') {
-        prefixes.push(format!("{own}?"));
-    }
-    let mut found: Vec<RuleKeys> =
-        prefixes.into_iter().map(|prefix| RuleKeys { prefix, exact: false }).collect();
-    if !found.iter().any(|keys| own.starts_with(&keys.prefix)) {
-        found.push(RuleKeys { prefix: own, exact: true });
-    }
-    Ok(found)
-}
-
 /// The keys that a URL and a kind of match cover.
 pub fn keys(url: &str, kind: MatchType) -> Keys {
     if kind == MatchType::Exact {
@@ -119,65 +85,7 @@ pub fn keys(url: &str, kind: MatchType) -> Keys {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    fn hides(url: &str, matches: &str, captured: &str) -> bool {
-        let captured = key(captured);
-        rule_keys(url, matches)
-            .unwrap()
-            .iter()
-            .any(|keys| if keys.exact { captured == keys.prefix } else { captured.starts_with(&keys.prefix) })
-    }
-
-    #[test]
-    fn a_rule_is_about_what_its_url_says() {
-        for (url, matches, captured, expected) in [
-            ("http://example.com/private/", "prefix", "http://example.com/private/", true),
-            ("http://example.com/private/", "prefix", "https://www.example.com/private", true),
-            ("http://example.com/private/", "prefix", "http://example.com/private/x", true),
-            ("http://example.com/private/", "prefix", "http://example.com/private/?q=1", true),
-            ("http://example.com/private/", "prefix", "http://example.com/private-not", false),
-            ("http://example.com/private?", "prefix", "http://example.com/private?a=1", true),
-            ("http://example.com/private?", "prefix", "http://example.com/private?", true),
-            ("http://example.com/private", "prefix", "http://example.com/private-too", true),
-            ("http://example.com", "prefix", "http://example.com/", true),
-            ("http://example.com/", "prefix", "http://example.com/?a=1", true),
-            ("http://example.com/a*", "prefix", "http://example.com/ab", true),
-            ("example.com", "host", "http://example.com:8080/", true),
-            ("example.com", "host", "http://a.example.com/", false),
-            ("*.example.com", "domain", "http://a.example.com/", true),
-            ("example.com", "domain", "http://example.company/", false),
-            ("http://127.0.0.1/", "host", "http://127.0.0.1:80/", true),
-            ("http://localhost/", "domain", "http://localhost/x", true),
-            ("dns:example.com", "host", "dns:example.com", true),
-            ("urn:text:http://example.com/", "prefix", "urn:text:http://example.com/", true),
-            ("metadata://e.com/crawl/", "host", "metadata://e.com/crawl/", true),
-            ("http://example.com/private/", "exact", "http://example.com/private", true),
-            ("http://example.com/private/", "exact", "http://example.com/private/x", false),
-        ] {
-            assert_eq!(hides(url, matches, captured), expected, "{matches} of {url}: {captured}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_rule_made_from_a_url_always_hides_that_url(
-            url in "(https?://|ftp://|urn:|dns:|metadata://|)(www\\.)?[a-zA-Z0-9.-]{0,12}(:[0-9]{0,5})?(/[a-zA-Z0-9%./;=~ é-]{0,12})*(\\?[a-zA-Z0-9&=/?%-]{0,12})?(#[a-z]{0,3})?",
-            matches in prop_oneof!["exact", "prefix", "host", "domain"],
-        ) {
-            prop_assert!(hides(&url, &matches, &url), "{} {:?}", key(&url), rule_keys(&url, &matches));
-        }
-
-        #[test]
-        fn a_prefix_rule_hides_what_is_below(
-            path in "(/[a-z0-9]{1,5}){0,3}/|(/[a-z0-9]{1,5}){1,3}", below in "[a-z0-9/]{0,5}(\\?[a-z0-9=&]{0,8})?",
-        ) {
-            let url = format!("http://example.com{path}");
-            prop_assert!(hides(&url, "prefix", &format!("{url}{below}")), "{url} {below}");
-        }
-    }
 
     #[test]
     fn a_host_with_a_port_is_no_scheme_in_a_line() {
@@ -185,6 +93,7 @@ mod tests {
             ("example.com:8080/x", "com,example:8080)/x"),
             ("localhost:8080/x", "localhost:8080)/x"),
             ("www.example.com:80", "com,example)/"),
+            ("example.com:/x", "com,example)/x"),
             ("example.com/x", "com,example)/x"),
             ("http://example.com:8080/x", "com,example:8080)/x"),
             ("dns:example.com", "dns:example.com"),

@@ -120,6 +120,41 @@ impl Snapshot {
         Ok(layers)
     }
 
+    /// Captures with a digest that are no revisits and fit, up to `most` of them; of very many only the first are looked at.
+    pub fn with_digest(
+        &self,
+        text: &str,
+        most: usize,
+        fits: impl Fn(&Capture) -> bool,
+    ) -> Result<Vec<Capture>> {
+        /// Blocks of one segment: one content is rarely in more, and each is read to its end.
+        const LOOKED_MAX: usize = 64;
+        let mut packed = Vec::new();
+        let form = digest::pack(Some(text), &mut packed);
+        let essence = digest::essence(form, &packed);
+        let mut found = Vec::new();
+        for (age, layer) in self.layers.iter().enumerate() {
+            for posting in layer.segment.postings(digest::hash(essence))?.into_iter().take(LOOKED_MAX) {
+                let mut rows = crate::block::BlockCursor::default();
+                let block = layer.segment.block(posting.block, true)?;
+                let damaged = || crate::error::Error::at(layer.segment.path(), 0, "a block");
+                rows.reset(block).map_err(damaged())?;
+                while found.len() < most && rows.advance().map_err(damaged())? {
+                    let row = rows.row();
+                    let view = CaptureView::new(row, &layer.segment);
+                    let same = view.digest_essence() == essence
+                        && !view.is_revisit()
+                        && !view.is_deleted()
+                        && !layer.is_dead(row.file);
+                    if same && !self.is_hidden(&view, age)? {
+                        found.extend(Some(view.to_capture()).filter(&fits));
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// What is known of a digest, in any of its spellings: the first capture with it (originals before revisits) and how
     /// many there are.
     pub fn digest(&self, text: &str) -> Result<Option<DigestUse>> {

@@ -71,7 +71,10 @@ impl Walk {
         });
         self.ready = match read.await {
             Ok(read) => read?,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => return Err(Error::Invalid("the node stops; try again when it runs".to_owned())),
+            },
         };
         Ok(())
     }

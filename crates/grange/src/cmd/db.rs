@@ -43,6 +43,7 @@ async fn status(common: &Common) -> anyhow::Result<Exit> {
 
 /// Works on the database itself: no node may run on what was not looked at. Exit code 5 when somebody comes in.
 async fn restored(common: &Common) -> anyhow::Result<Exit> {
+    context::require_local(common, "settle a restored database")?;
     let settings = context::load(common)?.settings;
     let database = grange_node::open::database_file(&settings, &common.data);
     let folder = match DataFolder::access(&common.data, database.as_deref()).await? {
@@ -66,6 +67,7 @@ async fn restored(common: &Common) -> anyhow::Result<Exit> {
 
 /// Works on the database itself: an outdated one cannot be opened for anything else.
 async fn migrate(common: &Common) -> anyhow::Result<Exit> {
+    context::require_local(common, "migrate the database")?;
     let settings = context::load(common)?.settings;
     let database = grange_node::open::database_file(&settings, &common.data);
     let folder = match DataFolder::access(&common.data, database.as_deref()).await? {

@@ -94,3 +94,18 @@ fn a_server_that_is_not_there_is_told() {
     grange.run(&args).fails(1, &["cannot reach http://127.0.0.1:1"]);
     grange.run(&["--server", "http://127.0.0.1:1", "nodes"]).fails(2, &["--token-file"]);
 }
+
+#[test]
+fn no_token_is_passed_by_where_the_data_folder_is_read() {
+    let grange = Grange::new();
+    let file = grange.file("token", "x");
+    let file = file.to_str().unwrap();
+    for kind in ["cdx", "full", "dedup"] {
+        let args = ["--token-file", file, "index", "jobs", "7", "--kind", kind];
+        grange.run(&args).fails(2, &["cannot read the index of jobs with --token-file"]);
+        let args = [&["--server", "http://127.0.0.1:1"], &args[..]].concat();
+        grange.run(&args).fails(2, &["cannot read the index of jobs with --server"]);
+    }
+    grange.run(&["--token-file", file, "db", "migrate"]).fails(2, &["--token-file"]);
+    grange.run(&["--token-file", file, "access", "ls"]).fails(2, &["name it with --server"]);
+}

@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 
 use crate::exit::Exit;
 
+/// It knows no access rules: whoever reaches the port sees every line, also of captures that `grange access` hides.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
     /// Index folders, served under their names; or CDX, CDXJ, WARC and ARC files, indexed aside and served as "local"

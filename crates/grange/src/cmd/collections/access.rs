@@ -1,5 +1,6 @@
 //! `grange access …`
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -57,9 +58,9 @@ pub(crate) struct AddArgs {
     /// What it is about: a URL, made into keys
     #[arg(long, conflicts_with = "surt")]
     url: Option<String>,
-    /// How the URL is meant: exact, prefix, host or domain
-    #[arg(long = "match", value_name = "KIND", default_value = "prefix", requires = "url")]
-    matches: String,
+    /// How the URL is meant: exact, prefix, host or domain [default: prefix; domain for *.HOST]
+    #[arg(long = "match", value_name = "KIND", requires = "url")]
+    matches: Option<String>,
     /// What it is about: the beginning of keys, such as com,example)/private
     #[arg(long, value_name = "PREFIX")]
     surt: Option<String>,
@@ -126,6 +127,51 @@ impl DecisionArgs {
 /// What the rule is called that nobody added.
 const ALWAYS: &str = "default (documentation of crawls)";
 
+/// Decision and readers of a rule as people write them.
+fn put_in_words(row: &mut Value) {
+    let words = |list: &Value| {
+        let all = list.as_array().into_iter().flatten();
+        all.map(|one| one.as_str().map_or_else(|| one.to_string(), ToOwned::to_owned))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let decision = &row["rule"]["decision"];
+    let decided = match decision.as_object().and_then(|decision| decision.iter().next()) {
+        None => decision.as_str().unwrap_or_default().to_owned(),
+        Some((name, said)) => match name.as_str() {
+            "block" => format!("block: {}", said["message"].as_str().unwrap_or_default()),
+            "embargo" => {
+                format!("embargo {}", Period::from_secs(said["seconds"].as_u64().unwrap_or_default()))
+            }
+            name => format!("{name} {}", words(&said[name])),
+        },
+    };
+    let audience = words(&row["rule"]["audience"]);
+    let exact = row["rule"]["exact"] == json!(true);
+    let prefix = row["rule"]["surt_prefix"].as_str().unwrap_or_default();
+    row["rule"]["surt_prefix"] =
+        json!(if exact || prefix.is_empty() { prefix.to_owned() } else { format!("{prefix}*") });
+    row["rule"]["decision"] = json!(decided);
+    row["rule"]["audience"] = json!(if audience.is_empty() { "everybody".to_owned() } else { audience });
+}
+
+/// A rule may be there before its collection, so that nothing is shown between; a name that is mistyped meets nothing.
+async fn note_unknown_collections(client: &grange_api::Client, rules: &[Value]) -> anyhow::Result<()> {
+    let named: BTreeSet<&str> = rules.iter().filter_map(|row| row["rule"]["collection"].as_str()).collect();
+    if named.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<Value> = client.get("/collections").await?;
+    let known: BTreeSet<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    for name in named.iter().filter(|name| !known.contains(**name)) {
+        let known = known.iter().copied().collect::<Vec<_>>().join(", ");
+        eprintln!(
+            "grange: no collection is called {name}: the rule holds when one is imported under that name (now there are: {known})"
+        );
+    }
+    Ok(())
+}
+
 /// One rule and what it did, in a line.
 fn explained(part: &AccessRulePart) -> String {
     let name = part.id.map_or_else(|| ALWAYS.to_owned(), |id| format!("rule {id}"));
@@ -162,7 +208,10 @@ pub(crate) async fn run(common: &Common, command: AccessCommand) -> anyhow::Resu
     let client = context::client(common).await?;
     match command {
         AccessCommand::Ls => {
-            let rows: Vec<Value> = client.get("/access").await?;
+            let mut rows: Vec<Value> = client.get("/access").await?;
+            if !common.json {
+                rows.iter_mut().for_each(put_in_words);
+            }
             list(
                 common,
                 &rows,
@@ -180,7 +229,7 @@ pub(crate) async fn run(common: &Common, command: AccessCommand) -> anyhow::Resu
         AccessCommand::Add(args) => {
             let args = *args;
             let new = NewAccessRule {
-                matches: args.url.is_some().then_some(args.matches),
+                matches: args.matches,
                 surt_prefix: args.surt,
                 url: args.url,
                 collection: args.collection,
@@ -193,6 +242,7 @@ pub(crate) async fn run(common: &Common, command: AccessCommand) -> anyhow::Resu
                 note: args.note,
             };
             let made: Vec<Value> = client.post("/access", &new).await?;
+            note_unknown_collections(&client, &made).await?;
             let ids: Vec<String> = made.iter().map(|row| row["id"].to_string()).collect();
             told(common, &json!(made), &format!("Added access rule {}.", ids.join(", ")))?;
         }
@@ -204,6 +254,8 @@ pub(crate) async fn run(common: &Common, command: AccessCommand) -> anyhow::Resu
             let csv = std::fs::read_to_string(&file)
                 .with_context(|| format!("cannot read the access rules in {}", file.display()))?;
             let done: AccessImported = client.post("/access-table", &AccessTable { csv }).await?;
+            let rows: Vec<Value> = client.get("/access").await?;
+            note_unknown_collections(&client, &rows).await?;
             let text = format!("Added {} access rules; {} were there already.", done.made, done.known);
             told(common, &json!(done), &text)?;
         }
@@ -238,4 +290,37 @@ pub(crate) async fn run(common: &Common, command: AccessCommand) -> anyhow::Resu
         }
     }
     Ok(Exit::Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_listed_in_words() {
+        let row = |decision: Value, audience: Value| {
+            let mut row =
+                json!({ "rule": { "surt_prefix": "com,e)/", "decision": decision, "audience": audience } });
+            put_in_words(&mut row);
+            [&row["rule"]["decision"], &row["rule"]["audience"], &row["rule"]["surt_prefix"]]
+                .map(|cell| cell.as_str().unwrap().to_owned())
+        };
+        for (decision, audience, words) in [
+            (json!("allow"), json!(["staff", "user:bo"]), ["allow", "staff, user:bo", "com,e)/*"]),
+            (
+                json!({ "block": { "message": "court" } }),
+                json!(null),
+                ["block: court", "everybody", "com,e)/*"],
+            ),
+            (json!({ "embargo": { "seconds": 60 } }), json!([]), ["embargo 1m", "everybody", "com,e)/*"]),
+            (
+                json!({ "networks": { "networks": ["10.0.0.0/8", "::1/128"] } }),
+                json!([]),
+                ["networks 10.0.0.0/8, ::1/128", "everybody", "com,e)/*"],
+            ),
+            (json!({ "users": { "users": ["*"] } }), json!([]), ["users *", "everybody", "com,e)/*"]),
+        ] {
+            assert_eq!(row(decision.clone(), audience), words, "{decision}");
+        }
+    }
 }

@@ -57,6 +57,8 @@ pub(crate) enum IndexCommand {
         keys: Keys,
     },
     /// Write what is known of some jobs: CDX lines, or what a crawl needs to find duplicates
+    ///
+    /// Reads the data folder, for those who may read it: hidden captures are in it, too.
     Jobs {
         #[arg(required = true, value_name = "ID")]
         ids: Vec<u64>,
@@ -117,6 +119,7 @@ pub(crate) async fn run(common: &Common, command: IndexCommand) -> anyhow::Resul
         IndexCommand::Rollback { which, of } => mark(common, &of.collection, which, true).await,
         IndexCommand::Again { which, of } => mark(common, &of.collection, which, false).await,
         IndexCommand::Publish { to, of, keys } => {
+            context::require_local(common, "publish an index")?;
             let settings = context::load(common)?.settings;
             let keys = keys.access_key_file.zip(keys.secret_key_file);
             let sent = indexer::publish_index(&settings, &common.data, &of.collection, &to, keys).await?;
@@ -128,6 +131,7 @@ pub(crate) async fn run(common: &Common, command: IndexCommand) -> anyhow::Resul
             Ok(Exit::Ok)
         }
         IndexCommand::Fetch { from, folder, of, keys } => {
+            context::require_local(common, "fetch an index")?;
             let keys = keys.access_key_file.zip(keys.secret_key_file);
             let path = indexer::fetch_index(&common.data, &of.collection, &from, keys, &folder).await?;
             told(common, &json!({ "folder": path }), &path.display().to_string())?;
@@ -219,6 +223,7 @@ fn jobs(
     kind: KindName,
     output: Option<PathBuf>,
 ) -> anyhow::Result<Exit> {
+    context::require_local(common, "read the index of jobs")?;
     let kind = match kind {
         KindName::Cdx => JobIndexKind::Cdx,
         KindName::Dedup => JobIndexKind::Dedup,
