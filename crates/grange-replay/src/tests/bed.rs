@@ -60,7 +60,7 @@ impl Bed {
     /// The captures of a URL, in the order of their times.
     pub(crate) fn captures(&self, url: &str) -> Vec<Capture> {
         let snapshot = self.snapshot();
-        let mut rows = snapshot.captures(&grange_index::key(url), grange_index::Stamp::MIN).unwrap();
+        let mut rows = snapshot.captures(&grange_index::key(url), Stamp::MIN).unwrap();
         let mut captures = Vec::new();
         while let Some(view) = rows.next().unwrap() {
             captures.push(view.to_capture());

@@ -403,7 +403,7 @@ async fn exports_stand_alone_and_hold_what_was_asked_for() {
         }
         assert!(ids.insert(page["id"].to_string()), "one id, one page: {line}");
     }
-    assert_eq!(ids.len(), 6, "{pages}");
+    assert_eq!(ids.len(), 5, "{pages}");
 }
 
 /// The validator of those who wrote the format. `GRANGE_TEST_PYTHON` names a Python that has it installed.
