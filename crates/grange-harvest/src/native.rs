@@ -384,6 +384,8 @@ pub fn shipped_templates() -> Vec<(&'static str, &'static str)> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::*;
 
     #[test]
@@ -393,9 +395,9 @@ mod tests {
         let trouble = LoginTrouble { domain: "a.dk".to_owned(), ..LoginTrouble::default() };
         for (name, stop, troubles, expected) in [
             ("a.dk", StopReason::Complete, &[][..], StopReason::Complete),
-            ("a.dk", StopReason::Complete, &[trouble.clone()], StopReason::Unfinished),
-            ("a.dk", StopReason::ObjectLimit, &[trouble.clone()], StopReason::ObjectLimit),
-            ("b.dk", StopReason::Complete, &[trouble.clone()], StopReason::Complete),
+            ("a.dk", StopReason::Complete, from_ref(&trouble), StopReason::Unfinished),
+            ("a.dk", StopReason::ObjectLimit, from_ref(&trouble), StopReason::ObjectLimit),
+            ("b.dk", StopReason::Complete, from_ref(&trouble), StopReason::Complete),
         ] {
             let domains = leave_unfinished(vec![domain(name, stop)], troubles);
             assert_eq!(domains[0].stop, expected, "{name} {stop:?} {troubles:?}");
