@@ -349,7 +349,7 @@ mod tests {
             Ok(())
         });
         let folder = folder.unwrap();
-        assert_eq!(found(), [folder.clone()]);
+        assert_eq!(found(), std::slice::from_ref(&folder));
         for name in ["harvest-info.json", "seeds.txt", "template.toml", "crawl/job.json", "cdx", "metadata"] {
             assert!(folder.root().join(name).exists(), "{name}");
         }

@@ -188,7 +188,7 @@ pub(super) fn set_accounts(collections: &Collections) {
 pub(super) type Case = (&'static str, Vec<Value>, fn(&Captured, Reader) -> bool);
 
 fn about(url: &str, matches: &str) -> Vec<Value> {
-    let keys = grange_index::rule_keys(url, matches).unwrap();
+    let keys = grange_index::rule_keys(url, Some(matches)).unwrap();
     let rule = |keys: grange_index::RuleKeys| json!({ "surt_prefix": keys.prefix, "exact": keys.exact, "decision": block() });
     keys.into_iter().map(rule).collect()
 }

@@ -165,7 +165,7 @@ async fn note_unknown_collections(client: &grange_api::Client, rules: &[Value]) 
     let known: BTreeSet<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
     for name in named.iter().filter(|name| !known.contains(**name)) {
         let known = known.iter().copied().collect::<Vec<_>>().join(", ");
-        eprintln!(
+        errln!(
             "grange: no collection is called {name}: the rule holds when one is imported under that name (now there are: {known})"
         );
     }
