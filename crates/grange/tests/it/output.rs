@@ -112,7 +112,7 @@ fn a_listing_that_nobody_reads_ends_with_a_code_of_its_own() {
     }
     // More than any buffer holds: the list ends in its midst.
     for first in [&["warc", "ls"][..], &["warc", "ls", "--json"], &["cdx", "index"]] {
-        let args: Vec<_> = first.iter().copied().chain([warc; 2000]).collect();
+        let args: Vec<_> = first.iter().copied().chain(std::iter::repeat_n(warc, 2000)).collect();
         let ended = run_unread(folder.path(), &args);
         assert_eq!((ended.code, ended.stderr.as_str()), (141, ""), "{first:?}: {ended:?}");
     }
