@@ -279,8 +279,8 @@ mod tests {
 
     #[test]
     fn large_robots_txt_files_take_bounded_memory() {
-        let rules: String = (0..30_000).map(|n| format!("disallow: /{n}\n")).collect();
-        let text = format!("user-agent: *\n{rules}");
+        let rules: Vec<_> = (0..30_000).map(|n| format!("disallow: /{n}")).collect();
+        let text = format!("user-agent: *\n{}", rules.join("\n"));
         let start = Timestamp::from_second(1_700_000_000).unwrap();
         let large = {
             let mut file = HostRobots::default();

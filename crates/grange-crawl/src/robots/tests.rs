@@ -61,8 +61,8 @@ fn repeated_rules_take_no_memory_and_decide_as_one() {
     for (path, allowed) in [("/x", false), ("/a", true), ("/a/b", false)] {
         assert_eq!(robots.allows(path).allowed, allowed, "{path}");
     }
-    let different: String = (0..20_000).map(|n| format!("disallow: /{n}\n")).collect();
-    let robots = Robots::parse(format!("user-agent: *\n{different}").as_bytes(), "FooBot");
+    let different: Vec<_> = (0..20_000).map(|n| format!("disallow: /{n}")).collect();
+    let robots = Robots::parse(format!("user-agent: *\n{}", different.join("\n")).as_bytes(), "FooBot");
     assert_eq!(robots.rules().len(), 20_000);
     assert!(robots.memory() > 20_000 * 30, "{}", robots.memory());
 }

@@ -66,7 +66,7 @@ async fn written(bed: &Bed, file: &FileName, row: &CopyRow<String>) {
         checksum: row.checksum.clone(),
         attempts: 0,
         last_error: None,
-        answered: false,
+        asked_at: None,
     };
     bed.db.files().advance(&claim, status.file.id, vec![change]).await.unwrap();
     bed.db.work().release(&claim).await.unwrap();

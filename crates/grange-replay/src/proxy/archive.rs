@@ -83,7 +83,7 @@ pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> (bool, Response<Body>) 
             // Or the server stops.
             Some(Ok(Found::Nothing)) | None => {}
             Some(Err(error)) => {
-                tracing::warn!(error = %grange_base::Chain(&error), "an index could not be read")
+                tracing::warn!(error = %grange_base::Chain(&error), "an index could not be read");
             }
         }
     }

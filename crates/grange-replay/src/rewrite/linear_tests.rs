@@ -493,7 +493,7 @@ fn thread_time() -> Duration {
 fn time_of(rewrite: Rewrite, text: &str) -> Duration {
     let before = thread_time();
     std::hint::black_box(rewrite(text));
-    thread_time() - before
+    thread_time().saturating_sub(before)
 }
 
 const SHORT_BYTES: usize = 32 << 10;
