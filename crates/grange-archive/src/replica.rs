@@ -472,13 +472,22 @@ fn joined(pages: Vec<Vec<Listed>>) -> (Vec<Listed>, Option<FileName>) {
     (found, upto)
 }
 
+/// The process stops before work on files began.
+fn stopped() -> Error {
+    let source = std::io::Error::other("the process stops");
+    Error::Io { doing: "work on files of", path: "this node".into(), source }
+}
+
 /// Runs file work off the async threads.
 pub(crate) async fn blocking<T: Send + 'static>(
     act: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     match tokio::task::spawn_blocking(act).await {
         Ok(result) => result,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(stopped()),
+        },
     }
 }
 

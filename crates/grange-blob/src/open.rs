@@ -164,7 +164,13 @@ async fn open_with(
         Address::Disk(bases) => {
             let disk = DiskSettings { make_folders, ..disk_settings(settings, bases, &context.data_folder) };
             let opened = tokio::task::spawn_blocking(move || Disk::open(disk, clock)).await;
-            Arc::new(opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?)
+            Arc::new(match opened {
+                Ok(opened) => opened?,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(_) => return Err(bad("the process stops")),
+                },
+            })
         }
         Address::Peer { address, mount } => {
             let auth = context.auth.clone().ok_or_else(|| bad("this program is no node with a token"))?;

@@ -14,7 +14,7 @@ use grange_index::query::{Keys, Next, Query};
 use grange_index::{Capture, CaptureView, Snapshot, Stamp};
 use warc::RecordType;
 
-use crate::capture::{About, Original, OriginalFinder};
+use crate::capture::{About, Original, OriginalFinder, Refers};
 use crate::collection::{Collection, Collections};
 
 /// Whoever asks, as rules see them.
@@ -108,6 +108,11 @@ impl AccessCheck {
         }
     }
 
+    /// Whether the reader may see a capture, by what the index knows of it.
+    pub(crate) fn sees_capture(&self, capture: &Capture) -> bool {
+        self.hides_capture(capture).is_none()
+    }
+
     /// Whether the reader may know of a row of the index.
     pub(crate) fn sees_row(&self, view: &CaptureView<'_>) -> bool {
         let known = OnceCell::new();
@@ -130,12 +135,9 @@ impl AccessCheck {
         original: Option<&Original>,
     ) -> Option<&CompiledRule> {
         if let Some(original) = original {
-            // Without a head of its own it would be shown with that of its original, cookies included. And where only a line
-            // says that this is its original, it may be any record.
-            let has_head = about.http.as_ref().is_some_and(|head| head.status() != Some(304));
-            if !(has_head && original.has_payload_of(about))
-                && let Some(rule) = self.hides_capture(&original.capture)
-            {
+            // Hidden is the body as well as the name: another URL that had the same does not open it. Neither may cookies of the
+            // original's head be shown, nor any record that only a line calls the original.
+            if let Some(rule) = self.hides_capture(&original.capture) {
                 return Some(rule);
             }
         }
@@ -164,6 +166,22 @@ impl AccessCheck {
             MediaType::Of(own.as_deref())
         };
         self.hides(&self.facts(capture, about, media_type))
+    }
+
+    /// Whether the capture that a revisit refers to is hidden, also one that no index lists.
+    pub(crate) fn hides_referred(&self, refers: &Refers, revisit: &Capture) -> bool {
+        let Some(uri) = &refers.uri else { return false };
+        let surt = grange_index::key(uri);
+        let time = refers.date.and_then(|date| Stamp::parse(date.digits14())).unwrap_or(revisit.time);
+        let types = || self.original_types(revisit);
+        let facts = CaptureFacts {
+            collection: &self.collection,
+            surt: surt.as_bytes(),
+            url: CapturedUrl::Text(uri),
+            time,
+            media_type: MediaType::Revisit(&types),
+        };
+        self.hides(&facts).is_some()
     }
 
     fn facts<'a>(

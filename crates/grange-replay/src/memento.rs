@@ -6,7 +6,7 @@ use grange_index::{CaptureView, Stamp};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 
-use crate::rewrite::with_path;
+use crate::rewrite::{encoded_address, with_path};
 
 /// How a TimeMap is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub(crate) struct Links<'a> {
 impl Links<'_> {
     /// The `Link` header of a capture.
     pub(crate) fn header(&self, time: Stamp, around: &Around) -> String {
-        let Self { prefix, url } = self;
+        let (prefix, url) = (encoded_address(self.prefix), encoded_address(self.url));
         let mut out = format!(
             "<{url}>; rel=\"original\", <{prefix}{url}>; rel=\"timegate\", \
              <{prefix}timemap/link/{url}>; rel=\"timemap\"; type=\"application/link-format\""
@@ -113,10 +113,11 @@ impl Links<'_> {
     /// The lines before the captures.
     pub(crate) fn map_head(&self, format: MapFormat, out: &mut Vec<u8>) {
         let Self { prefix, url } = self;
+        let own = encoded_address(url);
         let text = match format {
             MapFormat::Link => format!(
-                "<{prefix}timemap/link/{url}>; rel=\"self\"; type=\"application/link-format\",\n\
-                 <{prefix}{url}>; rel=\"timegate\",\n<{url}>; rel=\"original\""
+                "<{prefix}timemap/link/{own}>; rel=\"self\"; type=\"application/link-format\",\n\
+                 <{prefix}{own}>; rel=\"timegate\",\n<{own}>; rel=\"original\""
             ),
             MapFormat::Json => format!(
                 "{{\"original_uri\": {}, \"self\": {}, \"timegate_uri\": {}, \"timemap_uri\": {{\"link_format\": {}, \
@@ -149,7 +150,7 @@ impl Links<'_> {
         let date = http_date(view.time());
         let text = match format {
             MapFormat::Link => {
-                format!(",\n<{}>; rel=\"memento\"; datetime=\"{date}\"", uri.replace('>', "%3E"))
+                format!(",\n<{}>; rel=\"memento\"; datetime=\"{date}\"", encoded_address(&uri))
             }
             MapFormat::Json => {
                 let comma = if first { "" } else { ", " };
@@ -225,5 +226,20 @@ mod tests {
             only.contains("rel=\"first last memento\"") && only.matches("datetime=").count() == 1,
             "{only}"
         );
+    }
+
+    #[test]
+    fn a_url_adds_no_link_of_its_own() {
+        let links =
+            Links { prefix: "http://h/c/", url: "http://e.org/a b>; rel=\"memento\", <http://evil.org/'" };
+        let mut map = Vec::new();
+        links.map_head(MapFormat::Link, &mut map);
+        let time = Stamp::parse("20200101000000").unwrap();
+        for text in [links.header(time, &Around::default()), String::from_utf8(map).unwrap()] {
+            assert!(
+                !text.contains("<http://evil.org") && text.contains("/a%20b%3E;%20rel=%22memento%22,%20%3C"),
+                "{text}"
+            );
+        }
     }
 }

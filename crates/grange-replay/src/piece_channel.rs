@@ -26,7 +26,7 @@ pub(crate) fn channel<E>(runtime: Handle) -> (PieceSender<E>, PieceReceiver<E>) 
     let (send, receive) = mpsc::channel(PIECES_AHEAD);
     let whole = Arc::new(AtomicBool::new(false));
     let sender = PieceSender { send, runtime, whole: Arc::clone(&whole), gone: false };
-    (sender, PieceReceiver { receive, whole, over: false })
+    (sender, PieceReceiver { receive, whole, over: false, error: None })
 }
 
 /// The end of a thread that may wait.
@@ -79,6 +79,8 @@ pub(crate) struct PieceReceiver<E> {
     receive: mpsc::Receiver<Result<Bytes, E>>,
     whole: Arc<AtomicBool>,
     over: bool,
+    /// What ends the answer, held back once.
+    error: Option<E>,
 }
 
 /// An error that says that the other end went away.
@@ -96,16 +98,24 @@ impl<E: BrokenOff> PieceReceiver<E> {
     /// The next piece; `None` behind the last.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, E>>> {
         if self.over {
-            return Poll::Ready(None);
+            return Poll::Ready(self.error.take().map(Err));
         }
         let next = std::task::ready!(self.receive.poll_recv(context));
         self.over = !matches!(next, Some(Ok(_)));
         let broken = next.is_none() && !self.whole.load(Ordering::Acquire);
-        Poll::Ready(if broken { Some(Err(E::broken_off())) } else { next })
+        self.error = match next {
+            Some(Err(error)) => Some(error),
+            None if broken => Some(E::broken_off()),
+            next => return Poll::Ready(next),
+        };
+        // An error throws away what the server has gathered and not yet sent, the head of the answer too. While it waits, it
+        // sends that.
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
-impl<E: BrokenOff> http_body::Body for PieceReceiver<E> {
+impl<E: BrokenOff + Unpin> http_body::Body for PieceReceiver<E> {
     type Data = Bytes;
     type Error = E;
 

@@ -180,7 +180,15 @@ impl Disk {
         let inner = Arc::clone(&self.0);
         match tokio::task::spawn_blocking(move || act(&inner)).await {
             Ok(result) => result,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The process stops before the work began.
+                Err(_) => Err(Error::Remote {
+                    doing: "begin work".to_owned(),
+                    place: self.0.place.clone(),
+                    source: "the process stops".into(),
+                }),
+            },
         }
     }
 }

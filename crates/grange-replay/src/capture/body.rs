@@ -15,6 +15,10 @@ pub enum BodyError {
     Read(#[source] std::io::Error),
     #[error("the content unpacks to more than {bytes_max} bytes; ask for it as it was sent, with id_")]
     TooLarge { bytes_max: u64 },
+    #[error(
+        "the record breaks off in its file after {sent} bytes of the body; restore the file, or index another copy of it"
+    )]
+    Short { sent: u64 },
     #[error("the reader of the file ended early")]
     Ended,
     #[error("the server stops; ask again when it is back")]

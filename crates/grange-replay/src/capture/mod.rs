@@ -9,6 +9,7 @@ mod lately;
 mod open;
 mod original;
 mod original_finder;
+mod record_match;
 mod stream;
 
 #[cfg(test)]
@@ -19,12 +20,12 @@ use warc::{Date, HttpHead, Profile, Record, RecordType};
 pub use body::{Body, BodyError};
 pub(crate) use encoding::{Accepted, is_packed, label};
 pub(crate) use lately::Lately;
-pub(crate) use open::matches;
 pub(crate) use open::open_at;
 pub use open::{OpenError, open};
 pub(crate) use original::described;
 pub use original::{Loaded, NoPayload, Original, load};
 pub(crate) use original_finder::OriginalFinder;
+pub(crate) use record_match::{Fit, fits};
 pub(crate) use stream::reader_at;
 
 /// Where a record lies.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use libdeflater::Decompressor;
-use warc::{Level, Reader, Record};
+use warc::{Level, Reader};
 
 use super::body::Body;
+use super::record_match::{Fit, fits};
 use super::stream;
 use super::{About, Place, Undo};
 use crate::collection::Collection;
@@ -24,7 +25,9 @@ pub(super) const BODY_BYTES_SMALL: usize = 1 << 20;
 pub enum OpenError {
     #[error("the file {file} that holds it is not here; it may have been moved or not yet arrived")]
     NoFile { file: String },
-    #[error("{file} has no such record at byte {offset}; the index is of another version of the file")]
+    #[error(
+        "{file} has no such record at byte {offset}; the index is of another version of the file, or wrong"
+    )]
     NoRecord { file: String, offset: u64 },
     #[error("the index names no file and offset for it")]
     NoPlace,
@@ -96,7 +99,7 @@ fn at_once(bytes: Bytes, place: &Place, undo: impl Fn(&About) -> Undo) -> io::Re
     }
     let mut reader = Reader::from_bytes(unpacked(bytes))?;
     let Some(mut record) = reader.next()? else { return Ok(AtOnce::No) };
-    if !matches(&record, place) {
+    if !fits(&record, place, Fit::Exact) {
         return Ok(AtOnce::No);
     }
     let about = About::of(&mut record)?;
@@ -134,16 +137,4 @@ fn unpacked(bytes: Bytes) -> Vec<u8> {
     let mut plain = vec![0; len];
     let done = UNPACKER.with_borrow_mut(|unpacker| unpacker.gzip_decompress(&bytes, &mut plain));
     if done == Ok(len) { plain } else { bytes.into() }
-}
-
-/// Whether a record is the one that the index speaks of. One without a URL, as warcinfo is, never is: it may lie before
-/// others in one gzip member.
-pub(crate) fn matches(record: &Record<'_>, place: &Place) -> bool {
-    let url = place.url.is_empty()
-        || record.target_uri().is_some_and(|uri| String::from_utf8_lossy(uri) == place.url.as_str());
-    let time = place.time == 0
-        || record.date().is_none_or(|date| {
-            std::str::from_utf8(&date.digits14()).is_ok_and(|digits| digits.parse() == Ok(place.time))
-        });
-    url && time
 }

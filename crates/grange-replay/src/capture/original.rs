@@ -8,6 +8,7 @@ use grange_index::{Capture, Snapshot, Stamp};
 use warc::{HttpHead, Profile, RecordType};
 
 use super::open::{OpenError, open};
+use super::record_match::can_be_original;
 use super::{About, Body, Place, Refers, Undo};
 use crate::collection::Collection;
 use crate::lookup_pool::{self, SHORT_ROWS_MAX};
@@ -27,14 +28,6 @@ pub struct Loaded {
 pub struct Original {
     pub capture: Capture,
     pub about: Arc<About>,
-}
-
-impl Original {
-    /// Whether the record of a revisit says itself that it has this payload.
-    pub(crate) fn has_payload_of(&self, revisit: &About) -> bool {
-        let own = self.about.payload_digest.as_deref().or(self.capture.digest.as_deref());
-        matches!((own, revisit.payload_digest.as_deref()), (Some(own), Some(digest)) if likeness(own, digest) == Likeness::Same)
-    }
 }
 
 /// Why a capture has no payload.
@@ -58,12 +51,14 @@ const EMPTY_SHA1: &str = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ";
 /// Originals that are tried: damage to more copies of one content than this is a lost cause.
 const ORIGINALS_MAX: usize = 8;
 
-/// Reads a capture; for a revisit, the head is its own and the body that of the first original that can be read.
+/// Reads a capture; for a revisit, the head is its own and the body that of the first original that can be read and that
+/// `sees` lets through. If there are only others, the first of them: [`crate::access_check::AccessCheck::hides_loaded`] judges it.
 pub async fn load(
     snapshot: &Arc<Snapshot>,
     collection: &Collection,
     capture: &Capture,
     undo: impl Fn(&About) -> Undo + Clone + Send + 'static,
+    sees: impl Fn(&Capture) -> bool,
 ) -> Result<Loaded, NoPayload> {
     let place = Place::of(capture).ok_or(OpenError::NoPlace)?;
     let (about, body) = open(collection, &place, {
@@ -81,23 +76,38 @@ pub async fn load(
     if redirect || empty {
         return Ok(Loaded { about, original: None, body: Body::empty() });
     }
-    let candidates = candidates(snapshot, capture, digest, &about).await?;
+    let mut candidates = candidates(snapshot, capture, digest.clone(), &about).await?;
     let mut tried = 0;
-    for original in candidates {
-        let Some(place) = Place::of(&original) else { continue };
-        tried += 1;
-        match open(collection, &place, undo.clone()).await {
-            Ok((found, body)) if !is_revisit(&found) => {
-                let original = Some(Original { capture: described(original, &found), about: found });
-                return Ok(Loaded { about, original, body });
-            }
-            Ok(_) => {}
-            Err(error) => {
-                tracing::debug!(%error, url = capture.url, time = %capture.time, "an original cannot be read");
+    let mut hidden = None;
+    for is_last_resort in [false, true] {
+        for original in std::mem::take(&mut candidates) {
+            let Some(place) = Place::of(&original) else { continue };
+            tried += 1;
+            match open(collection, &place, undo.clone()).await {
+                Ok((found, body)) if can_be_original(&found) => {
+                    let original = described(original, &found);
+                    let visible = sees(&original);
+                    let original = Some(Original { capture: original, about: found });
+                    if visible {
+                        return Ok(Loaded { about, original, body });
+                    }
+                    hidden.get_or_insert((original, body));
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::debug!(%error, url = capture.url, time = %capture.time, "an original cannot be read");
+                }
             }
         }
+        // The same content may be open under another URL.
+        if let (false, Some(_), Some(digest)) = (is_last_resort, &hidden, digest.as_deref()) {
+            candidates = snapshot.with_digest(digest, ORIGINALS_MAX, &sees)?;
+        }
     }
-    Err(NoPayload::OriginalGone { tried })
+    match hidden {
+        Some((original, body)) => Ok(Loaded { about, original, body }),
+        None => Err(NoPayload::OriginalGone { tried }),
+    }
 }
 
 /// Where the payload of a revisit may be. A URL with many captures is looked through on a thread for that.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
-use warc::{Reader, Record};
+use warc::{HttpHead, Reader, Record};
 
 use super::body::{Body, BodyError, Pieces};
-use super::open::{OpenError, matches};
-use super::{About, Place, Undo};
+use super::open::OpenError;
+use super::record_match::{Fit, fits};
+use super::{About, Place, Undo, is_packed};
 use crate::holdings::Holdings;
 use crate::piece_channel::{PieceSender, channel};
 
@@ -164,10 +165,10 @@ fn read(
     mut sender: PieceSender<BodyError>,
 ) {
     let mut tell = Some(tell);
-    // First the record that fits what the index says; then the first one there, which is the best there is.
-    for any in [false, true] {
-        match serve(source, any, &undo, &mut tell, &mut sender) {
-            Ok(Served::Whole) => return sender.finish(),
+    // First the record that is what the index says; then the first one there that is of that URL.
+    for fit in Fit::ALL {
+        match serve(source, fit, &undo, &mut tell, &mut sender) {
+            Ok(Served::Whole(_)) => return sender.finish(),
             Ok(Served::InPart) => return,
             Ok(Served::NotFound) => {}
             Err(error) => {
@@ -180,6 +181,12 @@ fn read(
             }
         }
     }
+    tracing::warn!(
+        file = source.place.file,
+        offset = source.place.offset,
+        url = source.place.url,
+        "no record of the URL of an index line is where the line says"
+    );
     if let Some(tell) = tell {
         let _ = tell.send(Ok(None));
     }
@@ -187,7 +194,8 @@ fn read(
 
 /// How much of a record was sent.
 enum Served {
-    Whole,
+    /// So many bytes.
+    Whole(u64),
     /// The client left, or there is more than may be sent.
     InPart,
     NotFound,
@@ -196,7 +204,7 @@ enum Served {
 /// Finds the record and sends it.
 fn serve(
     source: &Source,
-    any: bool,
+    fit: Fit,
     undo: impl Fn(&About) -> Undo,
     tell: &mut Option<oneshot::Sender<Told>>,
     sender: &mut PieceSender<BodyError>,
@@ -209,17 +217,34 @@ fn serve(
             return Ok(Served::NotFound);
         }
         first = false;
-        if any || matches(&record, &source.place) {
+        if fits(&record, &source.place, fit) {
             let mut about = About::of(&mut record)?;
             // A length that is known to lie is not announced.
             if record.problems().iter().any(|problem| problem.kind == warc::Kind::ContentLengthTooLong) {
                 about.payload_len = None;
             }
             let undo = undo(&about);
+            // HTTP itself may say that everything came, whatever the record claims.
+            let promised = Promised::of(&about);
             if let Some(tell) = tell.take()
                 && tell.send(Ok(Some((about, undo)))).is_ok()
             {
-                return pump(&mut record, undo, sender);
+                let served = pump(&mut record, undo, &source.place, promised.is_packed, sender)?;
+                if let Served::Whole(sent) = served
+                    && undo != Undo::Skip
+                    && promised.is_missing(&record, sent, undo)
+                {
+                    let Place { file, offset, .. } = &source.place;
+                    tracing::warn!(
+                        file,
+                        offset,
+                        sent,
+                        "a record breaks off; its body ends in an error behind what is there"
+                    );
+                    sender.send(Err(BodyError::Short { sent }));
+                    return Ok(Served::InPart);
+                }
+                return Ok(served);
             }
             return Ok(Served::InPart);
         }
@@ -227,23 +252,81 @@ fn serve(
     Ok(Served::NotFound)
 }
 
-fn pump(record: &mut Record<'_>, undo: Undo, sender: &mut PieceSender<BodyError>) -> io::Result<Served> {
-    match undo {
-        Undo::Skip => Ok(Served::Whole),
-        Undo::Transfer => pieces(record.payload()?, u64::MAX, sender),
-        Undo::Content { bytes_max } => pieces(record.content()?, bytes_max, sender),
+/// How a body says itself where it ends.
+struct Promised {
+    /// `Content-Length`.
+    len: Option<u64>,
+    is_chunked: bool,
+    /// In content encodings.
+    is_packed: bool,
+}
+
+impl Promised {
+    fn of(about: &About) -> Self {
+        let head = about.http.as_ref();
+        let len =
+            head.and_then(|head| std::str::from_utf8(head.get("Content-Length")?).ok()?.trim().parse().ok());
+        Self { len, is_chunked: head.is_some_and(HttpHead::is_chunked), is_packed: is_packed(about) }
+    }
+
+    /// Whether bytes of the body are missing, for a body of which so many bytes were read to the end of its record.
+    fn is_missing(&self, record: &Record<'_>, sent: u64, undo: Undo) -> bool {
+        let has =
+            |kinds: &[warc::Kind]| record.problems().iter().any(|problem| kinds.contains(&problem.kind));
+        let cut = has(&[
+            warc::Kind::TruncatedMember,
+            warc::Kind::CorruptData,
+            warc::Kind::TruncatedRecord,
+            warc::Kind::ContentLengthTooLong,
+        ]);
+        let counted = undo == Undo::Transfer || !self.is_packed;
+        let is_whole = if self.is_chunked {
+            !has(&[warc::Kind::BrokenChunk, warc::Kind::MissingLastChunk, warc::Kind::NotChunked])
+        } else {
+            counted && self.len.is_some_and(|len| sent >= len)
+        };
+        cut && !is_whole
     }
 }
 
-fn pieces(mut body: impl Read, bytes_max: u64, sender: &mut PieceSender<BodyError>) -> io::Result<Served> {
+fn pump(
+    record: &mut Record<'_>,
+    undo: Undo,
+    place: &Place,
+    is_packed: bool,
+    sender: &mut PieceSender<BodyError>,
+) -> io::Result<Served> {
+    match undo {
+        Undo::Skip => Ok(Served::Whole(0)),
+        Undo::Transfer => pieces(record.payload()?, u64::MAX, place, sender),
+        // What is in no encoding unpacks to nothing more than is there.
+        Undo::Content { .. } if !is_packed => pieces(record.content()?, u64::MAX, place, sender),
+        Undo::Content { bytes_max } => pieces(record.content()?, bytes_max, place, sender),
+    }
+}
+
+fn pieces(
+    mut body: impl Read,
+    bytes_max: u64,
+    place: &Place,
+    sender: &mut PieceSender<BodyError>,
+) -> io::Result<Served> {
     let mut left = bytes_max;
     loop {
         let mut piece = Vec::with_capacity(PIECE_BYTES);
         body.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece)?;
         if piece.is_empty() {
-            return Ok(Served::Whole);
+            return Ok(Served::Whole(bytes_max - left));
         }
         let Some(rest) = left.checked_sub(piece.len() as u64) else {
+            let Place { file, offset, url, .. } = place;
+            tracing::warn!(
+                file,
+                offset,
+                url,
+                bytes_max,
+                "the content of a capture unpacks to more than is sent; its body breaks off"
+            );
             sender.send(Err(BodyError::TooLarge { bytes_max }));
             return Ok(Served::InPart);
         };

@@ -6,7 +6,7 @@ const T2: &str = "2020-01-02T00:00:02Z";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain";
 
 async fn body(bed: &Bed, capture: &grange_index::Capture, undo: Undo) -> Result<Vec<u8>, String> {
-    let loaded = load(&bed.snapshot(), &bed.collection, capture, move |_| undo).await;
+    let loaded = load(&bed.snapshot(), &bed.collection, capture, move |_| undo, |_| true).await;
     let loaded = loaded.map_err(|error| error.to_string())?;
     loaded.body.collect(64 << 20).await.map(|bytes| bytes.to_vec()).map_err(|error| error.to_string())
 }
@@ -151,7 +151,8 @@ async fn revisits_get_the_body_of_their_original() {
         }
     }
     let captures = bed.captures("http://e.org/page");
-    let loaded = load(&bed.snapshot(), &bed.collection, &captures[1], |_| Undo::Transfer).await.unwrap();
+    let loaded =
+        load(&bed.snapshot(), &bed.collection, &captures[1], |_| Undo::Transfer, |_| true).await.unwrap();
     assert_eq!(loaded.about.http.as_ref().unwrap().get("X-Second"), Some(&b"yes"[..]));
     assert_eq!(loaded.original.unwrap().capture.time, captures[0].time);
 }
@@ -273,7 +274,7 @@ async fn a_record_is_read_once_in_each_form() {
         (&long, Undo::Transfer, 300 << 10, 6, "long ones are not kept"),
         (&long, Undo::Transfer, 300 << 10, 7, "long ones are not kept"),
     ] {
-        let loaded = load(&bed.snapshot(), &collection, capture, move |_| undo).await.unwrap();
+        let loaded = load(&bed.snapshot(), &collection, capture, move |_| undo, |_| true).await.unwrap();
         assert_eq!(loaded.body.collect(1 << 20).await.unwrap().len(), len, "{why}");
         assert_eq!(counted.reads.load(std::sync::atomic::Ordering::Relaxed), reads, "{why}");
     }

@@ -450,7 +450,11 @@ impl Keeper {
         match done {
             Ok(fetched) => fetched.map(|()| true),
             // As for all work of this process.
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime stops, and drops this task where it waits next.
+                Err(_) => std::future::pending().await,
+            },
         }
     }
 

@@ -45,6 +45,10 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         // The worker stops the process on a panic of its own, as it shall on this one.
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime stops, and drops this task where it waits next.
+            Err(_) => std::future::pending().await,
+        },
     }
 }

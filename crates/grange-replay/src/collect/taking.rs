@@ -147,7 +147,7 @@ pub(super) fn load_lines(
     let told = report.problems.iter().take(TOLD_MAX).map(|problem| {
         problem.problem.map_or_else(
             || format!("byte {}: no index line", problem.offset),
-            |what| format!("byte {}: {what:?}", problem.offset),
+            |what| format!("byte {}: {what}", problem.offset),
         )
     });
     let mut told: Vec<String> = told.collect();

@@ -1,6 +1,6 @@
 //! Keeps the collections that are served as the database and the data folder say.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use grange_base::Chain;
@@ -50,6 +50,7 @@ pub async fn open_all(
         rules_mark: None,
         follower,
         sources: HashMap::new(),
+        reported: HashSet::new(),
     };
     watcher.look().await?;
     Ok((collections, watcher))
@@ -73,6 +74,8 @@ pub struct Watcher {
     follower: Option<Follower>,
     /// Where the index of each collection is from; those without one are not served.
     sources: HashMap<String, Source>,
+    /// Collections of other nodes that were reported in the log.
+    reported: HashSet<String>,
 }
 
 /// Where the index of a collection is from.
@@ -183,7 +186,9 @@ impl Watcher {
                 if served.is_some() && source != Source::Copy {
                     self.forget(name).await;
                 }
-                if source == Source::Nowhere && self.sources.get(name) != Some(&source) {
+                // An index that is made for the first time, or taken over by this node, is nowhere for one look.
+                let stays = self.sources.get(name) == Some(&source);
+                if source == Source::Nowhere && stays && self.reported.insert(name.clone()) {
                     let owner = row.owner.as_ref().map(|owner| owner.node.as_str());
                     tracing::warn!(
                         collection = name,
@@ -197,6 +202,9 @@ impl Watcher {
                 tracing::error!(collection = name, %error, "the index of a collection cannot be read");
                 return Ok(());
             }
+        }
+        if source != Source::Nowhere {
+            self.reported.remove(name);
         }
         self.sources.insert(name.clone(), source);
         self.register(name).await

@@ -2,8 +2,9 @@
 //!
 //! Records keep their bytes: gzip members with one record are copied as they are stored, others are packed unchanged.
 //! Originals that revisits refer to come along, so that the file stands alone. Every record, originals too, is one that the
-//! reader would be shown.
+//! reader would be shown. Records that cannot be read are named in a metadata record at the end.
 
+mod missing;
 mod records;
 mod zip;
 

@@ -14,7 +14,8 @@ use grange_index::{Capture, Position};
 use tokio::runtime::Handle;
 
 use super::Selection;
-use crate::capture::{About, OriginalFinder, Place, described, reader_at};
+use super::missing::Missing;
+use crate::capture::{About, Fit, OriginalFinder, Place, described, fits, reader_at};
 use crate::holdings::Holdings;
 use crate::piece_channel::BodyWriter;
 use crate::wayback::View;
@@ -54,6 +55,7 @@ pub(super) fn warc(
     write_info(view, selection, out)?;
     let originals = OriginalFinder::new(false);
     let mut brought = Brought::default();
+    let mut missing = Missing::default();
     let mut query = selection.query.clone();
     loop {
         // A client that left ends it, also where everything is hidden.
@@ -86,15 +88,19 @@ pub(super) fn warc(
                 });
             for capture in original.into_iter().chain([capture]) {
                 let offset = out.written();
-                if copy(view, &capture, runtime, out)? {
-                    let length = out.written() - offset;
-                    tell(&Copied { capture: &capture, offset, length })?;
+                match copy(view, &capture, runtime, out)? {
+                    Outcome::Copied => {
+                        let length = out.written() - offset;
+                        tell(&Copied { capture: &capture, offset, length })?;
+                    }
+                    Outcome::Hidden => {}
+                    Outcome::Lost(reason) => missing.add(&capture, &reason),
                 }
             }
         }
         match last {
             Some(last) if rows == BATCH => query.after = Some(last),
-            _ => return Ok(()),
+            _ => return missing.write(out),
         }
     }
 }
@@ -123,16 +129,28 @@ fn as_listed(view: &View, original: Capture, runtime: &Handle) -> Capture {
 }
 
 fn about_at(view: &View, place: &Place, runtime: &Handle) -> io::Result<Option<About>> {
-    let mut reader = reader_at(&view.collection.holdings, place, runtime)?;
-    let mut first = true;
-    while let Some(mut record) = reader.next()? {
-        if !first && record.place().is_seekable() {
-            break;
+    at_record(&view.collection.holdings, place, runtime, About::of)
+}
+
+/// Does something with a record: the one that its index line describes, or else the first one there that is of its URL.
+fn at_record<T>(
+    holdings: &Arc<dyn Holdings>,
+    place: &Place,
+    runtime: &Handle,
+    mut act: impl FnMut(&mut warc::Record<'_>) -> io::Result<T>,
+) -> io::Result<Option<T>> {
+    for fit in Fit::ALL {
+        let mut reader = reader_at(holdings, place, runtime)?;
+        let mut first = true;
+        while let Some(mut record) = reader.next()? {
+            if !first && record.place().is_seekable() {
+                break;
+            }
+            if fits(&record, place, fit) {
+                return act(&mut record).map(Some);
+            }
+            first = false;
         }
-        if crate::capture::matches(&record, place) {
-            return About::of(&mut record).map(Some);
-        }
-        first = false;
     }
     Ok(None)
 }
@@ -176,41 +194,73 @@ fn write_info(view: &View, selection: &Selection, out: &mut dyn Sink) -> io::Res
     encoder.finish().map(drop)
 }
 
-/// Copies one record. False if it cannot be read, for the others are worth having without it, or if its own type hides it.
-fn copy(view: &View, capture: &Capture, runtime: &Handle, out: &mut dyn Sink) -> io::Result<bool> {
-    let Some(place) = Place::of(capture) else { return Ok(false) };
+/// What came of copying one record.
+enum Outcome {
+    Copied,
+    /// Its own type, or its URL, hides it.
+    Hidden,
+    /// It cannot be read. The others are worth having without it.
+    Lost(String),
+}
+
+/// Copies one record.
+fn copy(view: &View, capture: &Capture, runtime: &Handle, out: &mut dyn Sink) -> io::Result<Outcome> {
+    let Some(place) = Place::of(capture) else {
+        return Ok(Outcome::Lost("the index names no file and offset for it".to_owned()));
+    };
     let holdings = &view.collection.holdings;
     let stored = match find(view, capture, &place, runtime) {
         Ok(Found::Alone(length)) => length,
-        Ok(Found::Beside) => return pack(holdings, &place, runtime, out),
-        Ok(Found::Hidden) => return Ok(false),
-        Ok(Found::Nothing) => {
-            let (file, offset) = (place.file, place.offset);
-            tracing::warn!(file, offset, "a record could not be exported: it is not there");
-            return Ok(false);
+        Ok(Found::Beside { names_hidden }) => {
+            let packed = pack(holdings, &place, runtime, names_hidden, out)?;
+            let lost = || Outcome::Lost("its length is not known".to_owned());
+            return Ok(if packed { Outcome::Copied } else { lost() });
         }
-        Err(error) => {
-            let (file, offset) = (place.file, place.offset);
-            tracing::warn!(file, offset, %error, "a record could not be exported");
-            return Ok(false);
-        }
+        Ok(Found::Hidden) => return Ok(Outcome::Hidden),
+        Ok(Found::Nothing) => return Ok(lost(&place, "it is not where the index says")),
+        Err(error) => return Ok(lost(&place, &error.to_string())),
     };
     copy_range(holdings, &place.file, place.offset..place.offset + stored, runtime, out)?;
-    Ok(true)
+    Ok(Outcome::Copied)
+}
+
+fn lost(place: &Place, reason: &str) -> Outcome {
+    let Place { file, offset, url, .. } = place;
+    tracing::warn!(file, offset, url, reason, "a record could not be exported");
+    Outcome::Lost(reason.to_owned())
 }
 
 /// How a record is stored.
 enum Found {
     /// In gzip members of its own, so many bytes.
     Alone(u64),
-    /// In a member with others, or otherwise than in gzip: only unpacking tells it apart.
-    Beside,
+    /// In a member with others, or otherwise than in gzip: only unpacking tells it apart. Or its header names a hidden
+    /// capture, and cannot stay as it is.
+    Beside {
+        names_hidden: bool,
+    },
     Hidden,
     Nothing,
 }
 
 /// Reads a record to its end: only then is it known that nothing else is in its member, such as one that is hidden.
 fn find(view: &View, capture: &Capture, place: &Place, runtime: &Handle) -> io::Result<Found> {
+    for fit in Fit::ALL {
+        let found = find_fitting(view, capture, place, runtime, fit)?;
+        if !matches!(found, Found::Nothing) {
+            return Ok(found);
+        }
+    }
+    Ok(Found::Nothing)
+}
+
+fn find_fitting(
+    view: &View,
+    capture: &Capture,
+    place: &Place,
+    runtime: &Handle,
+    fit: Fit,
+) -> io::Result<Found> {
     let mut reader = match reader_at(&view.collection.holdings, place, runtime) {
         Ok(reader) => reader,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
@@ -222,7 +272,7 @@ fn find(view: &View, capture: &Capture, place: &Place, runtime: &Handle) -> io::
         if !first && record.place().is_seekable() {
             break;
         }
-        if !crate::capture::matches(&record, place) {
+        if !fits(&record, place, fit) {
             (alone, first) = (false, false);
             continue;
         }
@@ -231,16 +281,19 @@ fn find(view: &View, capture: &Capture, place: &Place, runtime: &Handle) -> io::
         if view.access.hides_content(capture, &about, None).is_some() {
             return Ok(Found::Hidden);
         }
-        alone = alone && first && !record.is_arc();
+        let names_hidden =
+            about.refers.as_ref().is_some_and(|refers| view.access.hides_referred(refers, capture));
+        alone = alone && first && !record.is_arc() && !names_hidden;
+        let beside = Found::Beside { names_hidden };
         if !alone {
-            return Ok(Found::Beside);
+            return Ok(beside);
         }
         record.finish()?;
         // Behind a damaged record there may be remains of another one.
         let length = record.stored_len().filter(|_| record.problems().is_empty());
-        let Some(length) = length else { return Ok(Found::Beside) };
+        let Some(length) = length else { return Ok(beside) };
         let next = reader.next().map(|next| next.is_none_or(|next| next.place().is_seekable()));
-        return Ok(if next.unwrap_or(false) { Found::Alone(length) } else { Found::Beside });
+        return Ok(if next.unwrap_or(false) { Found::Alone(length) } else { beside });
     }
     Ok(Found::Nothing)
 }
@@ -271,20 +324,13 @@ fn pack(
     holdings: &Arc<dyn Holdings>,
     place: &Place,
     runtime: &Handle,
+    names_hidden: bool,
     out: &mut dyn Sink,
 ) -> io::Result<bool> {
-    let mut reader = reader_at(holdings, place, runtime)?;
-    let mut first = true;
-    while let Some(mut record) = reader.next()? {
-        if !first && record.place().is_seekable() {
-            break;
-        }
-        first = false;
-        if crate::capture::matches(&record, place) {
-            return pack_record(&mut record, out);
-        }
-    }
-    Ok(false)
+    let packed = at_record(holdings, place, runtime, |record| {
+        if names_hidden { pack_with(record, without_original, out) } else { pack_record(record, out) }
+    });
+    packed.map(|packed| packed.unwrap_or(false))
 }
 
 /// Writes a record in a gzip member of its own. False if its length is not known.
@@ -292,14 +338,38 @@ pub(crate) fn pack_record(
     record: &mut warc::Record<'_>,
     out: &mut (impl Write + ?Sized),
 ) -> io::Result<bool> {
+    pack_with(record, <[u8]>::to_vec, out)
+}
+
+fn pack_with(
+    record: &mut warc::Record<'_>,
+    header: fn(&[u8]) -> Vec<u8>,
+    out: &mut (impl Write + ?Sized),
+) -> io::Result<bool> {
     let Some(length) = record.content_length() else { return Ok(false) };
-    let head = if record.is_arc() { warc_head(record, length)? } else { record.header().raw().to_vec() };
+    let head = if record.is_arc() { warc_head(record, length)? } else { header(record.header().raw()) };
     let mut encoder = GzEncoder::new(out, Compression::default());
     encoder.write_all(&head)?;
     io::copy(&mut record.block(), &mut encoder)?;
     encoder.write_all(b"\r\n\r\n")?;
     encoder.finish()?;
     Ok(true)
+}
+
+/// The header of a revisit without the fields that name its original, and the lines that continue them.
+fn without_original(header: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(header.len());
+    let mut is_left_out = false;
+    for line in header.split_inclusive(|byte| *byte == b'\n') {
+        if !line.starts_with(b" ") && !line.starts_with(b"\t") {
+            const NAMES: &[u8] = b"warc-refers-to";
+            is_left_out = line.get(..NAMES.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAMES));
+        }
+        if !is_left_out {
+            out.extend_from_slice(line);
+        }
+    }
+    out
 }
 
 fn warc_head(record: &mut warc::Record<'_>, length: u64) -> io::Result<Vec<u8>> {

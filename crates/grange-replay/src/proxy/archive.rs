@@ -104,7 +104,7 @@ pub(super) async fn resolve(proxy: &Proxy, ask: &Ask) -> (bool, Response<Body>) 
                 }
                 let accepted = Accepted::of(&ask.headers);
                 let undo = move |about: &About| accepted.undo(about);
-                let shown = match capture::load(&view.snapshot, &view.collection, &capture, undo).await {
+                let shown = match view.load(&capture, undo).await {
                     Ok(loaded) => {
                         if let Some(reason) = view.hides_loaded(&capture, &loaded).await {
                             hidden = Some(reason);

@@ -4,6 +4,7 @@
 //! (caching, policies, cookies' domains) or would speak for ours (`Clear-Site-Data`, `Strict-Transport-Security`):
 //! they are kept for people and tools under pywb's names, `X-Archive-Orig-…`, where browsers do not act on them.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -79,7 +80,7 @@ pub fn headers<'a>(
                 if address.is_empty() {
                     continue;
                 }
-                insert_text(&mut out, name, &place.link(&address, place.modifier()));
+                insert_text(&mut out, name, &encoded_address(&place.link(&address, place.modifier())));
             }
             Rule::Link => append_text(&mut out, name, &link_header(&as_address(value), place)),
             Rule::Refresh => {
@@ -146,7 +147,7 @@ fn link_header(value: &str, place: &Place) -> String {
         } else {
             Modifier::Main
         };
-        out.push_str(&place.link(&rest[open + 1..close], modifier));
+        out.push_str(&encoded_address(&place.link(&rest[open + 1..close], modifier)));
         rest = &rest[close..];
     }
     out.push_str(rest);
@@ -182,6 +183,26 @@ fn refresh_target(value: &str) -> Option<Range<usize>> {
         _ => (start, target.trim_end().len()),
     };
     Some(start..start + len)
+}
+
+/// An address as a header holds it: what URIs may not hold is percent-encoded, so that no part of it ends a `<…>` or a quoted
+/// value, and parameters behind it are read as what they are. An apostrophe may stand in a URI; browsers would ask for it as it
+/// is, and be led here again.
+pub(crate) fn encoded_address(address: &str) -> Cow<'_, str> {
+    let is_odd = |byte: u8| !(0x21..0x7f).contains(&byte) || b"<>\"".contains(&byte);
+    if !address.bytes().any(is_odd) {
+        return Cow::Borrowed(address);
+    }
+    let mut out = String::with_capacity(address.len() + 16);
+    for byte in address.bytes() {
+        if is_odd(byte) {
+            // A String never fails to be written to.
+            let _ = write!(out, "%{byte:02X}");
+        } else {
+            out.push(char::from(byte));
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// Bytes of an address as ASCII: what is not is percent-encoded, as browsers do.
@@ -239,6 +260,18 @@ mod tests {
             ("Content-Language", "da", "content-language", "da"),
             ("Location", "/x", "location", "/c/20200102030405mp_/https://example.org/x"),
             ("Location", "http://o.org/\u{e9}", "location", "/c/20200102030405mp_/http://o.org/%C3%A9"),
+            (
+                "Location",
+                "http://o.org/a b\"'<x>",
+                "location",
+                "/c/20200102030405mp_/http://o.org/a%20b%22'%3Cx%3E",
+            ),
+            (
+                "Link",
+                "<http://o.org/a \"b'>; rel=\"next\"",
+                "link",
+                "</c/20200102030405mp_/http://o.org/a%20%22b'>; rel=\"next\"",
+            ),
             ("Location", "javascript:alert(1)", "location", "javascript:alert(1)"),
             ("Location", "http://o.org", "location", "/c/20200102030405mp_/http://o.org/"),
             ("Refresh", "0 /x", "refresh", "0 /c/20200102030405mp_/https://example.org/x"),
@@ -308,7 +341,7 @@ mod tests {
             sent(&[("Location", "/x\r\nSet-Cookie: s=1")]),
             [(
                 "location".to_owned(),
-                "/c/20200102030405mp_/https://example.org/x%0D%0ASet-Cookie: s=1".to_owned()
+                "/c/20200102030405mp_/https://example.org/x%0D%0ASet-Cookie:%20s=1".to_owned()
             )]
         );
         assert_eq!(

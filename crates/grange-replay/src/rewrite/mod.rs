@@ -35,6 +35,7 @@ pub use assets::{Asset, NoAsset, STATIC_PREFIX, asset, has_wombat};
 pub(crate) use charset::charset_of;
 pub(crate) use cookies::of_session as cookie_of_session;
 pub use head::TARGET_FRAME;
+pub(crate) use headers::encoded_address;
 pub use headers::{ARCHIVED_PREFIX, POLICY, headers};
 pub use kind::{Clues, Kind};
 pub use modifier::{Modifier, split_time};

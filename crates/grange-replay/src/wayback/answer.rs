@@ -130,13 +130,10 @@ pub(crate) async fn answer(
     let rewriting = kind.is_rewritten() && undo != Undo::Transfer;
     if rewriting {
         headers.remove(header::ACCEPT_RANGES);
-        headers.remove(header::CONTENT_RANGE);
+        status = whole_or_part(status, &mut headers);
     }
     let empty = asked_for.head_only || matches!(status.as_u16(), 204 | 205);
     let out = if rewriting {
-        if status == StatusCode::PARTIAL_CONTENT {
-            status = StatusCode::OK;
-        }
         let charset = rewrite::charset_of(kind, declared.as_deref(), &first);
         let options = rewrite::Options {
             framed: asked_for.modifier == Modifier::Main,
@@ -215,12 +212,25 @@ fn memento_headers(
     // An archived `Link` header is about the page; ours goes behind it.
     let time = memento::digits(capture.time);
     let here = format!("{}{time}{}/{url}", asked_for.prefix, asked_for.modifier);
-    set("content-location", &here);
+    set("content-location", &rewrite::encoded_address(&here));
     set("permissions-policy", PERMISSIONS);
     set("x-archive-src", &capture.file);
     if let Ok(value) = HeaderValue::from_str(&archived) {
         headers.append(header::LINK, value);
     }
+}
+
+/// The status of a body that is sent from end to end: that of a part stays, so that it does not look like the whole.
+fn whole_or_part(status: StatusCode, headers: &mut HeaderMap) -> StatusCode {
+    let stored = headers.remove(header::CONTENT_RANGE);
+    if !matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
+        return status;
+    }
+    let chosen = choose(None, status, stored.as_ref().and_then(|value| value.to_str().ok()), None);
+    if let Some(told) = chosen.content_range.and_then(|told| HeaderValue::from_str(&told).ok()) {
+        headers.insert(header::CONTENT_RANGE, told);
+    }
+    chosen.status
 }
 
 /// Which part of a body is sent, and what is said of it.
@@ -230,7 +240,9 @@ fn part_of(
     headers: &mut HeaderMap,
     len: Option<u64>,
 ) -> (StatusCode, Part) {
-    if !matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
+    // As it was captured is as it was sent, a part that is the whole too.
+    let raw = asked_for.modifier.is_raw() && asked_for.range.is_none();
+    if raw || !matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
         return (status, Part::All);
     }
     let stored = headers.remove(header::CONTENT_RANGE);

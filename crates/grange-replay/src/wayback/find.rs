@@ -8,7 +8,7 @@ use grange_index::{Capture, Error, Snapshot, Stamp};
 
 use super::fuzzy;
 use crate::access_check::AccessCheck;
-use crate::capture::Loaded;
+use crate::capture::{self, About, Loaded, NoPayload, Undo};
 use crate::collection::Collection;
 use crate::lookup_pool::{self, SHORT_ROWS_MAX};
 use crate::memento::Around;
@@ -123,6 +123,16 @@ impl View {
         let job =
             self.jobs.is_empty() || view.job().is_some_and(|job| self.jobs.iter().any(|one| one == job));
         job && self.access.sees_row(view)
+    }
+
+    /// Reads a capture, with an original that the reader may see if there is one.
+    pub(crate) async fn load(
+        &self,
+        capture: &Capture,
+        undo: impl Fn(&About) -> Undo + Clone + Send + 'static,
+    ) -> Result<Loaded, NoPayload> {
+        let sees = |original: &Capture| self.access.sees_capture(original);
+        capture::load(&self.snapshot, &self.collection, capture, undo, sees).await
     }
 
     /// Why a capture that was read is not shown after all, if its records are of a type that the index did not know.

@@ -146,9 +146,17 @@ async fn a_length_that_lies_shows_nothing_of_the_next_record() {
         let site = site(&bed);
         let response = ask(&site, "GET", "/local/20200101000000id_/http://e.org/", &[]).await;
         assert_eq!(response.status(), 200);
-        let body = response.into_body().collect().await.unwrap().to_bytes();
-        let text = String::from_utf8_lossy(&body);
+        let (mut body, mut bytes, mut is_broken) = (response.into_body(), Vec::new(), false);
+        while let Some(frame) = body.frame().await {
+            match frame {
+                Ok(frame) => bytes.extend(frame.into_data().unwrap_or_default()),
+                Err(_) => is_broken = true,
+            }
+        }
+        let text = String::from_utf8_lossy(&bytes);
         assert!(text.contains("short") && !text.contains("hidden"), "{claimed}: {text}");
+        // Where the claim ends inside the next record, the index does not know where this one ends.
+        assert_eq!(is_broken, claimed == "100000", "{claimed}");
     }
 }
 

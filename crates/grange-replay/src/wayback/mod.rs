@@ -15,6 +15,8 @@
 
 mod address;
 mod answer;
+#[cfg(test)]
+mod damaged_tests;
 mod find;
 pub(crate) mod fuzzy;
 #[cfg(test)]
@@ -195,13 +197,7 @@ pub(crate) fn origin(headers: &HeaderMap) -> String {
 
 /// Leads to an address; what no header may hold is percent-encoded, as browsers would do.
 pub(crate) fn redirect(status: StatusCode, to: &str) -> Response {
-    let plain: String = to
-        .bytes()
-        .map(|byte| match byte {
-            0x21..=0x7e => char::from(byte).to_string(),
-            _ => format!("%{byte:02X}"),
-        })
-        .collect();
+    let plain = rewrite::encoded_address(to);
     match HeaderValue::from_str(&plain) {
         Ok(to) => (status, [(header::LOCATION, to)]).into_response(),
         Err(_) => StatusCode::BAD_REQUEST.into_response(),

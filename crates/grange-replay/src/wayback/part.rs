@@ -74,6 +74,11 @@ impl Held {
             && total.is_none_or(|total| to < total);
         fits.then_some(Self { from, to, total })
     }
+
+    /// Whether it is the whole resource.
+    fn is_all(self) -> bool {
+        self.from == 0 && self.total == Some(self.to + 1)
+    }
 }
 
 /// Which part of a body is sent, and how.
@@ -87,7 +92,7 @@ pub(crate) struct Chosen {
 }
 
 /// Chooses a part of a body that was captured with `status` 200 or 206. Media players ask for parts of captures that were made
-/// whole; a capture of a part answers for what it holds. `len`: of the body, if it is known.
+/// whole; a capture of a part answers for what it holds, and never looks like the whole. `len`: of the body, if it is known.
 pub(crate) fn choose(
     range: Option<&str>,
     status: StatusCode,
@@ -96,7 +101,12 @@ pub(crate) fn choose(
 ) -> Chosen {
     let held = Held::read(content_range, len).filter(|_| status == StatusCode::PARTIAL_CONTENT);
     let chosen = |status, part, content_range| Chosen { status, part, content_range };
-    let all = || chosen(StatusCode::OK, Part::All, None);
+    // Crawlers ask for `bytes=0-`, and get all of it as a part. A part that does not say which is one nevertheless.
+    let is_part = status == StatusCode::PARTIAL_CONTENT && held.is_none_or(|held| !held.is_all());
+    let all = || {
+        let told = content_range.filter(|_| is_part).map(ToOwned::to_owned);
+        chosen(if is_part { status } else { StatusCode::OK }, Part::All, told)
+    };
     let outside = |total: u64| {
         chosen(StatusCode::RANGE_NOT_SATISFIABLE, Part::Outside, Some(format!("bytes */{total}")))
     };
@@ -204,7 +214,7 @@ mod tests {
         let part = "bytes 1000-1999/5000";
         // Asked; status, part of the stored thousand bytes, what is said of it.
         for (range, status, of_body, told) in [
-            (None, 200, Part::All, None),
+            (None, 206, Part::All, Some(part)),
             (Some("bytes=1000-1999"), 206, Part::Bytes(0, 999), Some("bytes 1000-1999/5000")),
             (Some("bytes=1500-1599"), 206, Part::Bytes(500, 599), Some("bytes 1500-1599/5000")),
             (Some("bytes=1500-"), 206, Part::Bytes(500, 999), Some("bytes 1500-1999/5000")),
@@ -214,7 +224,7 @@ mod tests {
             (Some("bytes=-100"), 416, Part::Outside, Some("bytes */5000")),
             (Some("bytes=5000-"), 416, Part::Outside, Some("bytes */5000")),
             (Some("bytes=-4000"), 206, Part::Bytes(0, 999), Some("bytes 1000-1999/5000")),
-            (Some("bytes=1-2,4-5"), 200, Part::All, None),
+            (Some("bytes=1-2,4-5"), 206, Part::All, Some(part)),
         ] {
             let chosen = choose(range, StatusCode::PARTIAL_CONTENT, Some(part), Some(1000));
             let expected = Chosen {
@@ -237,6 +247,14 @@ mod tests {
         ] {
             let chosen = choose(Some("bytes=5-"), StatusCode::PARTIAL_CONTENT, lie, Some(10));
             assert_eq!(chosen.content_range.as_deref(), Some("bytes 5-9/10"), "{lie:?}");
+        }
+        // All of it in one part is the whole; a part that does not say which is one.
+        for (told, status) in
+            [(Some("bytes 0-9/10"), 200), (Some("bytes 0-9/*"), 206), (None, 206), (Some("x"), 206)]
+        {
+            let chosen = choose(None, StatusCode::PARTIAL_CONTENT, told, Some(10));
+            assert_eq!((chosen.status.as_u16(), chosen.part), (status, Part::All), "{told:?}");
+            assert_eq!(chosen.content_range.as_deref(), told.filter(|_| status == 206), "{told:?}");
         }
         // Only what was captured as a part is one.
         let chosen = choose(Some("bytes=5-"), StatusCode::OK, Some("bytes 5-14/20"), Some(10));

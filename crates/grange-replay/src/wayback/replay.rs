@@ -167,7 +167,7 @@ async fn attempt(
         let about = about(view, capture).await?;
         Loaded { about, original: None, body: capture::Body::empty() }
     } else {
-        capture::load(&view.snapshot, &view.collection, capture, asked_for.undo()).await?
+        view.load(capture, asked_for.undo()).await?
     };
     if let Some(reason) = view.hides_loaded(capture, &loaded).await {
         return Ok(Attempt::Hidden(reason));

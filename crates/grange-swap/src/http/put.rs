@@ -235,7 +235,10 @@ async fn flow(
     drop(pieces);
     match writing.await {
         Ok(kept) => Ok(kept),
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(io::Error::other("the process stops")),
+        },
     }
 }
 

@@ -234,7 +234,14 @@ async fn pass(node: &Arc<Node>, known: &Arc<Known>, slice: usize, tree: &Arc<Tre
     }
     match walk.await {
         Ok(walked) => walked.map_err(Error::io("walk", &tree.partition.root))?,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => {
+                return Err(Error::io("walk", &tree.partition.root)(std::io::Error::other(
+                    "the process stops",
+                )));
+            }
+        },
     }
     Ok(moved)
 }

@@ -225,6 +225,11 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => {
+                Err(Error::io("work on files of", "this server")(std::io::Error::other("the process stops")))
+            }
+        },
     }
 }

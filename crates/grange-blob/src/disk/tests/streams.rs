@@ -133,3 +133,18 @@ async fn only_a_large_file_is_summed_up_in_a_lane_of_its_own() {
         assert_eq!(sum.sha512, sums(&bytes).sha512, "{size} bytes");
     }
 }
+
+#[test]
+fn work_that_a_stopping_process_does_not_begin_is_an_error_and_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(&folder, &["one"]);
+    let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let stopped = runtime();
+    let handle = stopped.handle().clone();
+    stopped.shutdown_background();
+    let error = runtime().block_on(async {
+        let _on_the_stopped_one = handle.enter();
+        disk.stat(&file("a")).await.unwrap_err()
+    });
+    assert!(grange_base::Chain(&error).to_string().contains("the process stops"), "{error}");
+}

@@ -11,7 +11,7 @@ use grange_index::query::{Keys, Next, Query};
 use grange_index::{Index, Settings, Snapshot};
 use serde_json::{Value, json};
 
-use ways::{DEPENDENT_WAYS, Served, WAYS, contents, forms, is_proxied, marks, names_time};
+use ways::{DEPENDENT_WAYS, Served, WAYS, contents, forms, is_proxied, marks, names_time, needs_body};
 use web::{Captured, Case, Reader, WEB, bed, cases};
 
 /// Days of captures that a way shows to nobody, whatever the rules: no cell of them can fail for what is lost. The last
@@ -25,7 +25,7 @@ const NEVER_SHOWN: &[(&str, &[u8])] = &[
     ("as im_", &[19, 21]),
     ("as js_", &[19, 21]),
     ("as if_", &[19, 21]),
-    ("form", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 19, 20, 21]),
+    ("form", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 19, 20, 21, 22]),
     ("framed", &[19, 21]),
     ("timegate", &[1, 2, 19, 21]),
     ("timemap link", &[19, 21]),
@@ -34,13 +34,13 @@ const NEVER_SHOWN: &[(&str, &[u8])] = &[
     ("calendar", &[19, 21]),
     ("list", &[19, 21]),
     ("urls", &[2, 19, 21]),
-    ("start", &[1, 2, 3, 7, 9, 10, 11, 16]),
+    ("start", &[1, 2, 3, 7, 9, 10, 11, 16, 22]),
     ("ia", &[19, 21]),
     ("ia of one", &[19, 20, 21]),
     ("ia prefix", &[19, 21]),
     ("ia domain", &[10]),
-    ("ia urn", &[1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 18, 19, 20, 21]),
-    ("ia documentation", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16, 18, 19, 20, 21]),
+    ("ia urn", &[1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 18, 19, 20, 21, 22]),
+    ("ia documentation", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16, 18, 19, 20, 21, 22]),
     ("pywb", &[19, 21]),
     ("pywb prefix", &[19, 21]),
     ("pywb resolved", &[19, 21]),
@@ -52,7 +52,7 @@ const NEVER_SHOWN: &[(&str, &[u8])] = &[
     ("xml prefix", &[2, 19, 21]),
     ("warc", &[19, 21]),
     ("warc prefix", &[19, 21]),
-    ("warc documentation", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16, 18, 19, 20, 21]),
+    ("warc documentation", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 16, 18, 19, 20, 21, 22]),
     ("wacz", &[19, 21]),
     ("wacz domain", &[10]),
     ("proxy", &[19, 21]),
@@ -122,8 +122,10 @@ impl Matrix {
                     let (shown, is_hidden) = (given.shows(way, one), hides(one, who));
                     let at = || format!("{label}: {way} of {form} on day {} for {reader:?}", one.day);
                     let reachable = self.reachable.contains(&(way, number, form.clone()));
-                    let lost = !is_hidden && !shown && reachable && WAYS.contains(&way);
-                    if shown && is_hidden || lost {
+                    let without_body = needs_body(way)
+                        && one.original.is_some_and(|day| hidden.iter().any(|other| other.day == day));
+                    let lost = !is_hidden && !without_body && !shown && reachable && WAYS.contains(&way);
+                    if shown && (is_hidden || without_body) || lost {
                         let (status, text) = (given.status, given.text.get(..200).unwrap_or(&given.text));
                         found.wrong.push(format!("{}: shown: {shown} ({status} {text})", at()));
                     }

@@ -106,6 +106,11 @@ pub(super) fn names_time(way: &str) -> bool {
         .contains(&way)
 }
 
+/// Ways that read the body of a capture.
+pub(super) fn needs_body(way: &str) -> bool {
+    ["replay", "head", "rewritten", "as im_", "as js_", "as if_", "proxy"].contains(&way)
+}
+
 /// The ways of spelling a URL that have one key; one where no URL is asked for.
 pub(super) fn forms(way: &str, url: &str) -> Vec<String> {
     let Some(rest) = url.strip_prefix("http://") else { return vec![url.to_owned()] };
@@ -349,6 +354,8 @@ impl Served {
 
 /// Bodies that nobody may see where all captures that have them are hidden.
 pub(super) fn contents(hidden: &[&Captured], visible: &[&Captured]) -> Vec<String> {
-    let shown: Vec<String> = visible.iter().map(|one| content(one.day)).collect();
+    // A revisit does not open the body of its original.
+    let own = visible.iter().filter(|one| one.original.is_none());
+    let shown: Vec<String> = own.map(|one| content(one.day)).collect();
     hidden.iter().map(|one| content(one.day)).filter(|content| !shown.contains(content)).collect()
 }

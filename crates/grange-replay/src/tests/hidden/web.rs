@@ -19,6 +19,8 @@ pub(super) struct Captured {
     pub(super) private: bool,
     pub(super) video: bool,
     pub(super) documentation: bool,
+    /// A revisit of the capture of this day, which has another URL; no visible capture has that body where that one is hidden.
+    pub(super) original: Option<u8>,
 }
 
 const fn page(url: &'static str, day: u8) -> Captured {
@@ -30,6 +32,7 @@ const fn page(url: &'static str, day: u8) -> Captured {
         private: false,
         video: false,
         documentation: false,
+        original: None,
     }
 }
 
@@ -37,10 +40,10 @@ const fn private(url: &'static str, day: u8) -> Captured {
     Captured { on_hidden: true, private: true, ..page(url, day) }
 }
 
-pub(super) const WEB: [Captured; 20] = [
+pub(super) const WEB: [Captured; 21] = [
     Captured { video: true, ..private("http://hidden.org/private/film", 1) },
     Captured { video: true, ..private("http://hidden.org/private/film", 2) },
-    Captured { on_hidden: true, video: true, ..page("http://hidden.org/copy", 3) },
+    Captured { on_hidden: true, video: true, original: Some(1), ..page("http://hidden.org/copy", 3) },
     private("http://hidden.org/private", 4),
     private("http://hidden.org/private/?q=1", 5),
     page("http://visible.org/dup", 6),
@@ -65,6 +68,7 @@ pub(super) const WEB: [Captured; 20] = [
     private("http://www.hidden.org/private/line", 19),
     private("http://www2.hidden.org/private/line2", 20),
     private("http://hidden.org/Private/Case", 21),
+    Captured { original: Some(5), file: "b.warc.gz", ..page("http://visible.org/borrowed", 22) },
 ];
 
 /// The days and keys under which [`WEB`]'s last captures are listed. The last two suggest just the URLs that they have.
@@ -79,6 +83,7 @@ pub(super) fn content(day: u8) -> String {
     match day {
         1..=3 => "content-of-the-film".to_owned(),
         4 | 6 | 7 => "content-of-the-page".to_owned(),
+        22 => content(5),
         day => format!("content-{day:02}"),
     }
 }
@@ -126,6 +131,7 @@ pub(super) fn bed() -> Bed {
             sent,
         ],
     );
+    bed.add_gz("b.warc.gz", &[again(22, html)]);
     bed.add_gz("7-metadata-1.warc.gz", &[resource(11, "text/plain")]);
     bed.add("shared.warc.gz", &gzip(&[response(12, html), response(13, html)].concat()));
     let mut file = std::fs::read(bed.folder.path().join("a.warc.gz")).unwrap();
