@@ -72,6 +72,12 @@ impl Slot {
 }
 
 impl Draft {
+    /// Cuts the record off where the next one begins. A Content-Length that is too long would make it hand out a part of
+    /// that one.
+    pub(super) fn end_at(&mut self, next: u64) {
+        self.length = self.length.map(|length| length.min(next.saturating_sub(self.offset)));
+    }
+
     /// Reads what the line needs of `record`. Returns false for a record that neither gets a line nor pairs.
     pub(super) fn fill(
         &mut self,

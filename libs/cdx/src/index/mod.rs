@@ -94,13 +94,20 @@ impl<'o> Indexer<'o> {
     /// Indexes the records that begin in `span`. Returns where the first record behind it begins.
     fn run(&mut self, reader: &mut Reader, span: Span, sink: Sink<'_>) -> io::Result<Option<u64>> {
         let plain = reader.container() == warc::Container::Plain;
-        let pairs = self.options.pairs();
-        let (mut draft, mut pending) = (Draft::default(), Draft::default());
+        let (mut draft, mut last, mut pending) = (Draft::default(), Draft::default(), Draft::default());
+        // Whether `last` is kept; its line is written when it is known where the next record begins.
+        let mut last_kept = None;
         let next = loop {
             let Some(mut record) = reader.next()? else {
                 break None;
             };
             let offset = record.place().offset;
+            if let Some(kept) = last_kept.take() {
+                if plain {
+                    last.end_at(offset);
+                }
+                self.settle(&mut last, kept, &mut pending, sink)?;
+            }
             if span.is_behind(offset) {
                 // What is wrong between here and there was found on the way to it.
                 let before: Vec<Problem> = record
@@ -113,27 +120,39 @@ impl<'o> Indexer<'o> {
                 break Some(offset);
             }
             self.report.records += 1;
-            let kept = draft.fill(&mut record, self.options, plain)?;
+            last_kept = Some(draft.fill(&mut record, self.options, plain)?);
             self.report.note(record.problems());
-            if !pairs {
-                if kept {
-                    self.write(&draft, None, sink)?;
-                }
-                continue;
-            }
-            if pending.pairs_with(&draft) {
-                self.write_pair(&pending, &draft, sink)?;
-                pending.kind = None;
-            } else {
-                self.write_single(&pending, sink)?;
-                std::mem::swap(&mut pending, &mut draft);
-            }
+            std::mem::swap(&mut last, &mut draft);
         };
+        if let Some(kept) = last_kept {
+            self.settle(&mut last, kept, &mut pending, sink)?;
+        }
         self.write_single(&pending, sink)?;
         if next.is_none() {
             self.report.note(reader.problems());
         }
         Ok(next)
+    }
+
+    /// Writes the line of a record, or keeps the record as `pending` where the next one may belong to it.
+    fn settle(
+        &mut self,
+        last: &mut Draft,
+        kept: bool,
+        pending: &mut Draft,
+        sink: Sink<'_>,
+    ) -> io::Result<()> {
+        if !self.options.pairs() {
+            return if kept { self.write(last, None, sink) } else { Ok(()) };
+        }
+        if pending.pairs_with(last) {
+            self.write_pair(pending, last, sink)?;
+            pending.kind = None;
+        } else {
+            self.write_single(pending, sink)?;
+            std::mem::swap(pending, last);
+        }
+        Ok(())
     }
 
     fn write_single(&mut self, draft: &Draft, sink: Sink<'_>) -> io::Result<()> {

@@ -73,6 +73,29 @@ fn offsets_and_lengths_cut_the_record_out() {
 }
 
 #[test]
+fn a_record_whose_length_lies_ends_where_the_next_one_begins() {
+    let lying = String::from_utf8(response(1, PAGE, "", b"one")).unwrap();
+    let length = lying.split("Content-Length: ").nth(1).unwrap().split("\r\n").next().unwrap().to_owned();
+    let longer = format!("Content-Length: {}", length.parse::<u64>().unwrap() + 100);
+    let lying = lying.replacen(&format!("Content-Length: {length}"), &longer, 1).into_bytes();
+    let hidden = response(2, "http://hidden.e.com/", "", b"two");
+    let bytes = [lying.as_slice(), &hidden].concat();
+    for options in [options(), IndexOptions { post_append: true, ..options() }] {
+        let (text, report) = lines(bytes.clone(), &options);
+        let cut: Vec<_> = text
+            .lines()
+            .map(|line| {
+                let entry = cdx::parse_line(line.as_bytes(), None).entry().unwrap();
+                (entry.offset.unwrap(), entry.length.unwrap())
+            })
+            .collect();
+        let border = lying.len() as u64;
+        assert_eq!(cut, [(0, border), (border, hidden.len() as u64 - 4)], "{text}");
+        assert!(!report.problems.is_empty());
+    }
+}
+
+#[test]
 fn a_damaged_file_gives_its_good_records() {
     let good = member(&response(1, PAGE, "", b"one"));
     let bytes = [good.as_slice(), b"rubbish between members", &good, &good[..40]].concat();
