@@ -196,7 +196,8 @@ fn a_token_sends_and_gets_bytes_over_the_network() {
     remote("vera", &["get", "more.warc", grange.path("second").to_str().unwrap()]).fails(4, &["viewer"]);
     remote("vera", &["record", "more.warc", "0"]).fails(4, &["viewer"]);
     let changes = grange.run(&["changes", "--json"]).ok().json();
-    let read: Vec<_> = changes["changes"].as_array().unwrap().iter().filter(|one| one["act"] == "file.read").collect();
+    let read: Vec<_> =
+        changes["changes"].as_array().unwrap().iter().filter(|one| one["act"] == "file.read").collect();
     assert_eq!(read.len(), 1, "{changes}");
     assert_eq!((&read[0]["who"], &read[0]["subject"]), (&"olga".into(), &"file:more.warc".into()));
     remote("olga", &["repair", "--all", "--yes"]).ok();
