@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use grange_base::{Clock, Size};
+use grange_base::{Clock, Period, Size};
 use grange_crawl::engine::{Crawl, End, Order, Phase};
 use grange_crawl::job::{Limits, StopReason};
 use grange_crawl::record::NoOracle;
