@@ -61,7 +61,9 @@ async fn a_crawl_whose_servers_all_asked_for_an_hour_says_that_it_waits() {
     };
     let site = Site::serve(answer).await;
     let folder = tempfile::tempdir().unwrap();
-    let wanted = job(template_to(site.addr()), vec!["http://h.test/".to_owned()]);
+    let mut template = template_to(site.addr());
+    template.frontier.pace.retry_after_cap = Period::from_secs(3600);
+    let wanted = job(template, vec!["http://h.test/".to_owned()]);
     let crawl =
         Crawl::start(wanted, &folder.path().join("crawl"), Arc::new(NoOracle), Clock::system()).unwrap();
     let handle = crawl.handle();
