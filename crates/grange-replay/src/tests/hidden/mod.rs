@@ -67,7 +67,7 @@ const IN_COPIES: [&str; 4] =
     ["no rule", "a prefix with a slash", "a kind of types", "an embargo lifted here"];
 
 /// All of them: one that is left out by mistake is missed here.
-const CELLS: u64 = 87_594;
+const CELLS: u64 = 92_292;
 
 /// What can be seen at all: way, number in [`WEB`], form of the URL.
 type Reachable = BTreeSet<(&'static str, usize, String)>;

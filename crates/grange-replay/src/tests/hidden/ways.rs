@@ -108,7 +108,7 @@ pub(super) fn names_time(way: &str) -> bool {
 
 /// Ways that read the body of a capture.
 pub(super) fn needs_body(way: &str) -> bool {
-    ["replay", "head", "rewritten", "as im_", "as js_", "as if_", "proxy"].contains(&way)
+    ["replay", "head", "range", "rewritten", "as im_", "as js_", "as if_", "proxy"].contains(&way)
 }
 
 /// The ways of spelling a URL that have one key; one where no URL is asked for.
