@@ -1,10 +1,12 @@
 //! A crawl that waits, for space or by order, fetches nothing, and its limits end it all the same.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use grange_base::{Clock, Period, Size};
+use grange_base::{Clock, Size};
 use grange_crawl::engine::{Crawl, End, Order, Phase};
 use grange_crawl::job::{Limits, StopReason};
+use grange_crawl::politeness::Pace;
 use grange_crawl::record::NoOracle;
 use grange_testkit::until;
 use grange_testkit::web::{Options, Profile, Web};
@@ -62,7 +64,7 @@ async fn a_crawl_whose_servers_all_asked_for_an_hour_says_that_it_waits() {
     let site = Site::serve(answer).await;
     let folder = tempfile::tempdir().unwrap();
     let mut template = template_to(site.addr());
-    template.frontier.pace.retry_after_cap = Period::from_secs(3600);
+    template.frontier.pace = Pace::fixed(Duration::from_millis(1));
     let wanted = job(template, vec!["http://h.test/".to_owned()]);
     let crawl =
         Crawl::start(wanted, &folder.path().join("crawl"), Arc::new(NoOracle), Clock::system()).unwrap();
