@@ -18,9 +18,14 @@ pub struct ReservedPort {
 
 impl ReservedPort {
     pub fn new() -> Self {
+        Self::at(Ipv4Addr::LOCALHOST)
+    }
+
+    /// On another loopback address of this machine, such as 127.0.0.2.
+    pub fn at(address: Ipv4Addr) -> Self {
         let socket = TcpSocket::new_v4().expect("a socket can be made");
         socket.set_reuseaddr(true).expect("a socket can share its address");
-        socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a loopback port is free");
+        socket.bind(SocketAddr::from((address, 0))).expect("a loopback port is free");
         Self { address: socket.local_addr().expect("a bound socket has an address"), _socket: socket }
     }
 

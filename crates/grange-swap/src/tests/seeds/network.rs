@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use grange_base::{Clock, Size, TestClock};
+use grange_testkit::ReservedPort;
 use jiff::Timestamp;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -31,6 +32,8 @@ pub(super) struct Network {
     folder: tempfile::TempDir,
     pub servers: Vec<Option<Server>>,
     pub addresses: Vec<SocketAddr>,
+    /// Nobody else takes the port of a server that is down.
+    _ports: Vec<ReservedPort>,
     partitions: Vec<Vec<Uuid>>,
     clock: Clock,
     /// From the next start of a server.
@@ -80,6 +83,7 @@ impl Network {
             folder,
             servers: Vec::new(),
             addresses: Vec::new(),
+            _ports: Vec::new(),
             partitions: Vec::new(),
             clock,
             sums_in_files: false,
@@ -91,7 +95,9 @@ impl Network {
             network.partitions.push(uuids);
             network.servers.push(None);
             // The order of the servers' names is the same in every run.
-            network.addresses.push(SocketAddr::from(([127, 0, 0, 1 + server as u8], 0)));
+            let port = ReservedPort::at([127, 0, 0, 1 + server as u8].into());
+            network.addresses.push(port.address());
+            network._ports.push(port);
             network.start_server(server).await;
         }
         network
@@ -120,7 +126,7 @@ impl Network {
             let _ = std::fs::remove_file(self.partition(server, part).join(SYNC_FAILED));
         }
         let others = self.addresses.iter().enumerate();
-        let others = others.filter(|(other, address)| *other != server && address.port() != 0);
+        let others = others.filter(|(other, _)| *other != server);
         let settings = Settings {
             partitions: (0..PARTITIONS).map(|part| self.partition(server, part)).collect(),
             listen: self.addresses[server],
@@ -132,7 +138,7 @@ impl Network {
             ..Settings::default()
         };
         let started = Server::start_without_threads(settings, self.clock.clone()).await.unwrap();
-        self.addresses[server] = started.address();
+        assert_eq!(started.address(), self.addresses[server]);
         self.servers[server] = Some(started);
     }
 
