@@ -33,7 +33,7 @@ pub(super) struct Network {
     pub servers: Vec<Option<Server>>,
     pub addresses: Vec<SocketAddr>,
     /// Nobody else takes the port of a server that is down.
-    _ports: Vec<ReservedPort>,
+    ports: Vec<ReservedPort>,
     partitions: Vec<Vec<Uuid>>,
     clock: Clock,
     /// From the next start of a server.
@@ -83,7 +83,7 @@ impl Network {
             folder,
             servers: Vec::new(),
             addresses: Vec::new(),
-            _ports: Vec::new(),
+            ports: Vec::new(),
             partitions: Vec::new(),
             clock,
             sums_in_files: false,
@@ -97,7 +97,7 @@ impl Network {
             // The order of the servers' names is the same in every run.
             let port = ReservedPort::at([127, 0, 0, 1 + server as u8].into());
             network.addresses.push(port.address());
-            network._ports.push(port);
+            network.ports.push(port);
             network.start_server(server).await;
         }
         network
