@@ -112,7 +112,7 @@ async fn resolve(proxy: &Proxy, url: &str, datetime: &str) -> (u16, Vec<u8>) {
 }
 
 /// The bytes of a body, and whether it ended without an error.
-async fn what_comes(mut body: axum::body::Body) -> (Vec<u8>, bool) {
+async fn what_comes(mut body: Body) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(frame) = frame else { return (bytes, false) };
